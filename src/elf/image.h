@@ -1,0 +1,51 @@
+// An ELF file as the engine needs it: where its functions begin and end, found on demand and fast.
+//
+// The bounds of a function come from .eh_frame_hdr (a sorted table, searched where it lies), then from symbols (read when
+// first needed); what neither knows has no bounds. Every byte of the file is read through checks: a broken file gives
+// fewer answers, never a wrong access.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/address.h"
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace weir::elf {
+
+// An address as the file has it (p_vaddr): the address in memory less the load bias.
+using Vaddr = Address<struct VaddrTag>;
+using VRange = Range<Vaddr>;
+
+struct Segment {
+  uint32_t type, flags;
+  uint64_t offset, file_size, memory_size;
+  Vaddr vaddr;
+};
+
+class Image {
+ public:
+  // From an open file (it may be deleted or renamed on disk).
+  static Result<std::unique_ptr<Image>> open(Fd file, std::string path);
+  // From bytes that are in memory already: the vDSO.
+  static Result<std::unique_ptr<Image>> from_memory(std::vector<std::byte> bytes, std::string path);
+  ~Image();
+
+  const std::string& path() const;
+  std::span<const Segment> segments() const;
+  std::span<const std::byte> bytes() const;   // the whole file
+  std::optional<Vaddr> vaddr_of(uint64_t file_offset) const;
+  std::string build_id() const;               // hexadecimal, empty where there is none
+  bool is_go() const;                         // Go's calling convention (.note.go.buildid or .go.buildinfo)
+  // The function that `v` is in. An FDE wins over a symbol; a symbol without a size ends at the next one.
+  std::optional<VRange> function_bounds(Vaddr v) const;
+
+ private:
+  struct Parts;
+  explicit Image(std::unique_ptr<Parts>);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace weir::elf
