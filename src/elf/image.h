@@ -5,9 +5,13 @@
 // fewer answers, never a wrong access.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/address.h"
 #include "base/fd.h"
@@ -19,12 +23,15 @@ namespace weir::elf {
 using Vaddr = Address<struct VaddrTag>;
 using VRange = Range<Vaddr>;
 
+// A program header. Its part of the file is inside the file, and its addresses do not wrap.
 struct Segment {
   uint32_t type, flags;
   uint64_t offset, file_size, memory_size;
   Vaddr vaddr;
+  uint64_t align;
 };
 
+// Tables are read on first need, from const functions too: an Image is for one thread at a time.
 class Image {
  public:
   // From an open file (it may be deleted or renamed on disk).
@@ -35,11 +42,13 @@ class Image {
 
   const std::string& path() const;
   std::span<const Segment> segments() const;
-  std::span<const std::byte> bytes() const;   // the whole file
+  std::span<const std::byte> bytes() const;  // the whole file
+  // Segments may share a page of the file: ask for the offset of the byte, not for that of the mapping it is in.
   std::optional<Vaddr> vaddr_of(uint64_t file_offset) const;
-  std::string build_id() const;               // hexadecimal, empty where there is none
-  bool is_go() const;                         // Go's calling convention (.note.go.buildid or .go.buildinfo)
-  // The function that `v` is in. An FDE wins over a symbol; a symbol without a size ends at the next one.
+  std::string build_id() const;  // hexadecimal, empty where there is none
+  bool is_go() const;            // Go's calling convention (a Go note or a Go section)
+  // The function that `v` is in: never empty, and inside one executable segment. An FDE wins over a symbol; a symbol
+  // without a size ends at the next one; an entry of a PLT is a function.
   std::optional<VRange> function_bounds(Vaddr v) const;
 
  private:

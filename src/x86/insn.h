@@ -61,6 +61,7 @@ struct Shape {
   uint8_t modrm_offset = 0;  // 0: no ModRM
   uint8_t condition = 0;     // of a jcc: the low four bits of its opcode
   bool rip_relative = false; // the memory operand is [rip + disp32]
+  bool eip_relative = false; // with an address-size prefix: [eip + disp32], also rip_relative
   bool short_only = false;   // jrcxz, jecxz, loop, loope, loopne: exist with an 8-bit offset only
   bool uses_fs = false;      // a memory operand with an FS / GS segment, or rd/wrfsbase …
   bool uses_gs = false;

@@ -1,0 +1,26 @@
+# Completes command lines as bash would cut them, and looks at what is offered.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+. ./weir.bash
+
+# offers EXPECTED WORDS…: the last word is the one to complete; EXPECTED is a pattern.
+offers() {
+  COMP_WORDS=("${@:2}") COMP_CWORD=$(($# - 2))
+  _weir
+  # shellcheck disable=SC2053
+  [[ "${COMPREPLY[*]}" == $1 ]] || { echo "weir_test: ${*:2}: '${COMPREPLY[*]}' instead of '$1'" && exit 1; }
+}
+
+offers 'run' weir r
+offers '--version' weir --
+offers '--tool=' weir run --to
+offers '--stats' weir run --tool = icount --s
+offers 'none icount' weir run --tool =
+offers 'icount' weir run --tool = i
+offers 'icount' weir run --tool i
+offers 'weir.bash' weir run --json weir.b
+offers 'weir.bash' weir run --stats --json = weir.b
+offers '*basename*' weir run basenam
+offers '*basename*' weir run --stats -- basenam
+offers 'weir.bash' weir run --stats -- cat weir.b
+offers 'weir.bash' weir run --tool = none cat weir.b

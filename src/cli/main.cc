@@ -1,0 +1,63 @@
+// weir VERB [options] -- PROGRAM ARGS
+
+#include <cstring>
+
+#include "cli/verbs.h"
+
+namespace weir::cli {
+
+namespace {
+
+constexpr const char* usage = R"(usage: weir VERB [options] [--] PROGRAM [arguments]
+
+  weir run      run a program from the code cache, unchanged; count its instructions
+  weir help     this text;  weir VERB --help tells more
+
+  weir run -- ls -l
+  weir run --tool=icount --json counts.json -- python3 script.py
+)";
+
+// The program begins behind `--`, or at the first word that is no option.
+Words split(int argc, char** argv) {
+  Words words;
+  int i = 2;
+  for (; i < argc; i++) {
+    std::string word = argv[i];
+    if (word == "--") {
+      i++;
+      break;
+    }
+    if (word[0] != '-') break;
+    words.options.push_back(word);
+    if (word == "--json" || word == "--tool") {
+      if (i + 1 < argc) words.options.push_back(argv[++i]);
+    }
+  }
+  for (; i < argc; i++) words.program.push_back(argv[i]);
+  return words;
+}
+
+Result<int> dispatch(int argc, char** argv) {
+  std::string verb = argc > 1 ? argv[1] : "help";
+  if (verb == "run") return run(split(argc, argv));
+  if (verb == "help" || verb == "--help" || verb == "-h") {
+    fputs(usage, stdout);
+    return 0;
+  }
+  if (verb == "--version") {
+    fmt::print("weir {}\n", WEIR_VERSION);
+    return 0;
+  }
+  return fail("{}: unknown verb; see: weir help", verb);
+}
+
+}  // namespace
+
+}  // namespace weir::cli
+
+int main(int argc, char** argv) {
+  auto status = weir::cli::dispatch(argc, argv);
+  if (status) return *status;
+  fmt::print(stderr, "weir: {}\n", status.error().what);
+  return status.error().exit_status;
+}

@@ -1,0 +1,126 @@
+// weir run: the engine with no tool, or with icount.
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
+#include "cli/verbs.h"
+#include "engine/engine.h"
+#include "tools/icount/icount.h"
+
+namespace weir::cli {
+
+namespace {
+
+struct NoTool : instrument::Tool {
+  std::unique_ptr<Tool> copy() const override { return std::make_unique<NoTool>(); }
+  void plan(const instrument::Subject&, instrument::Counters&, instrument::Plan&) override {}
+  void collect(uint32_t, uint32_t, std::span<const uint64_t>) override {}
+};
+
+struct Settings {
+  std::string tool = "none";
+  std::string json;
+  bool stats = false, no_follow = false, blocks = false;
+};
+
+using nlohmann::json;
+
+json to_json(icount::Count c) { return {{"instructions", c.instructions}, {"blocks", c.blocks}}; }
+
+// What a program counted, added to the result of the run.
+void add_program(json& result, icount::Icount& tool, const engine::ProgramRun& run, bool blocks) {
+  icount::Program program = tool.take(run.pid);
+  icount::Count total;
+  for (size_t i = 0; i < program.images.size(); i++) {
+    icount::Count c = program.images[i];
+    total += c;
+    json& image = result["images"][run.images[i]];
+    image["instructions"] = image.value("instructions", uint64_t{0}) + c.instructions;
+    image["blocks"] = image.value("blocks", uint64_t{0}) + c.blocks;
+  }
+  for (const icount::Thread& t : program.threads) {
+    json thread = to_json(t.count);
+    thread["pid"] = run.pid;
+    thread["tid"] = t.tid;
+    result["threads"].push_back(thread);
+  }
+  json process = to_json(total);
+  process["pid"] = run.pid;
+  process["program"] = run.program;
+  result["processes"].push_back(process);
+  result["instructions"] = result["instructions"].get<uint64_t>() + total.instructions;
+  result["blocks"] = result["blocks"].get<uint64_t>() + total.blocks;
+  for (size_t i = 0; blocks && i < program.block_counts.size(); i++)
+    if (const icount::Block& b = tool.blocks()[i]; program.block_counts[i])
+      result["block_counts"].push_back({{"address", b.begin.value}, {"end", b.end.value}, {"instructions", b.instructions}, {"count", program.block_counts[i]}, {"pid", run.pid}});
+}
+
+void print_stats(const engine::Stats& s) {
+  auto us_each = s.functions ? double(s.translate_ns) / 1000 / double(s.functions) : 0;
+  fmt::print(stderr, "weir: processes {}, threads {}, signals {}\n", s.processes, s.threads, s.signals);
+  fmt::print(stderr, "weir: translator: {} functions, {:.2f} us each, {} blocks, {} instructions, {} -> {} bytes\n", s.functions, us_each, s.blocks, s.instructions, s.app_bytes, s.code_bytes);
+  fmt::print(stderr, "weir: time in the translator {:.3f} ms\n", double(s.translate_ns) / 1e6);
+  fmt::print(stderr, "weir: requests {}, look-up misses {}, slow returns {}\n", s.requests, s.misses, s.slow_returns);
+  fmt::print(stderr, "weir: peak sizes: code {} KiB, table {} KiB, counters {} KiB a thread\n", s.peak_code / 1024, s.peak_table / 1024, s.peak_counters / 1024);
+  if (s.not_supported) fmt::print(stderr, "weir: {} instructions cannot be translated (reported when they are reached)\n", s.not_supported);
+  if (s.not_followed) fmt::print(stderr, "weir: {} programs not followed\n", s.not_followed);
+  if (s.flushed_units) fmt::print(stderr, "weir: {} functions forgotten, as their memory was changed\n", s.flushed_units);
+}
+
+Result<Settings> parse(const Words& words, bool& done) {
+  Settings s;
+  CLI::App app{"Runs a program from the code cache, unchanged.\n\n"
+               "  weir run -- make -j2\n"
+               "  weir run --stats -- ls -l\n"
+               "  weir run --tool=icount --json counts.json -- sort big.txt\n"};
+  app.name("weir run");
+  app.add_option("--tool", s.tool, "none: only translate; icount: count executed instructions and blocks")->check(CLI::IsMember({"none", "icount"}));
+  app.add_option("--json", s.json, "write the counts to FILE");
+  app.add_flag("--blocks", s.blocks, "with --json: the count of every basic block, too");
+  app.add_flag("--stats", s.stats, "print what the engine did");
+  app.add_flag("--no-follow", s.no_follow, "let other programs that it executes run natively");
+  std::vector<std::string> reversed(words.options.rbegin(), words.options.rend());
+  try {
+    app.parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    fputs(app.help().c_str(), stdout);
+    done = true;
+  } catch (const CLI::ParseError& e) {
+    return fail("{}; see: weir run --help", e.what());
+  }
+  if (!done && words.program.empty()) return fail("no program given; try: weir run -- ls");
+  return s;
+}
+
+}  // namespace
+
+Result<int> run(const Words& words) {
+  bool done = false;
+  TRY(Settings s, parse(words, done));
+  if (done) return 0;
+  std::ofstream json_file;
+  if (!s.json.empty()) {
+    json_file.open(s.json);
+    if (!json_file) return fail_errno("{}: cannot be written", s.json);
+  }
+  json result = {{"instructions", uint64_t{0}}, {"blocks", uint64_t{0}}, {"threads", json::array()}, {"images", json::object()}, {"processes", json::array()}};
+  engine::Options options;
+  options.command = words.program;
+  options.follow = !s.no_follow;
+  if (s.tool == "icount") {
+    options.make_tool = [] { return std::make_unique<icount::Icount>(); };
+    options.on_program_end = [&](instrument::Tool& tool, const engine::ProgramRun& run) { add_program(result, static_cast<icount::Icount&>(tool), run, s.blocks); };
+  } else {
+    options.make_tool = [] { return std::make_unique<NoTool>(); };
+  }
+  TRY(auto outcome, engine::run(options));
+  if (s.stats) print_stats(outcome.stats);
+  if (s.tool == "icount" && (s.stats || s.json.empty()))
+    fmt::print(stderr, "weir: {} instructions, {} blocks\n", result["instructions"].get<uint64_t>(), result["blocks"].get<uint64_t>());
+  if (json_file.is_open() && !(json_file << result.dump(2) << "\n" << std::flush)) return fail("{}: cannot be written", s.json);
+  return outcome.status;
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,18 @@
+// One file a verb. Each takes the words behind its name and returns the exit status.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace weir::cli {
+
+// The words before and behind `--` (or before the first word that is no option, where there is no `--`).
+struct Words {
+  std::vector<std::string> options, program;
+};
+
+Result<int> run(const Words& words);
+
+}  // namespace weir::cli

@@ -1,0 +1,43 @@
+// Where functions begin and end according to the unwind tables.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "elf/contents.h"
+
+namespace weir::elf {
+
+class EhFrame {
+ public:
+  // Neither argument is copied: both outlive this.
+  EhFrame(const Contents& contents, std::span<const Section> sections);
+
+  struct Place {
+    std::optional<VRange> function;  // the FDE's range that has the address
+    VRange gap;                      // where there is none: the addresses around it that no FDE has
+  };
+  Place find(Vaddr v);
+
+ private:
+  struct Record;
+  void read_header(const Segment& header);
+  void read_all(std::span<const Section> sections);
+  Place find_in_table(Vaddr v);
+  Place find_in_list(Vaddr v) const;
+  std::optional<Record> record_at(Vaddr at) const;
+  std::optional<VRange> range_of(Record fde);
+  std::optional<uint8_t> pointer_encoding(Vaddr cie);
+
+  const Contents& contents_;
+  // .eh_frame_hdr's table, as it lies in the file: pairs of int32, relative to base_. Or, without one, every FDE, sorted.
+  Bytes table_;
+  Vaddr base_;
+  std::vector<VRange> list_;
+  std::optional<Vaddr> frames_;  // .eh_frame, by the header
+  // The pointer encoding of the CIE used last: most files have one or two.
+  Vaddr last_cie_;
+  std::optional<uint8_t> last_encoding_;
+};
+
+}  // namespace weir::elf

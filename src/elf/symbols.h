@@ -1,0 +1,35 @@
+// Where functions begin and end according to the symbols, for code that has no FDE.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "elf/contents.h"
+
+namespace weir::elf {
+
+class Symbols {
+ public:
+  // Neither argument is copied: both outlive this.
+  Symbols(const Contents& contents, std::span<const Section> sections);
+
+  // The functions that begin inside `gap`, sorted and apart from each other. `gap` lies in an executable segment.
+  const std::vector<VRange>& functions_in(VRange gap);
+
+ private:
+  struct Symbol {
+    Vaddr begin;
+    uint64_t size;  // 0: unknown
+    Vaddr limit;    // the end of its section
+  };
+  std::vector<Symbol> scan(VRange range) const;
+  std::vector<Symbol> symbols_in(VRange gap);
+
+  std::span<const Section> sections_;
+  std::vector<Bytes> tables_;  // arrays of Elf64_Sym
+  int scans_ = 0;
+  std::vector<Symbol> all_;  // sorted; filled once scanning for each gap has become too much work
+  std::map<VRange, std::vector<VRange>> functions_;
+};
+
+}  // namespace weir::elf

@@ -1,0 +1,48 @@
+// The dynamic driver: runs a program from the code cache, with the probes of a tool, and collects what it counted.
+//
+// One thread does everything: it spawns the program, injects the runtime, serves requests from shared memory, follows
+// children, and collects. It owns all that the target must not be trusted with.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "instrument/tool.h"
+
+namespace weir::engine {
+
+struct Options {
+  std::vector<std::string> command;   // the program and its arguments
+  bool follow = true;                 // children that execute another program
+  std::function<std::unique_ptr<instrument::Tool>()> make_tool;
+  // A program (a process, from exec to exec) has ended, or Weir leaves it behind.
+  std::function<void(instrument::Tool& tool, const struct ProgramRun& run)> on_program_end = {};
+};
+
+// One program: a process from one exec to the next.
+struct ProgramRun {
+  uint32_t pid = 0;
+  std::string program;
+  std::vector<std::string> images;    // by the index that tools were given
+};
+
+struct Stats {
+  uint64_t processes = 0, threads = 0, functions = 0, blocks = 0, instructions = 0;
+  uint64_t code_bytes = 0, app_bytes = 0, not_supported = 0, flushed_units = 0, not_followed = 0;
+  uint64_t requests = 0, misses = 0, slow_returns = 0, signals = 0, steps = 0;
+  uint64_t translate_ns = 0;
+  uint64_t peak_code = 0, peak_table = 0, peak_counters = 0;
+};
+
+struct Outcome {
+  int status = 0;                     // as the shell would say it
+  bool left_running = false;          // some processes outlive the program
+  Stats stats;
+};
+
+Result<Outcome> run(const Options& options);
+
+}  // namespace weir::engine

@@ -1,0 +1,324 @@
+// Processes and threads of the target: how they begin, execute other programs, and end.
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+
+#include "engine/server.h"
+#include "process/tracee.h"
+
+namespace weir::engine {
+
+namespace {
+
+int shell_status(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
+
+// The file that execvp() would take.
+Result<std::string> find_program(const std::string& name) {
+  auto cannot = [&](int status, const std::string& why) { return std::unexpected(Error{fmt::format("{}: {}", name, why), status}); };
+  std::vector<std::string> candidates;
+  if (name.find('/') != std::string::npos) {
+    candidates.push_back(name);
+  } else {
+    std::string path = getenv("PATH") ? getenv("PATH") : "/bin:/usr/bin";
+    for (size_t begin = 0; begin <= path.size();) {
+      size_t end = std::min(path.find(':', begin), path.size());
+      candidates.push_back((end == begin ? "." : path.substr(begin, end - begin)) + "/" + name);
+      begin = end + 1;
+    }
+  }
+  int status = 127;
+  std::string why = "not found";
+  for (const std::string& c : candidates) {
+    struct stat st;
+    if (stat(c.c_str(), &st)) {
+      if (errno != ENOENT && errno != ENOTDIR && status == 127) status = 126, why = strerror(errno);
+      continue;
+    }
+    if (S_ISDIR(st.st_mode)) status = 126, why = "is a directory";
+    else if (access(c.c_str(), X_OK)) status = 126, why = "not executable; make it so with chmod +x";
+    else if ((st.st_mode & (S_ISUID | S_ISGID)) && geteuid() != 0 && st.st_uid != geteuid())
+      return cannot(126, "is a setuid program, which the kernel does not let us watch; run weir as root");
+    else return c;
+  }
+  if (name.empty()) return cannot(127, "no program given");
+  return cannot(status, why);
+}
+
+// Why the kernel would not take the file, in words that help.
+Error exec_error(const std::string& file, int error) {
+  char head[20] = {};
+  Fd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd && read(fd.get(), head, sizeof head) > 0) {
+    bool elf = !memcmp(head, "\177ELF", 4);
+    if (error == ENOEXEC && elf && (head[4] != 2 || head[18] != 62)) return {file + ": is not an x86-64 program; Weir runs native 64-bit programs", 126};
+    if (error == ENOEXEC && !elf) return {file + ": is neither a program nor a script with a #! line; try: weir run -- sh " + file, 126};
+    if (error == ENOENT) return {file + ": its interpreter is missing", 127};
+  }
+  return {fmt::format("{}: {}", file, strerror(error)), error == ENOENT ? 127 : 126};
+}
+
+Result<> refuse_foreign(const std::string& file) {
+  unsigned char head[20] = {};
+  Fd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd || read(fd.get(), head, sizeof head) != sizeof head || memcmp(head, "\177ELF", 4)) return {};
+  if (head[4] != 2 || head[18] != 62 || head[19] != 0) return std::unexpected(exec_error(file, ENOEXEC));
+  return {};
+}
+
+}  // namespace
+
+Result<> Server::spawn() {
+  TRY(std::string file, find_program(options_.command[0]));
+  TRY_VOID(refuse_foreign(file));
+  std::vector<char*> argv;
+  for (const std::string& a : options_.command) argv.push_back(const_cast<char*>(a.c_str()));
+  argv.push_back(nullptr);
+  int error_pipe[2];
+  if (pipe2(error_pipe, O_CLOEXEC)) return fail_errno("pipe");
+  Fd reads(error_pipe[0]), writes(error_pipe[1]);
+  pid_t parent = getpid();
+  pid_t pid = fork();
+  if (pid < 0) return fail_errno("fork");
+  if (pid == 0) {
+    signal(SIGCHLD, SIG_DFL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // when Weir is killed, so is the program
+    int error = getppid() == parent && ptrace(PTRACE_TRACEME, 0, 0, 0) == 0 ? 0 : errno;
+    if (!error) {
+      execv(file.c_str(), argv.data());
+      error = errno;
+    } else {
+      error = -error;
+    }
+    [[maybe_unused]] ssize_t n = write(writes.get(), &error, sizeof error);
+    _exit(125);
+  }
+  writes = Fd();
+  int error = 0;
+  bool failed = read(reads.get(), &error, sizeof error) == sizeof error;
+  int status;
+  if (waitpid(pid, &status, __WALL) != pid) return fail_errno("waitpid");
+  if (failed && error < 0) return fail("{}: ptrace is refused ({}); allow it, e.g. sysctl kernel.yama.ptrace_scope=0", file, strerror(-error));
+  if (failed) return std::unexpected(exec_error(file, error));
+  if (!WIFSTOPPED(status)) return fail("{}: ended before it began", file);
+  main_pid_ = pid;
+  auto injected = inject(pid);
+  if (!injected) {
+    kill(pid, SIGKILL);
+    waitpid(pid, &status, __WALL);
+    return injected;
+  }
+  return process::Tracee(pid).detach();
+}
+
+// Everything that the kernel has to tell of children and of threads that we hold.
+void Server::reap() {
+  int status;
+  while (pid_t pid = waitpid(-1, &status, WNOHANG | __WALL | WUNTRACED)) {
+    if (pid < 0) break;
+    if (WIFEXITED(status) || WIFSIGNALED(status)) {
+      seized_.erase(pid);
+      if (pid == main_pid_) {
+        main_ended_ = true;
+        main_status_ = shell_status(status);
+      }
+      process_ended(pid);
+      continue;
+    }
+    if (!WIFSTOPPED(status)) continue;
+    int event = status >> 16;
+    if (event == PTRACE_EVENT_EXEC) {
+      exec_stop(pid);
+    } else if (seized_.contains(pid)) {
+      // A signal for a thread that we hold: it gets it. A group stop is let be.
+      if (event == PTRACE_EVENT_STOP) ptrace(PTRACE_LISTEN, pid, 0, 0);
+      else ptrace(PTRACE_CONT, pid, 0, WSTOPSIG(status));
+    } else if (pid == main_pid_) {
+      stopped(WSTOPSIG(status));
+    }
+  }
+}
+
+// The program was stopped: so are we, for the shell that waits for us. SIGCONT is passed on by the loop.
+void Server::stopped(int) { raise(SIGSTOP); }
+
+void Server::exec_begins(uint32_t slot, pid_t tid, const std::string& path) {
+  struct stat st {};
+  bool privileged = stat(path.c_str(), &st) == 0 && (st.st_mode & (S_ISUID | S_ISGID)) && geteuid() != 0;
+  if (!options_.follow || privileged || tid != slots_[slot].tid || ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC)) {
+    stats_.not_followed++;
+    return;
+  }
+  seized_[tid] = true;
+}
+
+void Server::exec_failed(pid_t tid) {
+  if (!seized_.erase(tid)) {
+    if (stats_.not_followed) stats_.not_followed--;
+    return;
+  }
+  // The thread waits for our answer, so it can be stopped here.
+  ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+  int status;
+  if (waitpid(tid, &status, __WALL) == tid && WIFSTOPPED(status)) {
+    int sig = status >> 16 ? 0 : WSTOPSIG(status);
+    ptrace(PTRACE_DETACH, tid, 0, sig);
+  }
+}
+
+// A new program begins in the process; its other threads are gone.
+void Server::exec_stop(pid_t pid) {
+  unsigned long former = 0;
+  ptrace(PTRACE_GETEVENTMSG, pid, 0, &former);
+  seized_.erase(static_cast<pid_t>(former));
+  seized_.erase(pid);
+  Fd pidfd;
+  if (auto old = processes_.find(pid); old != processes_.end()) {
+    program_ended(old->second);
+    processes_.erase(old);
+  }
+  if (auto injected = inject(pid); !injected) {
+    fmt::print(stderr, "weir: not followed: {}\n", injected.error().what);
+    stats_.not_followed++;
+    if (auto p = processes_.find(pid); p != processes_.end()) processes_.erase(p);
+  }
+  ptrace(PTRACE_DETACH, pid, 0, 0);
+}
+
+void Server::look_for_ended() {
+  std::vector<pollfd> fds;
+  std::vector<pid_t> pids;
+  for (auto& [pid, p] : processes_) {
+    fds.push_back({p.pidfd.get(), POLLIN, 0});
+    pids.push_back(pid);
+  }
+  if (poll(fds.data(), fds.size(), 0) <= 0) return;
+  for (size_t i = 0; i < fds.size(); i++)
+    if (fds[i].revents) process_ended(pids[i]);
+}
+
+void Server::process_ended(pid_t pid) {
+  auto p = processes_.find(pid);
+  if (p == processes_.end()) return;
+  program_ended(p->second);
+  processes_.erase(p);
+}
+
+void Server::program_ended(Process& p) {
+  for (uint32_t slot : p.slots) {
+    collect(p, slot);
+    free_slot(slot);
+  }
+  p.slots.clear();
+  const SpaceStats& s = p.space->stats();
+  uint64_t code = 0;
+  for (const Arena& a : p.space->arenas()) code += a.used;
+  stats_.peak_code = std::max(stats_.peak_code, code);
+  stats_.peak_counters = std::max<uint64_t>(stats_.peak_counters, p.space->counters() * 8);
+  struct stat st {};
+  if (fstat(p.space->table().file.get(), &st) == 0) stats_.peak_table = std::max<uint64_t>(stats_.peak_table, static_cast<uint64_t>(st.st_blocks) * 512);
+  if (options_.on_program_end) options_.on_program_end(p.space->tool(), {static_cast<uint32_t>(p.pid), p.program, {p.space->images().begin(), p.space->images().end()}});
+  if (is_shared(p)) return;
+  stats_.functions += s.functions;
+  stats_.blocks += s.blocks;
+  stats_.instructions += s.instructions;
+  stats_.code_bytes += s.code_bytes;
+  stats_.app_bytes += s.app_bytes;
+  stats_.not_supported += s.not_supported;
+  stats_.flushed_units += s.flushed_units;
+  stats_.translate_ns += s.nanoseconds;
+}
+
+// The counters of one thread go to the tool.
+void Server::collect(Process& p, uint32_t slot) {
+  rt::ThreadBlock* tb = block(slot);
+  stats_.misses += tb->misses;
+  stats_.slow_returns += tb->slow_returns;
+  stats_.signals += tb->signals;
+  auto* cells = reinterpret_cast<const uint64_t*>(reinterpret_cast<const char*>(tb) + rt::counters_offset);
+  p.space->tool().collect(static_cast<uint32_t>(p.pid), static_cast<uint32_t>(slots_[slot].tid), {cells, p.space->counters()});
+}
+
+void Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
+  Slot& s = slots_[slot];
+  if (s.state != SlotState::Reserved) return;
+  auto parent = processes_.find(s.pid);
+  s = {SlotState::Running, pid, tid};
+  rt::ThreadBlock* tb = block(slot);
+  tb->pid = static_cast<uint32_t>(pid);
+  tb->tid = static_cast<uint32_t>(tid);
+  stats_.threads++;
+  auto own = processes_.find(pid);
+  if (own == processes_.end()) {
+    if (parent == processes_.end()) return;
+    Process p;
+    p.pid = pid;
+    p.pidfd = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+    p.space = parent->second.space;
+    p.program = parent->second.program;
+    p.first_slot = slot;
+    own = processes_.emplace(pid, std::move(p)).first;
+    stats_.processes++;
+  }
+  own->second.slots.push_back(slot);
+}
+
+// The thread makes its last system call. Its block is free when it is gone.
+void Server::thread_ended(uint32_t slot) {
+  Process* p = process_of(slot);
+  if (!p) return;
+  if (slot == p->first_slot) return;  // it holds the process' signal actions, and is collected with it
+  collect(*p, slot);
+  std::erase(p->slots, slot);
+  slots_[slot].state = SlotState::Ending;
+  ending_.push_back(slot);
+}
+
+Process* Server::process_of(uint32_t slot) {
+  auto p = processes_.find(slots_[slot].pid);
+  return p == processes_.end() ? nullptr : &p->second;
+}
+
+void Server::begin_block(uint32_t slot) {
+  rt::ThreadBlock* tb = block(slot);
+  uint64_t address = rt::blocks_base + slot * rt::block_stride;
+  tb->self = reinterpret_cast<rt::ThreadBlock*>(address);
+  tb->version = rt::abi_version;
+  tb->slot = slot;
+  tb->enter_link = header_.enter_link;
+  tb->enter_return = header_.enter_return;
+  tb->enter_indirect = header_.enter_indirect;
+  tb->enter_syscall = header_.enter_syscall;
+  tb->enter_routine = header_.enter_routine;
+  tb->actions = reinterpret_cast<rt::KernelSigaction*>(address + offsetof(rt::ThreadBlock, own_actions));
+}
+
+uint32_t Server::allocate_slot(pid_t pid, pid_t tid) {
+  std::erase_if(ending_, [&](uint32_t slot) {
+    bool gone = syscall(SYS_tgkill, slots_[slot].pid, slots_[slot].tid, 0) && errno == ESRCH;
+    if (gone) free_slot(slot);
+    return gone;
+  });
+  for (uint32_t slot = 1; slot < rt::max_slots; slot++) {
+    if (slots_[slot].state != SlotState::Free) continue;
+    slots_[slot] = {SlotState::Reserved, pid, tid};
+    slots_used_ = std::max(slots_used_, slot + 1);
+    begin_block(slot);
+    return slot;
+  }
+  return 0;
+}
+
+void Server::free_slot(uint32_t slot) {
+  madvise(block(slot), rt::block_stride, MADV_REMOVE);
+  slots_[slot] = {};
+}
+
+}  // namespace weir::engine

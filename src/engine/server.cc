@@ -1,0 +1,281 @@
+// The loop: requests from shared memory, answered in the order of their slots.
+//
+// A thread of the target sets its bit in `posted` and waits. While requests keep coming Weir spins for the next one (an
+// answer then takes half a microsecond); then it sleeps on the doorbell, which requests and SIGCHLD ring.
+
+#include "engine/server.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include <algorithm>
+
+namespace weir::engine {
+
+namespace {
+
+constexpr int spins = 3000;
+constexpr long sleep_ns = 100'000'000;       // then look for processes that ended without a word
+constexpr long quiet_sleep_ns = 50'000;
+
+uint32_t* child_doorbell;                    // for the signal handler
+volatile sig_atomic_t child_event;
+
+void on_child(int) {
+  child_event = 1;
+  __atomic_fetch_add(child_doorbell, 1, __ATOMIC_SEQ_CST);
+}
+
+volatile sig_atomic_t forwarded_signal;
+void on_forward(int sig) {
+  forwarded_signal = sig;
+  __atomic_fetch_add(child_doorbell, 1, __ATOMIC_SEQ_CST);
+}
+
+void futex_wake(uint32_t* word) { syscall(SYS_futex, word, FUTEX_WAKE, 1, nullptr, nullptr, 0); }
+void futex_wait(uint32_t* word, uint32_t value, long ns) {
+  timespec t{ns / 1'000'000'000, ns % 1'000'000'000};
+  syscall(SYS_futex, word, FUTEX_WAIT, value, &t, nullptr, 0);
+}
+
+}  // namespace
+
+extern "C" const std::byte weir_runtime_image[], weir_runtime_image_end[];
+
+Result<Outcome> run(const Options& options) { return Server(options).run(); }
+
+Result<Outcome> Server::run() {
+  TRY_VOID(set_up());
+  TRY_VOID(spawn());
+  TRY_VOID(loop());
+  bool left = !processes_.empty();
+  for (auto& [pid, p] : processes_) program_ended(p);
+  return Outcome{main_status_, left, stats_};
+}
+
+Result<> Server::set_up() {
+  TRY(blocks_, SharedMemory::create("weir-threads", rt::blocks_size));
+  size_t size = static_cast<size_t>(weir_runtime_image_end - weir_runtime_image);
+  TRY(runtime_, SharedMemory::create("weir-runtime", (size + 4095) & ~size_t{4095}));
+  memcpy(runtime_.mapping.data(), weir_runtime_image, size);
+  memcpy(&header_, weir_runtime_image, sizeof header_);
+  CHECK(header_.version == rt::abi_version);
+  slots_.resize(rt::max_slots);
+  control()->weir_pid = static_cast<uint32_t>(getpid());
+  child_doorbell = &control()->doorbell;
+  struct sigaction action {};
+  action.sa_handler = on_child;
+  sigaction(SIGCHLD, &action, nullptr);
+  return {};
+}
+
+Result<> Server::loop() {
+  // The terminal's signals reach the program too, and it decides; what is sent to Weir alone is passed on.
+  struct sigaction action {};
+  action.sa_handler = SIG_IGN;
+  for (int sig : {SIGINT, SIGQUIT}) sigaction(sig, &action, nullptr);
+  action.sa_handler = on_forward;
+  for (int sig : {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT}) sigaction(sig, &action, nullptr);
+  while (!main_ended_) {
+    if (child_event) {
+      child_event = 0;
+      reap();
+    }
+    if (int sig = forwarded_signal) {
+      forwarded_signal = 0;
+      kill(main_pid_, sig);
+    }
+    if (serve_posted()) continue;
+    bool more = false;
+    for (int i = 0; i < spins && !more && !child_event; i++) {
+      for (uint32_t w = 0; w <= slots_used_ / 64 && !more; w++) more = __atomic_load_n(&control()->posted[w], __ATOMIC_RELAXED);
+      __builtin_ia32_pause();
+    }
+    if (!more) sleep();
+  }
+  look_for_ended();
+  return {};
+}
+
+void Server::sleep() {
+  rt::ControlBlock* c = control();
+  uint32_t doorbell = __atomic_load_n(&c->doorbell, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&c->sleeping, 1, __ATOMIC_SEQ_CST);
+  bool more = child_event || forwarded_signal;
+  for (uint32_t w = 0; w <= slots_used_ / 64 && !more; w++) more = __atomic_load_n(&c->posted[w], __ATOMIC_SEQ_CST);
+  if (!more) futex_wait(&c->doorbell, doorbell, quiet_ ? quiet_sleep_ns : sleep_ns);
+  __atomic_store_n(&c->sleeping, 0, __ATOMIC_SEQ_CST);
+  if (!more && processes_.size() > 1) look_for_ended();
+}
+
+bool Server::serve_posted() {
+  bool any = false;
+  for (uint32_t w = 0; w <= slots_used_ / 64; w++) {
+    if (!__atomic_load_n(&control()->posted[w], __ATOMIC_RELAXED)) continue;
+    uint64_t bits = __atomic_exchange_n(&control()->posted[w], 0, __ATOMIC_SEQ_CST);
+    for (; bits; bits &= bits - 1) {
+      serve(w * 64 + static_cast<uint32_t>(__builtin_ctzll(bits)));
+      any = true;
+    }
+  }
+  return any;
+}
+
+void Server::answer(uint32_t slot) {
+  rt::RequestBlock& r = block(slot)->request;
+  __atomic_store_n(&r.state, rt::RequestState::Answered, __ATOMIC_SEQ_CST);
+  if (__atomic_load_n(&r.waiting, __ATOMIC_SEQ_CST)) futex_wake(reinterpret_cast<uint32_t*>(&r.state));
+}
+
+// Has the thread whose request is being served make a system call.
+Result<int64_t> Server::remote_call(uint32_t slot, long nr, std::initializer_list<int64_t> args) {
+  rt::RequestBlock& r = block(slot)->request;
+  r.call[0] = nr;
+  std::copy(args.begin(), args.end(), r.call + 1);
+  __atomic_store_n(&r.state, rt::RequestState::Call, __ATOMIC_SEQ_CST);
+  if (__atomic_load_n(&r.waiting, __ATOMIC_SEQ_CST)) futex_wake(reinterpret_cast<uint32_t*>(&r.state));
+  for (int i = 0; __atomic_load_n(&r.state, __ATOMIC_ACQUIRE) == rt::RequestState::Call; i++) {
+    __builtin_ia32_pause();
+    if (i % 4096) continue;
+    timespec t{0, 20'000};
+    nanosleep(&t, nullptr);
+    if (kill(slots_[slot].pid, 0) && errno == ESRCH) return fail("process {} has gone", slots_[slot].pid);
+  }
+  if (r.call[0] < 0) {
+    errno = static_cast<int>(-r.call[0]);
+    return fail_errno("process {}: system call {}", slots_[slot].pid, nr);
+  }
+  return r.call[0];
+}
+
+Result<> Server::remote_map(uint32_t slot, const SharedMemory& memory, uint64_t address, int protection) {
+  rt::RequestBlock& r = block(slot)->request;
+  fmt::format_to_n(r.text, sizeof r.text - 1, "/proc/{}/fd/{}", getpid(), memory.file.get()).out[0] = 0;
+  auto path = static_cast<int64_t>(rt::blocks_base + slot * rt::block_stride + (reinterpret_cast<char*>(r.text) - reinterpret_cast<char*>(block(slot))));
+  TRY(int64_t fd, remote_call(slot, SYS_open, {path, O_RDONLY | O_CLOEXEC}));
+  auto size = static_cast<int64_t>(memory.mapping.size());
+  TRY_VOID(remote_call(slot, SYS_mmap, {static_cast<int64_t>(address), size, protection, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0}));
+  TRY_VOID(remote_call(slot, SYS_madvise, {static_cast<int64_t>(address), size, MADV_DONTDUMP}));
+  TRY_VOID(remote_call(slot, SYS_close, {fd}));
+  return {};
+}
+
+void Server::serve(uint32_t slot) {
+  if (slot == 0 || slot >= rt::max_slots || slots_[slot].state == SlotState::Free) return;
+  rt::RequestBlock& shared = block(slot)->request;
+  rt::RequestBlock r = shared;  // once: the target may change it under our eyes
+  if (r.state != rt::RequestState::Posted) return;
+  stats_.requests++;
+  current_slot_ = slot;
+  Process* p = process_of(slot);
+  if (r.kind == rt::Request::Hello) {
+    hello(slot, static_cast<pid_t>(r.args[0]), static_cast<pid_t>(r.args[1]));
+    return answer(slot);
+  }
+  if (!p) return;
+  switch (r.kind) {
+    case rt::Request::Link:
+      if (const LinkSite* s = p->space->link_site(static_cast<uint32_t>(r.args[0])); s && s->exit.kind == instrument::Exit::Direct) {
+        AppPc target = s->exit.target;
+        go_on(*p, r, target, {}, {});
+        if (!r.native) p->space->link(static_cast<uint32_t>(r.args[0]), {r.pc});
+      }
+      break;
+    case rt::Request::Return:
+    case rt::Request::Resume: go_on(*p, r, {r.args[0]}, {}, {}); break;
+    case rt::Request::Indirect:
+      if (const LinkSite* s = p->space->link_site(static_cast<uint32_t>(r.args[0])); s && s->exit.kind != instrument::Exit::Direct)
+        go_on(*p, r, {r.args[1]}, p->space->cache_pc(s->unit, s->exit.offset), s->exit.return_address);
+      break;
+    case rt::Request::Where: where(*p, r); break;
+    case rt::Request::NewThread: r.values[0] = allocate_slot(slots_[slot].pid, slots_[slot].tid); break;
+    case rt::Request::NoThread:
+      if (r.args[0] < rt::max_slots && slots_[r.args[0]].state == SlotState::Reserved) free_slot(static_cast<uint32_t>(r.args[0]));
+      break;
+    case rt::Request::ThreadEnd: return thread_ended(slot);
+    case rt::Request::Exec: {
+      char path[4096] = {};
+      process::read(p->pid, r.args[2], std::as_writable_bytes(std::span(path, sizeof path - 1)));
+      exec_begins(slot, static_cast<pid_t>(r.args[1]), path);
+      break;
+    }
+    case rt::Request::ExecFailed: exec_failed(slots_[slot].tid); break;
+    case rt::Request::Change: change(*p, slot, {{r.args[0]}, {r.args[1]}}); break;
+    case rt::Request::Quiet: quiet_ = true; break;
+    case rt::Request::None:
+    case rt::Request::Hello: break;
+  }
+  shared.pc = r.pc;
+  shared.native = r.native;
+  std::copy(std::begin(r.values), std::end(r.values), shared.values);
+  answer(slot);
+}
+
+Result<CachePc> Server::translate(Process& p, uint32_t slot, AppPc pc) {
+  Space& s = *p.space;
+  s.map_arena = [&](const Arena& a) { return remote_map(slot, a.memory, a.base.value, PROT_READ | PROT_EXEC); };
+  bool must_part = false;
+  s.may_add = [&](const process::Region& r) {
+    // Processes that share the space must have the same there.
+    for (auto& [pid, other] : processes_) {
+      if (other.space != p.space || pid == p.pid) continue;
+      auto theirs = process::regions(pid);
+      bool same = theirs && std::any_of(theirs->begin(), theirs->end(), [&](const process::Region& x) {
+        return x.range == r.range && x.offset == r.offset && x.inode == r.inode && x.inode != 0;
+      });
+      must_part |= !same;
+    }
+    return !must_part;
+  };
+  auto result = s.translate(pc, p.pid);
+  if (!result && must_part) {
+    TRY_VOID(part(p, slot));
+    return translate(p, slot, pc);
+  }
+  return result;
+}
+
+// Where a transfer to `target` goes on: at its translation, for an indirect one at its own begin, and for a target that is no code
+// at the target itself, to fault there.
+void Server::go_on(Process& p, rt::RequestBlock& r, AppPc target, CachePc site, AppPc return_address) {
+  auto to = translate(p, current_slot_, target);
+  if (!to) {
+    r.native = 1;
+    r.pc = target.value;
+    r.values[0] = return_address.value;
+    return;
+  }
+  if (r.kind != rt::Request::Link) p.space->enter_indirect_target(target, *to);
+  r.pc = site ? site.value : to->value;
+}
+
+void Server::where(Process& p, rt::RequestBlock& r) {
+  Space::Place at = p.space->where({r.args[0]});
+  r.pc = at.app.value;
+  r.values[0] = static_cast<uint64_t>(at.place);
+  r.values[1] = at.restore;
+  r.values[2] = at.spilled;
+  r.values[3] = at.resume.value;
+}
+
+void Server::change(Process& p, uint32_t slot, AppRange range) {
+  if (!p.space->knows(range)) return;
+  if (is_shared(p))
+    if (auto ok = part(p, slot); !ok) return;
+  p.space->forget(range);
+}
+
+// The process gets a space of its own: the same code at the same addresses, in memory that nobody shares.
+Result<> Server::part(Process& p, uint32_t slot) {
+  TRY(auto own, p.space->copy());
+  TRY_VOID(remote_map(slot, own->table(), rt::table_base, PROT_READ));
+  TRY_VOID(remote_map(slot, own->page(), rt::space_base, PROT_READ));
+  for (const Arena& a : own->arenas()) TRY_VOID(remote_map(slot, a.memory, a.base.value, PROT_READ | PROT_EXEC));
+  p.space = std::move(own);
+  return {};
+}
+
+}  // namespace weir::engine

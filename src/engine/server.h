@@ -1,0 +1,91 @@
+// The state of one run, shared by its parts: the loop and its requests (server.cc), processes and their programs
+// (programs.cc), injection (inject.cc).
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+
+#include "engine/engine.h"
+#include "engine/space.h"
+
+namespace weir::engine {
+
+struct Process {
+  pid_t pid = 0;
+  Fd pidfd;
+  std::shared_ptr<Space> space;
+  std::string program;
+  std::vector<uint32_t> slots;
+  uint32_t first_slot = 0;   // holds the signal actions: kept until the program ends
+};
+
+enum class SlotState : uint8_t { Free, Reserved, Running, Ending };
+
+struct Slot {
+  SlotState state = SlotState::Free;
+  pid_t pid = 0, tid = 0;   // Reserved: of the thread that asked
+};
+
+class Server {
+ public:
+  explicit Server(const Options& options) : options_(options) {}
+  Result<Outcome> run();
+
+ private:
+  // server.cc
+  Result<> set_up();
+  Result<> loop();
+  bool serve_posted();
+  void serve(uint32_t slot);
+  void answer(uint32_t slot);
+  void sleep();
+  rt::ThreadBlock* block(uint32_t slot) const { return blocks_.as<rt::ThreadBlock>(slot * rt::block_stride); }
+  rt::ControlBlock* control() const { return blocks_.as<rt::ControlBlock>(); }
+  Result<int64_t> remote_call(uint32_t slot, long nr, std::initializer_list<int64_t> args);
+  Result<> remote_map(uint32_t slot, const SharedMemory& memory, uint64_t address, int protection);
+  void go_on(Process& p, rt::RequestBlock& r, AppPc target, CachePc site, AppPc return_address);
+  void where(Process& p, rt::RequestBlock& r);
+  void change(Process& p, uint32_t slot, AppRange range);
+  Result<> part(Process& p, uint32_t slot);
+  bool is_shared(const Process& p) const { return p.space.use_count() > 1; }
+  Result<CachePc> translate(Process& p, uint32_t slot, AppPc pc);
+
+  // programs.cc
+  Result<> spawn();
+  void reap();
+  void look_for_ended();
+  void process_ended(pid_t pid);
+  void program_ended(Process& p);
+  void hello(uint32_t slot, pid_t pid, pid_t tid);
+  void exec_begins(uint32_t slot, pid_t tid, const std::string& path);
+  void exec_failed(pid_t tid);
+  void exec_stop(pid_t pid);
+  void thread_ended(uint32_t slot);
+  void collect(Process& p, uint32_t slot);
+  uint32_t allocate_slot(pid_t pid, pid_t tid);
+  void free_slot(uint32_t slot);
+  void begin_block(uint32_t slot);
+  Process* process_of(uint32_t slot);
+  void stopped(int signal);
+
+  // inject.cc
+  Result<> inject(pid_t pid);
+
+  const Options& options_;
+  Stats stats_;
+  SharedMemory runtime_, blocks_;
+  rt::RuntimeHeader header_{};
+  std::vector<Slot> slots_;
+  uint32_t slots_used_ = 1;          // one more than the highest that was ever used
+  std::vector<uint32_t> ending_;     // slots whose threads are about to be gone
+  std::map<pid_t, Process> processes_;
+  std::map<pid_t, bool> seized_;     // threads that we hold for an exec
+  pid_t main_pid_ = 0;
+  bool main_ended_ = false;
+  int main_status_ = 0;
+  bool quiet_ = false;               // some thread cannot wake us: never sleep for long
+  uint32_t current_slot_ = 0;        // whose request is being served
+};
+
+}  // namespace weir::engine

@@ -1,0 +1,222 @@
+// Blocks: copied where nothing changes, in the order of the program, so that falling through stays falling through.
+
+#include "instrument/lower.h"
+
+#include <algorithm>
+
+#include "instrument/lowering.h"
+
+namespace weir::instrument {
+
+using x86::Block;
+using x86::BlockEnd;
+using x86::BlockId;
+using x86::Insn;
+using x86::no_block;
+
+size_t size_bound(const x86::Function& f, const Plan& plan) {
+  size_t n = 256;
+  for (const Block& b : f.blocks) n += (b.end - b.begin) + transfer_bound + tail_bound;
+  for (const Insn& i : f.insns)
+    if (i.shape->uses_gs) n += transfer_bound;
+  for (const Insertion& i : plan.insertions()) n += i.count * probe_op_bound + tail_bound;
+  return n + f.jump_targets.size() * 16;
+}
+
+void lower(const Input& input, Lowered& result) { Lowering(input, result).run(); }
+
+Lowering::Lowering(const Input& in, Lowered& out) : in_(in), out_(out), f_(in.function), live_(in.liveness), e_(in.out, in.base) {
+  out_.size = 0;
+  out_.blocks.clear();
+  out_.table.clear();
+  out_.exits.clear();
+  out_.marks.clear();
+  out_.not_supported = 0;
+}
+
+void Lowering::run() {
+  CHECK(e_.has_room(size_bound(f_, in_.plan)));
+  body_.assign(f_.blocks.size(), ~0u);
+  place_probes();
+  bound_.resize(f_.blocks.size());
+  uint32_t bound = 0;
+  auto probe_at = placed_.begin();
+  for (BlockId b = 0; b < f_.blocks.size(); b++) {
+    const Block& block = f_.blocks[b];
+    bound += static_cast<uint32_t>(block.end - block.begin) + (block.ends <= BlockEnd::Jump ? 8 : block.ends == BlockEnd::Branch ? 28 : transfer_bound);
+    for (; probe_at != placed_.end() && probe_at->insn < block.first + block.count; ++probe_at) bound += probe_at->insertion->count * probe_op_bound;
+    for (const Insn& i : f_.insns_of(block))
+      if (i.shape->uses_gs) bound += transfer_bound;
+    bound_[b] = bound;
+  }
+  emit_entry();
+  for (BlockId b = 0; b < f_.blocks.size(); b++) emit_block(b);
+  for (AppPc target : f_.jump_targets)
+    if (BlockId b = f_.block_at(target); b != no_block) {
+      if (is_live(b, x86::RCX)) tails_.push_back({Tail::TableEntry, 0, nullptr, target, b});
+      else out_.table.push_back({target, body_[b]});
+    }
+  mark(Mark::Middle, f_.entry);
+  for (size_t i = 0; i < tails_.size(); i++) emit_tail(Tail(tails_[i]));  // a tail may add further ones
+  resolve_fixups();
+  for (BlockId b = 0; b < f_.blocks.size(); b++) out_.blocks.push_back({f_.blocks[b].begin, body_[b]});
+  out_.size = e_.offset();
+}
+
+void Lowering::place_probes() {
+  for (const Insertion& i : in_.plan.insertions()) {
+    switch (i.where) {
+      case Where::Before: placed_.push_back({i.index, false, &i}); break;
+      case Where::After: placed_.push_back({i.index, true, &i}); break;
+      case Where::Block: placed_.push_back({f_.blocks[i.index].first, false, &i}); break;
+      default: edges_.push_back(&i);
+    }
+  }
+  std::stable_sort(placed_.begin(), placed_.end(), [](const Placed& a, const Placed& b) { return a.insn < b.insn; });
+  // A probe of a block may stand anywhere in it: move it to where the flags are dead, if they are not at the begin.
+  for (Placed& p : placed_) {
+    if (p.insertion->where != Where::Block) continue;
+    BlockId b = p.insertion->index;
+    if (!(live_.live_in[b].flags & 0x3f)) continue;
+    auto inside = live_.inside(f_, b);
+    for (uint32_t i = 0; i < f_.blocks[b].count; i++)
+      if (!(inside[i].flags & 0x3f)) {
+        p.insn = f_.blocks[b].first + i;
+        break;
+      }
+  }
+}
+
+// Where calls come in: through the table, then directly.
+void Lowering::emit_entry() {
+  BlockId b = f_.block_at(f_.entry);
+  CHECK(b != no_block);
+  out_.table.push_back({f_.entry, e_.offset()});
+  if (is_live(b, x86::RCX)) {
+    mark(Mark::Exact, f_.entry, rt::RestoreRcx, e_.offset() + restore_size);
+    e_.load_gs(x86::RCX, gs_rcx);
+  }
+  out_.entry = e_.offset();
+  for (const Insertion* i : edges_)
+    if (i->where == Where::Entry) probe(in_.plan.ops_of(*i), live_.live_in[b], f_.entry);
+  if (b != 0) jump_block(b, no_block);
+}
+
+void Lowering::emit_block(BlockId b) {
+  const Block& block = f_.blocks[b];
+  body_[b] = e_.offset();
+  auto insns = f_.insns_of(block);
+  auto bytes = in_.code(block.begin, static_cast<size_t>(block.end - block.begin));
+  rax_ = -1;
+  auto p = std::lower_bound(placed_.begin(), placed_.end(), block.first, [](const Placed& x, uint32_t i) { return x.insn < i; });
+  std::vector<x86::RegSet> inside;
+  auto live_before = [&](uint32_t i) {
+    if (i == 0) return live_.live_in[b];
+    if (inside.empty()) inside = live_.inside(f_, b);
+    return inside[i];
+  };
+  bool ends_with_transfer = block.ends != BlockEnd::FallThrough;
+  uint32_t plain = block.count - (ends_with_transfer ? 1 : 0);
+  uint32_t i = 0;
+  auto probes_before = [&](uint32_t at) {
+    for (; p != placed_.end() && p->insn == block.first + at && !p->after; ++p) probe(in_.plan.ops_of(*p->insertion), live_before(at), insns[at].pc);
+  };
+  while (i < plain) {
+    probes_before(i);
+    uint32_t n = i;
+    do n++;
+    while (n < plain && !insns[n - 1].shape->uses_gs && !insns[n].shape->uses_gs && !(p != placed_.end() && p->insn <= block.first + n - (p->after ? 1 : 0)));
+    auto from = static_cast<size_t>(insns[i].pc - block.begin), to = static_cast<size_t>(insns[n - 1].next() - block.begin);
+    if (insns[i].shape->uses_gs) gs_insn(insns[i], bytes.subspan(from, to - from), live_before(i));
+    else copy_plain(insns.subspan(i, n - i), bytes.subspan(from, to - from));
+    for (; p != placed_.end() && p->insn == block.first + n - 1 && p->after; ++p) probe(in_.plan.ops_of(*p->insertion), live_before(n), insns[n - 1].next());
+    i = n;
+  }
+  if (ends_with_transfer) {
+    probes_before(plain);
+    auto from = static_cast<size_t>(insns[plain].pc - block.begin);
+    emit_block_end(b, insns[plain], bytes.subspan(from));
+  } else {
+    fall_through(b, block.end);
+  }
+}
+
+// Instructions that fall through, copied as they are; [rip + disp32] gets the distance from here.
+void Lowering::copy_plain(std::span<const Insn> insns, std::span<const std::byte> bytes) {
+  mark(Mark::Run, insns.front().pc);
+  uint32_t at = e_.offset();
+  e_.copy(bytes);
+  int64_t moved = insns.front().pc - AppPc{e_.pc_at(at).value};
+  for (const Insn& i : insns) {
+    const x86::Shape& s = *i.shape;
+    auto offset = static_cast<uint32_t>(i.pc - insns.front().pc);
+    if (s.rip_relative) {
+      int64_t distance = i.target - i.next() + moved;
+      if (distance != static_cast<int32_t>(distance)) out_.not_supported++;
+      e_.patch_u32(at + offset + s.disp_offset, static_cast<uint32_t>(distance));
+    }
+    if (s.writes.gpr & 1) {  // the number of a system call is usually set just before it
+      auto b = [&](size_t k) { return static_cast<uint8_t>(bytes[offset + k]); };
+      rax_ = -1;
+      if (s.length == 5 && b(0) == 0xb8) memcpy(&rax_, &bytes[offset + 1], 4), rax_ &= 0xffffffff;
+      else if (s.length == 7 && b(0) == 0x48 && b(1) == 0xc7 && b(2) == 0xc0) memcpy(&rax_, &bytes[offset + 3], 4), rax_ &= 0xffffffff;
+      else if (s.length == 2 && (b(0) == 0x31 || b(0) == 0x33) && b(1) == 0xc0) rax_ = 0;
+    }
+  }
+}
+
+void Lowering::emit_block_end(BlockId b, const Insn& last, std::span<const std::byte> bytes) {
+  const Block& block = f_.blocks[b];
+  switch (block.ends) {
+    case BlockEnd::FallThrough: break;
+    case BlockEnd::Jump:
+      mark(Mark::Exact, last.pc);
+      if (block.taken != no_block) jump_block(block.taken, b);
+      else jump_out(last.target, 0xe9);
+      break;
+    case BlockEnd::Branch: branch(b, last, bytes); break;
+    case BlockEnd::Call:
+      if (last.kind() == x86::Kind::Call) call(b, last);
+      else indirect_call(b, last, bytes);
+      break;
+    case BlockEnd::IndirectJump: indirect_jump(last, bytes); break;
+    case BlockEnd::Return: return_(last, bytes); break;
+    case BlockEnd::Syscall: system_call(b, last); break;
+    case BlockEnd::Trap:
+      mark(Mark::Run, last.pc);
+      e_.copy(bytes.first(last.shape->length));
+      fall_through(b, block.end);
+      break;
+    case BlockEnd::Undecodable:
+      mark(Mark::Exact, last.pc);
+      out_.not_supported++;
+      jump_out(last.pc, 0xe9);  // Weir decides when it is reached
+      break;
+  }
+}
+
+// Control goes on at `next`, which may stand elsewhere or outside.
+void Lowering::fall_through(BlockId b, AppPc next) {
+  BlockId to = f_.blocks[b].fallthrough;
+  for (const Insertion* i : edges_)
+    if (i->where == Where::FallThrough && i->index == b)
+      probe(in_.plan.ops_of(*i), to == no_block ? x86::RegSet::all() : live_.live_in[to], next);
+  if (to == b + 1) return;
+  mark(Mark::Exact, next);
+  if (to != no_block) jump_block(to, b);
+  else jump_out(next, 0xe9);
+}
+
+void Lowering::resolve_fixups() {
+  for (const Fixup& x : fixups_) {
+    int64_t distance = int64_t(body_[x.block]) - (x.offset + (x.is_short ? 1 : 4));
+    if (x.is_short) {
+      CHECK(distance == static_cast<int8_t>(distance));
+      e_.patch_u8(x.offset, static_cast<uint8_t>(distance));
+    } else {
+      e_.patch_u32(x.offset, static_cast<uint32_t>(distance));
+    }
+  }
+}
+
+}  // namespace weir::instrument

@@ -1,0 +1,87 @@
+// From a lifted function and a plan to machine code.
+//
+// Rules that everything else relies on:
+//  - At the begin of every block, and before every instruction that is copied, the program's state is exact.
+//  - A transfer through the table (return, indirect jump or call) leaves the program's rcx in the slot `rcx` of the thread
+//    block; the place that the table names takes it back if it is live there. Direct transfers do not.
+//  - A call pushes the cache address that follows it, for the processor's return prediction; its thunk then puts the
+//    program's return address in its place. A return looks its address up in the table, and returns to what it finds.
+//  - Nothing is pushed on the program's stack that the program does not push, and no flag or register is changed that
+//    is live.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "base/address.h"
+#include "instrument/tool.h"
+
+namespace weir::instrument {
+
+// A place where translated code must ask: a direct transfer whose target is not translated yet, or an indirect one that
+// missed the table.
+struct Exit {
+  enum Kind : uint8_t { Direct, IndirectJump, IndirectCall };
+  Kind kind;
+  AppPc target;          // Direct
+  AppPc return_address;  // IndirectCall
+  uint32_t offset;       // Direct: of the 32-bit displacement to patch; indirect: where to begin again
+  uint32_t stub;         // Direct: where the stub is, which an unlinked displacement points to
+};
+
+// How to find the program's pc and registers from a cache pc: for offsets from `offset` up to the next mark.
+struct Mark {
+  enum Kind : uint8_t {
+    Run,     // copied instructions: pc = app + (offset in the run)
+    Exact,   // at `offset` itself, the program's state is that before `app` once `restore` is done; behind it: Middle
+    Middle,  // of a translated instruction, or of a probe before it
+  };
+  uint32_t offset;
+  Kind kind;
+  uint8_t restore;   // rt::Restore bits
+  uint8_t spilled;   // the registers in spill[0] and spill[1], four bits each
+  uint32_t resume;   // offset at which to go on when the state has been put right
+  AppPc app;
+};
+
+struct TableEntry {
+  AppPc app;
+  uint32_t offset;
+};
+
+struct BlockPlace {
+  AppPc app;
+  uint32_t offset;   // direct transfers go here
+};
+
+struct Lowered {
+  uint32_t size = 0;
+  uint32_t entry = 0;                 // where direct calls of the function go
+  std::vector<BlockPlace> blocks;     // by app pc
+  std::vector<TableEntry> table;
+  std::vector<Exit> exits;            // numbered from Input::first_exit
+  std::vector<Mark> marks;            // by offset
+  uint32_t not_supported = 0;         // instructions that could not be translated
+};
+
+struct Input {
+  const x86::Function& function;
+  const x86::Liveness& liveness;
+  const Plan& plan;
+  const x86::ReadMemory& code;
+  std::span<std::byte> out;
+  CachePc base;                        // where `out` will be executed
+  uint32_t first_exit;
+  std::function<CachePc(AppPc)> find;  // a direct target that is translated already, or 0
+};
+
+// The stub that a direct exit goes through while it is not linked (at most 32 bytes).
+void write_stub(std::span<std::byte> out, uint32_t exit_id);
+// An entry for the table that takes rcx back and goes to `to` (at most 32 bytes).
+void write_table_entry(std::span<std::byte> out, CachePc at, CachePc to);
+// An upper bound of the size that lower() needs.
+size_t size_bound(const x86::Function& function, const Plan& plan);
+// Writes the code to input.out; `result` is overwritten (its vectors are reused).
+void lower(const Input& input, Lowered& result);
+
+}  // namespace weir::instrument

@@ -1,0 +1,97 @@
+// The state of one lowering, shared by its parts: blocks (lower.cc), control transfers (transfer.cc), probes (probe.cc).
+#pragma once
+
+#include "instrument/emitter.h"
+#include "instrument/lower.h"
+#include "rt/abi.h"
+
+namespace weir::instrument {
+
+inline constexpr uint32_t gs_rcx = offsetof(rt::ThreadBlock, rcx);
+inline constexpr uint32_t gs_spill(int n) { return offsetof(rt::ThreadBlock, spill) + 8 * n; }
+inline constexpr uint32_t gs_counter(Counter c) { return rt::counters_offset + 8 * c.index; }
+
+// Sizes of the longest forms, for bounds.
+inline constexpr uint32_t restore_size = 9, transfer_bound = 64, tail_bound = 96, probe_op_bound = 48;
+
+class Lowering {
+ public:
+  Lowering(const Input& in, Lowered& out);
+  void run();
+
+ private:
+  // A probe at an instruction.
+  struct Placed {
+    uint32_t insn;
+    bool after;
+    const Insertion* insertion;
+  };
+  // Code that is emitted behind the function: what a call goes through, what a miss does, what a link waits at.
+  struct Tail {
+    enum Kind : uint8_t { CallThunk, IndirectCallThunk, IndirectMiss, ReturnMiss, LinkStub, TableEntry, Edge };
+    Kind kind;
+    uint32_t from;             // offset of the 32-bit displacement that leads here
+    const x86::Insn* insn = nullptr;
+    AppPc target = {};
+    uint32_t number = 0;       // bytes that a return pops; a block; an exit
+  };
+  struct Fixup {
+    uint32_t offset;
+    x86::BlockId block;
+    bool is_short;
+  };
+
+  // lower.cc
+  void place_probes();
+  void emit_entry();
+  void emit_block(x86::BlockId b);
+  void copy_plain(std::span<const x86::Insn> insns, std::span<const std::byte> bytes);
+  void emit_block_end(x86::BlockId b, const x86::Insn& last, std::span<const std::byte> bytes);
+  void fall_through(x86::BlockId b, AppPc next);
+  void resolve_fixups();
+
+  // transfer.cc
+  bool is_surely_near(x86::BlockId from, x86::BlockId to) const;
+  void jump_block(x86::BlockId target, x86::BlockId from);
+  void branch(x86::BlockId b, const x86::Insn& insn, std::span<const std::byte> bytes);
+  void call(x86::BlockId b, const x86::Insn& insn);
+  void indirect_call(x86::BlockId b, const x86::Insn& insn, std::span<const std::byte> bytes);
+  void indirect_jump(const x86::Insn& insn, std::span<const std::byte> bytes);
+  void return_(const x86::Insn& insn, std::span<const std::byte> bytes);
+  void system_call(x86::BlockId b, const x86::Insn& insn);
+  void return_site(x86::BlockId b, AppPc address);
+  void load_target(const x86::Insn& insn, std::span<const std::byte> bytes, bool wide);
+  void look_up();
+  void jump_out(AppPc target, uint8_t opcode);
+  void link(uint32_t displacement, AppPc target);
+  void emit_tail(const Tail& tail);
+  void store_return_address(AppPc address);
+  CachePc known(AppPc target) const;
+
+  // probe.cc
+  void probe(std::span<const Op> ops, x86::RegSet live, AppPc app);
+
+  // gs.cc
+  void gs_insn(const x86::Insn& insn, std::span<const std::byte> bytes, x86::RegSet live);
+
+  void mark(Mark::Kind kind, AppPc app, uint8_t restore = 0, uint32_t resume = ~0u, uint8_t spilled = 0) {
+    out_.marks.push_back({e_.offset(), kind, restore, spilled, resume == ~0u ? e_.offset() : resume, app});
+  }
+  bool is_live(x86::BlockId b, x86::Gpr r) const { return live_.live_in[b].gpr >> r & 1; }
+  std::span<const std::byte> bytes_of(const x86::Insn& insn) { return in_.code(insn.pc, insn.shape->length); }
+
+  const Input& in_;
+  Lowered& out_;
+  const x86::Function& f_;
+  const x86::Liveness& live_;
+  Emitter e_;
+  std::vector<uint32_t> body_;      // per block: offset of its body, ~0 while unknown
+  std::vector<uint32_t> bound_;     // per block: an upper bound of the offset of its end, relative to the first
+  std::vector<Placed> placed_;      // by instruction
+  std::vector<const Insertion*> edges_;
+  std::vector<Fixup> fixups_;
+  std::vector<Tail> tails_;
+  int64_t rax_ = -1;                // the system call number, where it is known
+};
+
+}  // namespace weir::instrument

@@ -1,0 +1,121 @@
+// The interface of a tool: it is given a lifted function with its analysis, and says what to insert where.
+//
+// A tool never sees a code cache or an object file: the dynamic engine and the static rewriter serve the same tools. What it
+// inserts is a few abstract operations; lowering turns them into the cheapest instructions, in dead registers where
+// there are any. Counters are cells of 64 bits, one set for every thread, so that nothing is locked and nothing is lost.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "x86/function.h"
+#include "x86/liveness.h"
+
+namespace weir::instrument {
+
+// A 64-bit cell, one for every thread.
+struct Counter {
+  uint32_t index = 0;
+};
+
+// A register of the probe itself; lowering finds it a dead one, or spills.
+enum class Temp : uint8_t { A, B };
+
+// One operation of a probe.
+struct Op {
+  enum Kind : uint8_t {
+    AddCounter,  // counter += value
+    AddClock,    // the thread's virtual clock += value
+    Set,         // temp = value
+    GetRegister, // temp = register of the program
+    LoadCounter, // temp = counter
+    StoreCounter,// counter = temp
+    Load,        // temp = the 8 bytes at [other + value]
+    Store,       // the 8 bytes at [other + value] = temp
+    Add,         // temp += value
+    SkipUnless,  // unless temp == value: skip the next `count` operations
+    Call,        // runtime routine number `value`, with temps A and B as arguments
+  };
+  Kind kind;
+  Temp temp = Temp::A;
+  Temp other = Temp::B;
+  x86::Gpr reg = x86::RAX;
+  uint8_t count = 0;
+  Counter counter = {};
+  int64_t value = 0;
+};
+
+enum class Where : uint8_t {
+  Entry,       // of the function, when it is called (not when it loops back to its first block); `index` is ignored
+  Block,       // anywhere before the block `index` does anything visible: lowering looks for the cheapest place
+  Before,      // the instruction `index` (calls, returns and system calls are instructions)
+  After,       // the plain instruction `index`
+  ReturnSite,  // the block `index` follows a call: when that call has returned
+  Taken,       // the edge from block `index` to its taken successor
+  FallThrough, // … or to the next one
+};
+
+struct Insertion {
+  Where where;
+  uint32_t index;          // of a block or an instruction of the function
+  uint32_t first, count;   // of Plan::ops
+};
+
+// What a tool wants for one function.
+class Plan {
+ public:
+  void insert(Where where, uint32_t index, std::initializer_list<Op> ops) {
+    insertions_.push_back({where, index, static_cast<uint32_t>(ops_.size()), static_cast<uint32_t>(ops.size())});
+    ops_.insert(ops_.end(), ops);
+  }
+  void clear() {
+    insertions_.clear();
+    ops_.clear();
+  }
+  std::span<const Insertion> insertions() const { return insertions_; }
+  std::span<const Op> ops_of(const Insertion& i) const { return {ops_.data() + i.first, i.count}; }
+  bool empty() const { return insertions_.empty(); }
+
+ private:
+  std::vector<Insertion> insertions_;
+  std::vector<Op> ops_;
+};
+
+// A function as a tool sees it.
+struct Subject {
+  const x86::Function& function;
+  const x86::Liveness& liveness;
+  uint32_t image;           // index of the image that holds it
+};
+
+// Hands out counters. One for every code space: see Tool.
+class Counters {
+ public:
+  static constexpr uint32_t clock_cells = 4;  // the first cells are the virtual clock
+
+  Counter allocate() { return {next_++}; }
+  uint32_t size() const { return next_; }
+
+ private:
+  uint32_t next_ = clock_cells;
+};
+
+// A tool belongs to one code space: the program of one or more processes that share their translations. When a process
+// takes a way of its own (it was forked, and then loads code), its tool is a copy.
+class Tool {
+ public:
+  virtual ~Tool() = default;
+  virtual std::unique_ptr<Tool> copy() const = 0;
+  // Called once for every translated function, or part of one.
+  virtual void plan(const Subject& subject, Counters& counters, Plan& plan) = 0;
+  // The cells of one thread that has ended (or is being looked at).
+  virtual void collect(uint32_t pid, uint32_t tid, std::span<const uint64_t> cells) = 0;
+  // The thread was stopped before instruction `insn` of the function at `block`, and will not go on from there: what was counted
+  // for the rest of the block did not happen.
+  virtual void interrupted(AppPc block, AppPc insn, std::span<uint64_t> cells) { (void)block, (void)insn, (void)cells; }
+};
+
+}  // namespace weir::instrument

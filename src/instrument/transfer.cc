@@ -1,0 +1,281 @@
+// Jumps, calls, returns and system calls.
+
+#include "instrument/lowering.h"
+
+namespace weir::instrument {
+
+using x86::BlockId;
+using x86::Insn;
+using x86::no_block;
+
+// Is a jump at the end of `from` surely within 127 bytes of the block `to`, which is not emitted yet?
+bool Lowering::is_surely_near(BlockId from, BlockId to) const {
+  return body_[to] == ~0u && to > from && edges_.empty() && bound_[to - 1] - bound_[from] < 92;
+}
+
+// jmp to a block of this function: two bytes where it is surely near enough.
+void Lowering::jump_block(BlockId target, BlockId from) {
+  if (body_[target] != ~0u) {
+    int64_t distance = int64_t(body_[target]) - (e_.offset() + 2);
+    if (distance >= -128) {
+      e_.bytes(0xeb, distance);
+      return;
+    }
+  }
+  bool near = from != no_block && is_surely_near(from, target);
+  e_.bytes(near ? 0xeb : 0xe9);
+  fixups_.push_back({e_.offset(), target, near});
+  near ? e_.bytes(0) : e_.u32(0);
+}
+
+void Lowering::branch(BlockId b, const Insn& insn, std::span<const std::byte> bytes) {
+  const x86::Block& block = f_.blocks[b];
+  const Insertion* taken_probe = nullptr;
+  for (const Insertion* i : edges_)
+    if (i->where == Where::Taken && i->index == b) taken_probe = i;
+  mark(Mark::Exact, insn.pc);
+  if (insn.shape->short_only) {
+    // jrcxz L1; jmp short L2; L1: jmp target; L2:
+    e_.copy(bytes.first(insn.shape->length - 1u));
+    e_.bytes(2, 0xeb, 5);
+    mark(Mark::Exact, insn.target);
+    e_.bytes(0xe9);
+  } else {
+    BlockId t = block.taken;
+    if (t != no_block && !taken_probe) {
+      int64_t back = body_[t] == ~0u ? 1 : int64_t(body_[t]) - (e_.offset() + 2);
+      bool near = back <= 0 ? back >= -128 : is_surely_near(b, t);
+      if (near) {
+        e_.bytes(0x70 | insn.shape->condition);
+        fixups_.push_back({e_.offset(), t, true});
+        e_.bytes(0);
+        return fall_through(b, block.end);
+      }
+    }
+    e_.bytes(0x0f, 0x80 | insn.shape->condition);
+  }
+  uint32_t displacement = e_.offset();
+  e_.u32(0);
+  if (taken_probe) tails_.push_back({Tail::Edge, displacement, &insn, insn.target, b});
+  else if (block.taken != no_block) fixups_.push_back({displacement, block.taken, false});
+  else link(displacement, insn.target);
+  fall_through(b, block.end);
+}
+
+// The place that a call comes back to: through the table, with rcx in its slot.
+void Lowering::return_site(BlockId b, AppPc address) {
+  BlockId to = f_.blocks[b].fallthrough;
+  if (to == no_block) return;  // it does not come back, as far as is known; if it does, the site is translated then
+  out_.table.push_back({address, e_.offset()});
+  if (is_live(to, x86::RCX)) {
+    mark(Mark::Exact, address, rt::RestoreRcx, e_.offset() + restore_size);
+    e_.load_gs(x86::RCX, gs_rcx);
+  }
+  for (const Insertion* i : edges_)
+    if (i->where == Where::ReturnSite && i->index == to) probe(in_.plan.ops_of(*i), live_.live_in[to], address);
+  if (to != b + 1) {
+    mark(Mark::Exact, address);
+    jump_block(to, b);
+  }
+}
+
+void Lowering::call(BlockId b, const Insn& insn) {
+  mark(Mark::Exact, insn.pc);
+  e_.bytes(0xe8);
+  tails_.push_back({Tail::CallThunk, e_.offset(), &insn, insn.target});
+  e_.u32(0);
+  return_site(b, insn.next());
+}
+
+// mov ecx, r/m32 (or rcx, r/m64) for the operand of an indirect jump or call.
+void Lowering::load_target(const Insn& insn, std::span<const std::byte> bytes, bool wide) {
+  const x86::Shape& s = *insn.shape;
+  uint8_t rex = wide ? 0x48 : 0;
+  uint8_t opcode = s.modrm_offset - 1;
+  for (uint8_t i = 0; i < opcode; i++) {
+    auto byte = static_cast<uint8_t>(bytes[i]);
+    if (byte == 0x64 || byte == 0x67) e_.bytes(byte);
+    if (i == opcode - 1 && (byte & 0xf0) == 0x40) rex |= 0x40 | (byte & 3);
+  }
+  if (rex) e_.bytes(rex);
+  auto modrm = static_cast<uint8_t>(bytes[s.modrm_offset]);
+  e_.bytes(0x8b, (modrm & 0xc7) | 1 << 3);
+  uint32_t displacement = e_.offset() + s.disp_offset - s.modrm_offset - 1;
+  e_.copy(bytes.subspan(s.modrm_offset + 1u, s.length - s.modrm_offset - 1u));
+  if (s.rip_relative) {
+    int64_t distance = insn.target - AppPc{e_.pc().value};
+    if (distance != static_cast<int32_t>(distance)) out_.not_supported++;
+    e_.patch_u32(displacement, static_cast<uint32_t>(distance));
+  }
+  if (s.uses_gs) out_.not_supported++;
+}
+
+// mov rcx, [rcx*8 + table]
+void Lowering::look_up() {
+  e_.bytes(0x48, 0x8b, 0x0c, 0xcd);
+  e_.u32(static_cast<uint32_t>(rt::table_base));
+}
+
+void Lowering::indirect_jump(const Insn& insn, std::span<const std::byte> bytes) {
+  uint32_t begin = e_.offset();
+  mark(Mark::Exact, insn.pc, 0, begin);
+  e_.store_gs(x86::RCX, gs_rcx);
+  mark(Mark::Middle, insn.pc, rt::RestoreRcx, begin);
+  load_target(insn, bytes, false);
+  look_up();
+  e_.bytes(0xe3, 2, 0xff, 0xe1, 0xe9);  // jrcxz miss; jmp rcx; miss: jmp tail
+  out_.exits.push_back({Exit::IndirectJump, {}, {}, begin, 0});
+  tails_.push_back({Tail::IndirectMiss, e_.offset(), &insn, {}, static_cast<uint32_t>(out_.exits.size() - 1)});
+  e_.u32(0);
+}
+
+void Lowering::indirect_call(BlockId b, const Insn& insn, std::span<const std::byte> bytes) {
+  uint32_t begin = e_.offset();
+  mark(Mark::Exact, insn.pc, 0, begin);
+  e_.store_gs(x86::RCX, gs_rcx);
+  mark(Mark::Middle, insn.pc, rt::RestoreRcx, begin);
+  load_target(insn, bytes, false);
+  look_up();
+  e_.bytes(0xe8);
+  out_.exits.push_back({Exit::IndirectCall, {}, insn.next(), begin, 0});
+  tails_.push_back({Tail::IndirectCallThunk, e_.offset(), &insn, {}, static_cast<uint32_t>(out_.exits.size() - 1)});
+  e_.u32(0);
+  return_site(b, insn.next());
+}
+
+void Lowering::return_(const Insn& insn, std::span<const std::byte> bytes) {
+  const x86::Shape& s = *insn.shape;
+  uint16_t pop = 0;
+  if (s.imm_size == 2) memcpy(&pop, &bytes[s.imm_offset], 2);
+  uint32_t begin = e_.offset();
+  mark(Mark::Exact, insn.pc, 0, begin);
+  e_.store_gs(x86::RCX, gs_rcx);
+  mark(Mark::Middle, insn.pc, rt::RestoreRcx, begin);
+  e_.bytes(0x8b, 0x0c, 0x24);  // mov ecx, [rsp]
+  look_up();
+  e_.bytes(0xe3, pop ? 7 : 5, 0x48, 0x89, 0x0c, 0x24);  // jrcxz miss; mov [rsp], rcx; ret
+  if (pop) e_.bytes(0xc2, pop, pop >> 8);
+  else e_.bytes(0xc3);
+  e_.bytes(0xe9);
+  tails_.push_back({Tail::ReturnMiss, e_.offset(), &insn, {}, pop});
+  e_.u32(0);
+}
+
+// See rt/syscalls.cc. Behind the call rcx is the program's own next pc, where anybody looks.
+void Lowering::system_call(BlockId b, const Insn& insn) {
+  if (rax_ < 0 || rt::is_engine_call(rax_)) {
+    mark(Mark::Exact, insn.pc);
+    e_.bytes(0x48, 0x8d, 0x0d);  // lea rcx, [inline]
+    e_.u32(8);
+    e_.jump_gs(offsetof(rt::ThreadBlock, enter_syscall));
+  }
+  mark(Mark::Exact, insn.pc);
+  e_.bytes(0x0f, 0x05);
+  AppPc next = insn.next();
+  BlockId to = f_.blocks[b].fallthrough;
+  bool wants_rcx = to == no_block || is_live(to, x86::RCX);
+  mark(Mark::Exact, next, rt::SetRcxToPc, e_.offset() + (wants_rcx ? 10 : 0));
+  if (wants_rcx) e_.mov_imm64(x86::RCX, next.value);
+  fall_through(b, next);
+}
+
+CachePc Lowering::known(AppPc target) const {
+  if (target == f_.entry) return e_.pc_at(out_.entry);
+  CachePc pc = in_.find(target);
+  return pc && Emitter::reaches(in_.base, pc) ? pc : CachePc{};
+}
+
+// The 32-bit displacement at `displacement` leads to `target`, now or when it has been translated.
+void Lowering::link(uint32_t displacement, AppPc target) {
+  if (CachePc pc = known(target)) {
+    e_.patch_u32(displacement, static_cast<uint32_t>(pc - e_.pc_at(displacement + 4)));
+    out_.exits.push_back({Exit::Direct, target, {}, displacement, 0});
+  } else {
+    tails_.push_back({Tail::LinkStub, displacement, nullptr, target});
+  }
+}
+
+void Lowering::jump_out(AppPc target, uint8_t opcode) {
+  while (e_.pc_at(e_.offset() + 1).value % 64 > 60) e_.bytes(0x90);  // a link is patched while others run: within a line
+  e_.bytes(opcode);
+  uint32_t displacement = e_.offset();
+  e_.u32(0);
+  link(displacement, target);
+}
+
+// mov dword [rsp], low half; and the upper half, unless the call has pushed the same.
+void Lowering::store_return_address(AppPc address) {
+  e_.bytes(0xc7, 0x04, 0x24);
+  e_.u32(static_cast<uint32_t>(address.value));
+  if (address.value >> 32 == e_.pc().value >> 32) return;
+  e_.bytes(0xc7, 0x44, 0x24, 0x04);
+  e_.u32(static_cast<uint32_t>(address.value >> 32));
+}
+
+void write_stub(std::span<std::byte> out, uint32_t exit_id) {
+  Emitter e(out, {});
+  e.store_gs_imm(offsetof(rt::ThreadBlock, exit_id), exit_id);
+  e.jump_gs(offsetof(rt::ThreadBlock, enter_link));
+}
+
+void write_table_entry(std::span<std::byte> out, CachePc at, CachePc to) {
+  Emitter e(out, at);
+  e.load_gs(x86::RCX, gs_rcx);
+  e.jump(to);
+}
+
+void Lowering::emit_tail(const Tail& t) {
+  auto comes_here = [&](uint32_t displacement) { e_.patch_u32(displacement, e_.offset() - displacement - 4); };
+  auto leave = [&](uint32_t exit, uint32_t entry) {
+    e_.store_gs_imm(offsetof(rt::ThreadBlock, exit_id), in_.first_exit + exit);
+    e_.jump_gs(entry);
+  };
+  auto miss = [&](const Insn& insn) {
+    e_.load_gs(x86::RCX, gs_rcx);
+    load_target(insn, bytes_of(insn), true);
+    e_.store_gs(x86::RCX, offsetof(rt::ThreadBlock, target));
+    leave(t.number, offsetof(rt::ThreadBlock, enter_indirect));
+  };
+  if (t.from) comes_here(t.from);
+  switch (t.kind) {
+    case Tail::CallThunk:
+      store_return_address(t.insn->next());
+      jump_out(t.target, 0xe9);
+      break;
+    case Tail::IndirectCallThunk:
+      store_return_address(t.insn->next());
+      e_.bytes(0xe3, 2, 0xff, 0xe1);        // jrcxz miss; jmp rcx
+      e_.bytes(0x48, 0x8d, 0x64, 0x24, 8);  // miss: lea rsp, [rsp + 8]: as if not called
+      miss(*t.insn);
+      break;
+    case Tail::IndirectMiss: miss(*t.insn); break;
+    case Tail::ReturnMiss:
+      e_.store_gs_imm(offsetof(rt::ThreadBlock, return_pop), t.number);
+      e_.jump_gs(offsetof(rt::ThreadBlock, enter_return));
+      break;
+    case Tail::LinkStub: {
+      uint32_t stub = e_.offset();
+      out_.exits.push_back({Exit::Direct, t.target, {}, t.from, stub});
+      leave(static_cast<uint32_t>(out_.exits.size() - 1), offsetof(rt::ThreadBlock, enter_link));
+      break;
+    }
+    case Tail::TableEntry:
+      out_.table.push_back({t.target, e_.offset()});
+      mark(Mark::Exact, t.target, rt::RestoreRcx, e_.offset() + restore_size);
+      e_.load_gs(x86::RCX, gs_rcx);
+      jump_block(t.number, no_block);
+      break;
+    case Tail::Edge: {
+      const x86::Block& block = f_.blocks[t.number];
+      for (const Insertion* i : edges_)
+        if (i->where == Where::Taken && i->index == t.number)
+          probe(in_.plan.ops_of(*i), block.taken == no_block ? x86::RegSet::all() : live_.live_in[block.taken], t.target);
+      mark(Mark::Exact, t.target);
+      if (block.taken != no_block) jump_block(block.taken, no_block);
+      else jump_out(t.target, 0xe9);
+      break;
+    }
+  }
+}
+
+}  // namespace weir::instrument

@@ -1,0 +1,74 @@
+#include "process/memory.h"
+
+#include <fcntl.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/fd.h"
+
+namespace weir::process {
+
+namespace {
+
+Result<std::string> read_whole(const std::string& path) {
+  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return fail_errno("{}", path);
+  std::string text(16 << 10, 0);
+  size_t n = 0;
+  for (;;) {
+    ssize_t got = ::read(fd.get(), text.data() + n, text.size() - n);
+    if (got < 0) return fail_errno("{}", path);
+    if (got == 0) break;
+    n += static_cast<size_t>(got);
+    if (text.size() - n < 4096) text.resize(text.size() * 2);
+  }
+  text.resize(n);
+  return text;
+}
+
+}  // namespace
+
+// 7f0000000000-7f0000001000 r-xp 00000000 08:01 1234    /path
+Result<std::vector<Region>> regions(pid_t pid) {
+  TRY(std::string text, read_whole(fmt::format("/proc/{}/maps", pid)));
+  std::vector<Region> result;
+  const char* p = text.data();
+  const char* end = p + text.size();
+  while (p < end) {
+    const char* line_end = std::find(p, end, '\n');
+    Region r{};
+    auto number = [&](uint64_t& value, int base) {
+      p = std::from_chars(p, line_end, value, base).ptr;
+      if (p < line_end) p++;
+    };
+    number(r.range.begin.value, 16);
+    number(r.range.end.value, 16);
+    if (line_end - p < 5) break;
+    r.readable = p[0] == 'r', r.writable = p[1] == 'w', r.executable = p[2] == 'x', r.shared = p[3] == 's';
+    p += 5;
+    number(r.offset, 16);
+    p = std::find(p, line_end, ' ');  // the device
+    if (p < line_end) p++;
+    number(r.inode, 10);
+    while (p < line_end && *p == ' ') p++;
+    r.path.assign(p, line_end);
+    result.push_back(std::move(r));
+    p = line_end + 1;
+  }
+  return result;
+}
+
+size_t read(pid_t pid, uint64_t address, std::span<std::byte> out) {
+  size_t n = 0;
+  while (n < out.size()) {
+    iovec local{out.data() + n, out.size() - n}, remote{reinterpret_cast<void*>(address + n), out.size() - n};
+    ssize_t got = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+    if (got <= 0) break;
+    n += static_cast<size_t>(got);
+  }
+  return n;
+}
+
+}  // namespace weir::process

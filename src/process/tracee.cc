@@ -1,0 +1,79 @@
+#include "process/tracee.h"
+
+#include <fcntl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+namespace weir::process {
+
+Result<user_regs_struct> Tracee::registers() const {
+  user_regs_struct regs;
+  if (ptrace(PTRACE_GETREGS, pid_, 0, &regs)) return fail_errno("process {}: cannot read registers", pid_);
+  return regs;
+}
+
+Result<> Tracee::set_registers(const user_regs_struct& regs) const {
+  if (ptrace(PTRACE_SETREGS, pid_, 0, &regs)) return fail_errno("process {}: cannot set registers", pid_);
+  return {};
+}
+
+Result<> Tracee::detach(int signal) const {
+  if (ptrace(PTRACE_DETACH, pid_, 0, signal)) return fail_errno("process {}: cannot detach", pid_);
+  return {};
+}
+
+Result<> Tracee::write(uint64_t address, std::span<const std::byte> bytes) const {
+  iovec local{const_cast<std::byte*>(bytes.data()), bytes.size()}, remote{reinterpret_cast<void*>(address), bytes.size()};
+  if (process_vm_writev(pid_, &local, 1, &remote, 1, 0) != static_cast<ssize_t>(bytes.size())) return fail_errno("process {}: cannot write memory", pid_);
+  return {};
+}
+
+Result<RemoteSyscalls> RemoteSyscalls::begin(const Tracee& tracee) {
+  TRY(auto regs, tracee.registers());
+  errno = 0;
+  long code = ptrace(PTRACE_PEEKTEXT, tracee.pid(), regs.rip, 0);
+  if (errno) return fail_errno("process {}: cannot read code", tracee.pid());
+  constexpr uint64_t syscall_int3 = 0xcc050f;
+  uint64_t patched = (static_cast<uint64_t>(code) & ~uint64_t{0xffffff}) | syscall_int3;
+  if (ptrace(PTRACE_POKETEXT, tracee.pid(), regs.rip, patched)) return fail_errno("process {}: cannot write code", tracee.pid());
+  return RemoteSyscalls(tracee, regs, static_cast<uint64_t>(code));
+}
+
+Result<> RemoteSyscalls::end() {
+  if (ptrace(PTRACE_POKETEXT, tracee_.pid(), saved_.rip, code_)) return fail_errno("process {}: cannot restore code", tracee_.pid());
+  return tracee_.set_registers(saved_);
+}
+
+Result<uint64_t> RemoteSyscalls::call(const char* name, long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f) {
+  user_regs_struct regs = saved_;
+  regs.orig_rax = ~0ull;  // no system call is under way that the kernel could restart
+  regs.rax = static_cast<uint64_t>(nr);
+  regs.rdi = a, regs.rsi = b, regs.rdx = c, regs.r10 = d, regs.r8 = e, regs.r9 = f;
+  TRY_VOID(tracee_.set_registers(regs));
+  if (ptrace(PTRACE_CONT, tracee_.pid(), 0, 0)) return fail_errno("process {}: cannot continue", tracee_.pid());
+  for (;;) {
+    int status;
+    if (waitpid(tracee_.pid(), &status, __WALL) != tracee_.pid()) return fail_errno("process {}: {}", tracee_.pid(), name);
+    if (!WIFSTOPPED(status)) return fail("process {}: ended during {}", tracee_.pid(), name);
+    if (WSTOPSIG(status) == SIGTRAP) break;
+    if (ptrace(PTRACE_CONT, tracee_.pid(), 0, 0)) return fail_errno("process {}: cannot continue", tracee_.pid());
+  }
+  TRY(user_regs_struct after, tracee_.registers());
+  auto result = static_cast<int64_t>(after.rax);
+  if (result < 0 && result > -4096) {
+    errno = static_cast<int>(-result);
+    return fail_errno("process {}: {}", tracee_.pid(), name);
+  }
+  return after.rax;
+}
+
+Result<int> RemoteSyscalls::open(const std::string& path, int flags) {
+  uint64_t at = (saved_.rsp - 1024 - path.size()) & ~uint64_t{15};
+  TRY_VOID(tracee_.write(at, std::as_bytes(std::span(path.c_str(), path.size() + 1))));
+  TRY(uint64_t fd, call("open", SYS_open, at, static_cast<uint64_t>(flags)));
+  return static_cast<int>(fd);
+}
+
+}  // namespace weir::process

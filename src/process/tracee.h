@@ -1,0 +1,51 @@
+// A process or thread under ptrace: to run system calls in it, and to let go of it again.
+//
+// A tracee may die at any instant: that is an ordinary result (ESRCH in an Error), not a bug. All calls come from the one
+// thread of Weir that traced it: the kernel ties the two together.
+#pragma once
+
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include <span>
+#include <string>
+
+#include "base/address.h"
+#include "base/result.h"
+
+namespace weir::process {
+
+class Tracee {
+ public:
+  explicit Tracee(pid_t pid) : pid_(pid) {}
+
+  pid_t pid() const { return pid_; }
+  Result<user_regs_struct> registers() const;
+  Result<> set_registers(const user_regs_struct& regs) const;
+  Result<> detach(int signal = 0) const;
+  Result<> write(uint64_t address, std::span<const std::byte> bytes) const;
+
+ private:
+  pid_t pid_;
+};
+
+// Runs system calls in a stopped tracee, at an address that holds a `syscall; int3` for as long as this lives. The tracee's
+// registers and code are as before when it is gone.
+class RemoteSyscalls {
+ public:
+  static Result<RemoteSyscalls> begin(const Tracee& tracee);
+  Result<> end();
+
+  // The value that the kernel returned, or an error that names the call.
+  Result<uint64_t> call(const char* name, long nr, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0, uint64_t e = 0, uint64_t f = 0);
+  // open(2) in the tracee, of a path that is written below its stack.
+  Result<int> open(const std::string& path, int flags);
+
+ private:
+  RemoteSyscalls(const Tracee& t, const user_regs_struct& saved, uint64_t code) : tracee_(t), saved_(saved), code_(code) {}
+  Tracee tracee_;
+  user_regs_struct saved_;
+  uint64_t code_;
+};
+
+}  // namespace weir::process

@@ -1,0 +1,197 @@
+// The one header that both sides share: where things lie in the target, and what the runtime and Weir say to each other.
+//
+// The runtime is mapped into the target and speaks with the Weir process through shared memory only. Every thread of the
+// target has a *thread block* (`%gs` points at it): a slot of one big sparse file. Weir reads what the target writes there
+// as hostile input: it copies a request once, and looks up every index in tables of its own.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace weir::rt {
+
+constexpr uint32_t abi_version = 1;
+
+// ---- Where things lie in the target -------------------------------------------------------------------------------
+// The table maps the low 32 bits of a program address to its place in the cache: 8 bytes an entry, 32 GiB of address
+// space, sparse. It begins below 2 GiB so that [rcx*8 + table] needs no base register.
+constexpr uint64_t table_base = 0x7000'0000;
+constexpr uint64_t table_size = uint64_t{8} << 32;
+// Programs at fixed low addresses get their code cache here.
+constexpr uint64_t low_arena_begin = 0x5000'0000;
+// The runtime's own code, and the page that says which ranges of the program are translated.
+constexpr uint64_t runtime_base = 0x1fff'0000'0000;
+constexpr uint64_t space_base = 0x1fff'1000'0000;
+// The thread blocks. Slot 0 is the control block.
+constexpr uint64_t blocks_base = 0x2000'0000'0000;
+constexpr uint64_t block_stride = 64 << 20;
+constexpr uint32_t max_slots = 16384;
+constexpr uint64_t blocks_size = block_stride * max_slots;
+
+// ---- Registers ----------------------------------------------------------------------------------------------------
+struct Registers {
+  uint64_t gpr[16];  // in encoding order: rax rcx rdx rbx rsp rbp rsi rdi r8 … r15
+  uint64_t flags;
+  uint64_t pc;  // a cache pc, or a program pc where Weir says so
+};
+static_assert(sizeof(Registers) == 144);
+
+// ---- Requests -----------------------------------------------------------------------------------------------------
+enum class Request : uint32_t {
+  None,
+  Link,         // args: exit id                    → pc: where to go on
+  Return,       // args: program pc                 → pc: where to go on (with rcx restored)
+  Indirect,     // args: exit id, program pc        → pc: where to go on, `native`: it is the program's own address
+  Resume,       // args: program pc                 → pc: where to go on
+  Where,        // args: cache pc, is-a-fault       → WhereReply
+  NewThread,    // args: clone flags                → values[0]: slot
+  NoThread,     // args: slot: the clone failed
+  Hello,        // args: pid, tid: the first words of a new thread
+  ThreadEnd,    // the thread is about to exit; no reply is awaited
+  Exec,         // args: pid, tid, path             → values[0]: 1 when Weir follows
+  ExecFailed,   // args: pid, tid
+  Change,       // args: begin, end: the program changes mappings that hold translated code
+  Quiet,        // the program is about to install a seccomp filter: the runtime makes no more system calls of its own
+};
+
+// While a request is under way Weir may have the thread make system calls for it: Call, then back to Posted.
+enum class RequestState : uint32_t { Idle, Posted, Answered, Call };
+
+struct RequestBlock {
+  RequestState state;
+  Request kind;
+  uint32_t waiting;  // the thread sleeps on `state`
+  uint32_t native;   // reply: `pc` is an address of the program, to be executed there (and to fault)
+  uint64_t args[4];
+  uint64_t pc;         // reply
+  uint64_t values[4];  // reply
+  int64_t call[7];     // Call: number and arguments; then call[0] is the result
+  char text[64];       // a path for it
+};
+
+// Reply to Where: pc is the program's address.
+enum class Place : uint64_t {
+  NotCache,  // not in the cache: the address is the program's own
+  Exact,     // the program's state is exact, but for what `restore` says
+  Middle,    // in the middle of a translated instruction
+};
+enum Restore : uint64_t {
+  RestoreNothing = 0,
+  RestoreRcx = 1,       // rcx is in the slot `rcx`
+  RestoreSpill0 = 2,    // a probe holds a register of the program in spill[0] (its number is in values[2] & 15)
+  RestoreSpill1 = 4,    // … and in spill[1] (number in values[2] >> 4 & 15)
+  SetRcxToPc = 8,       // behind a system call: rcx is the program's pc
+};
+// values[0]: Place, values[1]: Restore bits, values[2]: spilled registers, values[3]: cache pc at which to resume
+
+// ---- System calls --------------------------------------------------------------------------------------------------
+// The calls that the runtime must see (rt/syscalls.cc); all others run natively where they stand.
+constexpr bool is_engine_call(int64_t nr) {
+  switch (nr) {
+    case 9: case 10: case 11: case 25: case 329:            // mmap mprotect munmap mremap pkey_mprotect
+    case 13: case 15:                                       // rt_sigaction rt_sigreturn
+    case 56: case 57: case 58: case 435:                    // clone fork vfork clone3
+    case 59: case 322: case 60:                             // execve execveat exit
+    case 157: case 158: case 317: case 334: return true;    // prctl arch_prctl seccomp rseq
+    default: return false;
+  }
+}
+
+// ---- Signals ------------------------------------------------------------------------------------------------------
+// The kernel's struct sigaction.
+struct KernelSigaction {
+  uint64_t handler;
+  uint64_t flags;
+  uint64_t restorer;
+  uint64_t mask;
+};
+
+struct Interrupted {  // a context that a signal handler of the program interrupted
+  uint64_t frame;     // address of its ucontext
+  uint64_t app_pc;
+  uint64_t cache_pc;
+};
+
+constexpr uint32_t interrupted_count = 16;
+constexpr uint32_t rt_stack_size = 12 << 10;
+constexpr uint32_t signal_stack_size = 8 << 10;
+
+// ---- The thread block ---------------------------------------------------------------------------------------------
+// What translated code touches comes first.
+struct ThreadBlock {
+  ThreadBlock* self;
+  uint64_t rcx;            // the program's rcx while a transfer through the table is under way
+  uint64_t spill[4];       // for probes and glue
+  uint64_t target;         // program address of an indirect jump or call that missed
+  uint32_t exit_id;
+  uint32_t return_pop;     // of a return that missed: bytes that `ret n` pops
+  uint64_t app_gs;         // the program's own %gs base
+  uint64_t routine_args[6];
+
+  // Entry points of the runtime, for `jmp gs:[…]`.
+  uint64_t enter_link;
+  uint64_t enter_return;
+  uint64_t enter_indirect;
+  uint64_t enter_syscall;
+  uint64_t enter_routine;
+
+  Registers regs;          // the program's, while the runtime runs
+  RequestBlock request;
+
+  uint32_t version;
+  uint32_t slot;
+  uint32_t pid, tid;
+  uint64_t dead;           // set by the thread's last instruction but one
+  KernelSigaction* actions;  // the program's signal actions, 64 of them: in the block of the process' first thread
+
+  // A signal that came at a bad moment: it is queued again when the program's state is exact.
+  uint32_t signal_pending;  // its number, 0: none
+  uint32_t stepping;        // single-stepping to a boundary
+  uint64_t pending_mask;    // the program's signal mask at that moment
+  uint64_t exit_mask;       // the mask to set when the runtime is left
+  uint32_t exit_unmask;     // … if so
+  uint32_t quiet;           // a seccomp filter is on: no system calls of our own
+  uint32_t slow_returns, misses, signals;  // statistics
+  uint32_t interrupted_next;
+  uint8_t pending_info[128];
+  Interrupted interrupted[interrupted_count];
+  KernelSigaction own_actions[64];
+
+  alignas(64) uint8_t signal_stack[signal_stack_size];
+  alignas(64) uint8_t stack[rt_stack_size];
+};
+static_assert(offsetof(ThreadBlock, rcx) == 8);
+static_assert(offsetof(ThreadBlock, regs) == 160);
+static_assert(sizeof(ThreadBlock) <= 32 << 10);
+
+// Counters of tools: 8-byte cells behind the thread block, up to the end of the slot.
+constexpr uint32_t counters_offset = 64 << 10;
+constexpr uint32_t max_counters = (block_stride - counters_offset) / 8;
+
+// ---- The control block (slot 0) -----------------------------------------------------------------------------------
+struct ControlBlock {
+  uint32_t doorbell;   // changes when there is something to do for Weir: a futex
+  uint32_t sleeping;   // Weir waits on the doorbell
+  uint32_t weir_pid;
+  uint32_t ended;      // Weir has gone: do not wait for it
+  uint64_t posted[max_slots / 64];  // slots with a request
+};
+
+// ---- The space page: what the runtime must know of the translated program, read-only in the target ----------------
+constexpr uint32_t max_ranges = 1024;
+struct SpacePage {
+  uint32_t version;    // odd while it is being changed
+  uint32_t count;      // more than max_ranges: ask about every change
+  struct { uint64_t begin, end; } ranges[max_ranges];  // translated ranges of the program
+};
+constexpr uint64_t space_page_size = 32 << 10;
+static_assert(sizeof(SpacePage) <= space_page_size);
+
+// ---- The head of the runtime's image ------------------------------------------------------------------------------
+struct RuntimeHeader {
+  uint64_t version;
+  uint64_t enter_link, enter_return, enter_indirect, enter_syscall, enter_routine;
+  uint64_t image_size;
+};
+
+}  // namespace weir::rt

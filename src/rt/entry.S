@@ -1,0 +1,164 @@
+// The doors of the runtime: from translated code into C++ and back, and from the kernel's signal frames.
+//
+// Invariant: between `rt_exit` and `rt_exit_end` the program's whole state is in ThreadBlock::regs and stays there, so the
+// way out can be begun again at any instant; a signal that comes there does just that. Between `rt_unmasked` and
+// `rt_unmasked_end` the stack pointer is the program's too: a signal that the kernel delivers there has its frame
+// where it would be natively.
+
+#include "rt/offsets.h"
+
+        .macro ENTER name, handler
+        .globl \name
+\name:
+        movq %rax, %gs:REGS+0
+        movq %rcx, %gs:REGS+8
+        movq %rdx, %gs:REGS+16
+        movq %rbx, %gs:REGS+24
+        movq %rsp, %gs:REGS+32
+        movq %rbp, %gs:REGS+40
+        movq %rsi, %gs:REGS+48
+        movq %rdi, %gs:REGS+56
+        movq %r8, %gs:REGS+64
+        movq %r9, %gs:REGS+72
+        movq %r10, %gs:REGS+80
+        movq %r11, %gs:REGS+88
+        movq %r12, %gs:REGS+96
+        movq %r13, %gs:REGS+104
+        movq %r14, %gs:REGS+112
+        movq %r15, %gs:REGS+120
+        movq %gs:0, %rdi
+        leaq STACK_TOP(%rdi), %rsp
+        pushfq
+        popq %gs:REGS_FLAGS
+        cld
+        call \handler
+        jmp rt_exit
+        .endm
+
+        .macro LEAVE                      // all registers from the thread block, rsp last
+        pushq %gs:REGS_FLAGS
+        popfq
+        LEAVE_REGISTERS
+        .endm
+
+        .macro LEAVE_REGISTERS
+        movq %gs:REGS+0, %rax
+        movq %gs:REGS+8, %rcx
+        movq %gs:REGS+16, %rdx
+        movq %gs:REGS+24, %rbx
+        movq %gs:REGS+40, %rbp
+        movq %gs:REGS+48, %rsi
+        movq %gs:REGS+56, %rdi
+        movq %gs:REGS+64, %r8
+        movq %gs:REGS+72, %r9
+        movq %gs:REGS+80, %r10
+        movq %gs:REGS+88, %r11
+        movq %gs:REGS+96, %r12
+        movq %gs:REGS+104, %r13
+        movq %gs:REGS+112, %r14
+        movq %gs:REGS+120, %r15
+        movq %gs:REGS+32, %rsp
+        jmp *%gs:REGS_PC
+        .endm
+
+        .section .text.header, "ax"
+        .globl rt_header
+rt_header:
+        .quad ABI_VERSION
+        .quad enter_link, enter_return, enter_indirect, enter_syscall, enter_routine
+        .quad rt_image_size
+
+        .text
+        ENTER enter_link, rt_link
+        ENTER enter_return, rt_return
+        ENTER enter_indirect, rt_indirect
+        ENTER enter_syscall, rt_syscall
+        ENTER enter_routine, rt_routine
+
+        .globl rt_exit, rt_exit_end, rt_unmasked, rt_unmasked_end
+rt_exit:
+        movq %gs:0, %rdi
+        leaq STACK_TOP(%rdi), %rsp
+        cmpl $0, SIGNAL_PENDING(%rdi)
+        jne 1f
+        cmpl $0, EXIT_UNMASK(%rdi)
+        jne 2f
+        LEAVE
+1:      call rt_requeue_pending
+        movq %gs:0, %rdi
+2:      // Signals are blocked here. Unblock them with the program's own stack pointer.
+        movl $0, EXIT_UNMASK(%rdi)
+        pushq %gs:REGS_FLAGS
+        popfq
+        leaq EXIT_MASK(%rdi), %rsi
+        movl $2, %edi                     // SIG_SETMASK
+        movl $0, %edx
+        movl $8, %r10d
+        movl $14, %eax                    // rt_sigprocmask
+        movq %gs:REGS+32, %rsp
+        syscall
+rt_unmasked:
+        LEAVE_REGISTERS
+rt_unmasked_end:
+rt_exit_end:
+
+// The kernel calls it: rdi = signal, rsi = siginfo, rdx = ucontext, rsp = frame. All signals are blocked.
+        .globl rt_signal_entry
+rt_signal_entry:
+        movq %rsp, %rbx
+        movq %gs:0, %rcx
+        leaq SIGNAL_STACK_TOP(%rcx), %rsp
+        cld
+        call rt_signal
+        testl %eax, %eax
+        jne rt_exit
+        leaq 8(%rbx), %rsp                // the frame without the return address
+        movl $15, %eax                    // rt_sigreturn
+        syscall
+        ud2
+
+// long rt_clone(long nr, long args[5], ThreadBlock* child): the child leaves through its own thread block.
+        .globl rt_clone
+rt_clone:
+        pushq %rbx
+        movq %rdx, %rbx                   // survives the call in parent and child
+        movq %rdi, %rax
+        movq %rsi, %r9
+        movq 0(%r9), %rdi
+        movq 8(%r9), %rsi
+        movq 16(%r9), %rdx
+        movq 24(%r9), %r10
+        movq 32(%r9), %r8
+        syscall
+        testq %rax, %rax
+        jz 1f
+        popq %rbx
+        ret
+1:      movq %rbx, %rsi                   // the child: no stack of its own yet
+        movl $0x1001, %edi                // ARCH_SET_GS
+        movl $158, %eax
+        syscall
+        movq %rbx, %rdi
+        leaq STACK_TOP(%rbx), %rsp
+        call rt_child
+        jmp rt_exit
+
+// void rt_exit_thread(ThreadBlock*, long status): nothing of the thread block is touched behind `dead`.
+        .globl rt_exit_thread
+rt_exit_thread:
+        movq %rdi, %rdx
+        movl %esi, %edi
+        movl $60, %eax
+        movq $1, DEAD(%rdx)
+        syscall
+        ud2
+
+// void rt_sigreturn(uint64_t rsp): returns to where the frame says.
+        .globl rt_sigreturn
+rt_sigreturn:
+        movq %rdi, %rsp
+        movl $15, %eax
+        syscall
+        ud2
+
+        .section .note.GNU-stack, "", @progbits

@@ -1,0 +1,157 @@
+// Requests to the Weir process, and what happens when translated code comes to its end.
+
+#include "rt/runtime.h"
+
+#include "rt/offsets.h"
+
+namespace weir::rt {
+
+static_assert(ABI_VERSION == abi_version);
+static_assert(REGS == offsetof(ThreadBlock, regs));
+static_assert(REGS_FLAGS == offsetof(ThreadBlock, regs) + offsetof(Registers, flags));
+static_assert(REGS_PC == offsetof(ThreadBlock, regs) + offsetof(Registers, pc));
+static_assert(DEAD == offsetof(ThreadBlock, dead));
+static_assert(SIGNAL_PENDING == offsetof(ThreadBlock, signal_pending));
+static_assert(EXIT_MASK == offsetof(ThreadBlock, exit_mask));
+static_assert(EXIT_UNMASK == offsetof(ThreadBlock, exit_unmask));
+static_assert(SIGNAL_STACK_TOP == offsetof(ThreadBlock, signal_stack) + signal_stack_size);
+static_assert(STACK_TOP == offsetof(ThreadBlock, stack) + rt_stack_size);
+
+namespace {
+
+constexpr uint64_t FUTEX_WAIT = 0, FUTEX_WAKE = 1;
+constexpr int spins = 4000;  // some 40 µs: an answer takes a few while Weir is awake
+
+ControlBlock* control() { return reinterpret_cast<ControlBlock*>(blocks_base); }
+
+void post(ThreadBlock* tb, Request kind) {
+  RequestBlock& r = tb->request;
+  r.kind = kind;
+  r.waiting = 0;
+  __atomic_store_n(&r.state, RequestState::Posted, __ATOMIC_RELEASE);
+  ControlBlock* c = control();
+  __atomic_fetch_or(&c->posted[tb->slot / 64], uint64_t{1} << tb->slot % 64, __ATOMIC_SEQ_CST);
+  if (tb->quiet) return;
+  if (__atomic_load_n(&c->sleeping, __ATOMIC_SEQ_CST)) {
+    __atomic_fetch_add(&c->doorbell, 1, __ATOMIC_SEQ_CST);
+    sys(SYS_futex, address(&c->doorbell), FUTEX_WAKE, 1);
+  }
+}
+
+// True when the answer is there. A system call that Weir wants made is made here.
+bool answered(RequestBlock& r) {
+  RequestState state = __atomic_load_n(&r.state, __ATOMIC_ACQUIRE);
+  if (state == RequestState::Call) {
+    r.call[0] = sys(r.call[0], uint64_t(r.call[1]), uint64_t(r.call[2]), uint64_t(r.call[3]), uint64_t(r.call[4]), uint64_t(r.call[5]), uint64_t(r.call[6]));
+    __atomic_store_n(&r.state, RequestState::Posted, __ATOMIC_RELEASE);
+  }
+  return state == RequestState::Answered;
+}
+
+void wait(ThreadBlock* tb) {
+  RequestBlock& r = tb->request;
+  for (int i = 0; i < spins; i++) {
+    if (answered(r)) return;
+    asm volatile("pause");
+  }
+  if (tb->quiet)
+    while (!answered(r)) asm volatile("pause");
+  __atomic_store_n(&r.waiting, 1, __ATOMIC_SEQ_CST);
+  while (!answered(r)) {
+    struct { int64_t seconds, nanoseconds; } second{1, 0};
+    sys(SYS_futex, address(&r.state), FUTEX_WAIT, uint64_t(RequestState::Posted), address(&second));
+    if (!answered(r) && (control()->ended || sys(SYS_kill, control()->weir_pid, 0) == -ESRCH)) die("the weir process has gone");
+  }
+}
+
+}  // namespace
+
+void ask(ThreadBlock* tb, Request kind, uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
+  RequestBlock& r = tb->request;
+  r.args[0] = a, r.args[1] = b, r.args[2] = c, r.args[3] = d;
+  r.native = 0;
+  post(tb, kind);
+  wait(tb);
+  __atomic_store_n(&r.state, RequestState::Idle, __ATOMIC_RELAXED);
+}
+
+void tell(ThreadBlock* tb, Request kind) { post(tb, kind); }
+
+void die(const char* why) {
+  char line[128] = "weir: the program ends: ";
+  uint64_t n = 24;
+  for (; *why && n < sizeof line - 1; why++) line[n++] = *why;
+  line[n++] = '\n';
+  sys(SYS_write, 2, address(line), n);
+  for (;;) sys(SYS_exit_group, 125);
+}
+
+uint64_t block_signals() {
+  uint64_t all = all_signals, before = 0;
+  sys(SYS_rt_sigprocmask, 2, address(&all), address(&before), 8);
+  return before;
+}
+
+namespace {
+bool copy(int64_t nr, const void* local, const void* remote, uint64_t size) {
+  struct { const void* base; uint64_t size; } here{local, size}, there{remote, size};
+  return sys(nr, uint64_t(sys(SYS_getpid)), address(&here), 1, address(&there), 1, 0) == int64_t(size);
+}
+}  // namespace
+
+// Through the kernel, which says EFAULT where we would crash.
+bool read_memory(const void* from, void* to, uint64_t size) { return copy(SYS_process_vm_readv, to, from, size); }
+bool write_memory(void* to, const void* from, uint64_t size) { return copy(SYS_process_vm_writev, from, to, size); }
+
+extern "C" {
+
+// A direct jump or call whose target was not translated when its own function was.
+void rt_link(ThreadBlock* tb) {
+  ask(tb, Request::Link, tb->exit_id);
+  tb->regs.pc = tb->request.pc;
+}
+
+// A return to an address that was never translated. Its rcx is in the slot.
+void rt_return(ThreadBlock* tb) {
+  tb->slow_returns++;
+  tb->regs.gpr[1] = tb->rcx;
+  uint64_t& rsp = tb->regs.gpr[4];
+  uint64_t target = *reinterpret_cast<uint64_t*>(rsp);
+  rsp += 8 + tb->return_pop;
+  ask(tb, Request::Return, target);
+  tb->regs.pc = tb->request.pc;
+}
+
+// An indirect jump or call that missed: it is begun again when its target is translated. A target that is no code is
+// jumped to natively, to fault there as it would.
+void rt_indirect(ThreadBlock* tb) {
+  tb->misses++;
+  tb->regs.gpr[1] = tb->rcx;
+  ask(tb, Request::Indirect, tb->exit_id, tb->target);
+  if (tb->request.native && tb->request.values[0]) {
+    tb->regs.gpr[4] -= 8;
+    *reinterpret_cast<uint64_t*>(tb->regs.gpr[4]) = tb->request.values[0];
+  }
+  tb->regs.pc = tb->request.pc;
+}
+
+void rt_routine(ThreadBlock* tb) {
+  // rcx holds where to go on; the program's is in the slot, and the code there takes it back.
+  tb->regs.pc = tb->regs.gpr[1];
+}
+
+void* memcpy(void* to, const void* from, size_t n) {
+  void* result = to;
+  asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");
+  return result;
+}
+
+void* memset(void* to, int value, size_t n) {
+  void* result = to;
+  asm volatile("rep stosb" : "+D"(to), "+c"(n) : "a"(value) : "memory");
+  return result;
+}
+
+}  // extern "C"
+
+}  // namespace weir::rt

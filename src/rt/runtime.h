@@ -1,0 +1,32 @@
+// What the parts of the runtime offer one another.
+#pragma once
+
+#include "rt/abi.h"
+#include "rt/sys.h"
+
+namespace weir::rt {
+
+// Posts a request and waits for the answer, which is in tb->request.
+void ask(ThreadBlock* tb, Request kind, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0);
+// Posts a request that has no answer.
+void tell(ThreadBlock* tb, Request kind);
+// Ends the process with one line on stderr.
+[[noreturn]] void die(const char* why);
+
+uint64_t block_signals();  // all of them; returns the mask before
+bool read_memory(const void* from, void* to, uint64_t size);  // false: not readable
+bool write_memory(void* to, const void* from, uint64_t size);
+
+// signals.cc
+int64_t set_action(ThreadBlock* tb, int sig, uint64_t act, uint64_t old, uint64_t set_size);
+void return_from_signal(ThreadBlock* tb);
+
+extern "C" {
+int64_t rt_clone(int64_t nr, const uint64_t* args, ThreadBlock* child);
+[[noreturn]] void rt_exit_thread(ThreadBlock* tb, uint64_t status);
+[[noreturn]] void rt_sigreturn(uint64_t rsp);
+void rt_signal_entry();
+extern const char rt_exit[], rt_exit_end[], rt_unmasked[], rt_unmasked_end[], rt_begin[], rt_end[];
+}
+
+}  // namespace weir::rt

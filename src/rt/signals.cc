@@ -1,0 +1,245 @@
+// Signals: the program's handlers see the frames that the kernel would have built, and nothing of the cache.
+//
+// The kernel calls rt_signal_entry for every signal that the program handles, with a frame on the program's own stack
+// (or its alternate stack): so the frame is where, and what, it would be natively, but for the registers, which may be those
+// of the middle of a translated instruction. One of four things is true of the interrupted pc:
+//   exact    the program's state is exact, or can be put right from the thread block: mend the frame, run the handler;
+//   middle   in the middle of a translated instruction: single-step to an exact place, there queue the signal again;
+//   runtime  in the runtime: keep the signal, and queue it again when the runtime is left;
+//   leaving  the runtime was just being left: begin that again, now with a signal to be queued.
+// "Queue again" lets the kernel deliver it at an exact place: masks, stacks and restarts are its business, not ours.
+
+#include "rt/runtime.h"
+
+namespace weir::rt {
+
+namespace {
+
+constexpr int TRAP_TRACE = 2, SI_KERNEL = 0x80;
+
+bool within(uint64_t pc, const char* begin, const char* end) { return pc >= address(begin) && pc < address(end); }
+
+bool is_fault(int sig, const SigInfo* info) {
+  return (sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL || sig == SIGTRAP || sig == SIGSYS) && info->code > 0;
+}
+
+void registers_to_frame(const Registers& r, UContext* uc) {
+  uc->rax = r.gpr[0], uc->rcx = r.gpr[1], uc->rdx = r.gpr[2], uc->rbx = r.gpr[3];
+  uc->rsp = r.gpr[4], uc->rbp = r.gpr[5], uc->rsi = r.gpr[6], uc->rdi = r.gpr[7];
+  uc->r8 = r.gpr[8], uc->r9 = r.gpr[9], uc->r10 = r.gpr[10], uc->r11 = r.gpr[11];
+  uc->r12 = r.gpr[12], uc->r13 = r.gpr[13], uc->r14 = r.gpr[14], uc->r15 = r.gpr[15];
+  uc->eflags = r.flags;
+  uc->rip = r.pc;
+}
+
+uint64_t* frame_register(UContext* uc, unsigned n) {
+  uint64_t* const in_order[16] = {&uc->rax, &uc->rcx, &uc->rdx, &uc->rbx, &uc->rsp, &uc->rbp, &uc->rsi, &uc->rdi,
+                                  &uc->r8,  &uc->r9,  &uc->r10, &uc->r11, &uc->r12, &uc->r13, &uc->r14, &uc->r15};
+  return in_order[n & 15];
+}
+
+void registers_from_frame(const UContext* uc, Registers& r) {
+  for (unsigned i = 0; i < 16; i++) r.gpr[i] = *frame_register(const_cast<UContext*>(uc), i);
+  r.flags = uc->eflags;
+}
+
+void keep(ThreadBlock* tb, int sig, const SigInfo* info, UContext* uc) {
+  tb->signal_pending = uint32_t(sig);
+  tb->pending_mask = uc->sigmask;
+  *reinterpret_cast<SigInfo*>(tb->pending_info) = *info;
+}
+
+void queue_again(ThreadBlock* tb) {
+  sys(SYS_rt_tgsigqueueinfo, uint64_t(sys(SYS_getpid)), uint64_t(sys(SYS_gettid)), tb->signal_pending, address(tb->pending_info));
+  tb->signal_pending = 0;
+}
+
+void install(int sig, const KernelSigaction& action) {
+  KernelSigaction ours = action;
+  ours.handler = address(rt_signal_entry);
+  ours.flags = (action.flags & (SA_RESTART | SA_NOCLDSTOP | SA_NOCLDWAIT | SA_ONSTACK | SA_RESTORER)) | SA_SIGINFO;
+  ours.mask = all_signals;
+  sys(SYS_rt_sigaction, uint64_t(sig), address(&ours), 0, 8);
+}
+
+void restore_default(int sig) {
+  KernelSigaction action{};
+  sys(SYS_rt_sigaction, uint64_t(sig), address(&action), 0, 8);
+}
+
+bool ours_is_installed(int sig) {
+  KernelSigaction now{};
+  sys(SYS_rt_sigaction, uint64_t(sig), 0, address(&now), 8);
+  return now.handler == address(rt_signal_entry);
+}
+
+void begin_stepping(ThreadBlock* tb, int sig, const SigInfo* info, UContext* uc) {
+  keep(tb, sig, info, uc);
+  tb->stepping = 1;
+  if (!ours_is_installed(SIGTRAP)) {
+    KernelSigaction now{};
+    sys(SYS_rt_sigaction, SIGTRAP, 0, address(&now), 8);
+    tb->actions[SIGTRAP - 1] = now;  // default or ignore: deliver() does what it says
+    now.flags |= SA_RESTORER | SA_ONSTACK;
+    now.restorer = tb->actions[sig - 1].restorer;
+    install(SIGTRAP, now);
+  }
+  uc->eflags |= flag_tf;
+  uc->sigmask = all_signals & ~signal_bit(SIGTRAP);
+}
+
+void stop_stepping(ThreadBlock* tb, UContext* uc) {
+  tb->stepping = 0;
+  uc->eflags &= ~flag_tf;
+}
+
+// In the runtime. True: the signal was kept, go back.
+bool keep_in_runtime(ThreadBlock* tb, int sig, const SigInfo* info, UContext* uc) {
+  if (!within(uc->rip, rt_begin, rt_end) || within(uc->rip, rt_unmasked, rt_unmasked_end)) return false;
+  if (is_fault(sig, info) && !tb->stepping) {
+    restore_default(sig);  // a bug of ours, or a bad stack of the program's: it ends as it would have
+    return true;
+  }
+  if (tb->stepping)
+    stop_stepping(tb, uc);
+  else
+    keep(tb, sig, info, uc);
+  uc->sigmask = all_signals;
+  if (within(uc->rip, rt_exit, rt_exit_end)) uc->rip = address(rt_exit);
+  return true;
+}
+
+void mend_frame(ThreadBlock* tb, UContext* uc) {
+  const RequestBlock& r = tb->request;
+  uint64_t restore = r.values[1];
+  if (restore & RestoreRcx) uc->rcx = tb->rcx;
+  if (restore & RestoreSpill0) *frame_register(uc, r.values[2] & 15) = tb->spill[0];
+  if (restore & RestoreSpill1) *frame_register(uc, r.values[2] >> 4 & 15) = tb->spill[1];
+  if (restore & SetRcxToPc) uc->rcx = r.pc;
+  uc->rip = r.pc;
+}
+
+void remember(ThreadBlock* tb, UContext* uc, uint64_t cache_pc) {
+  tb->interrupted[tb->interrupted_next++ % interrupted_count] = {address(uc), uc->rip, cache_pc};
+}
+
+// The frame is right: leave the runtime for the program's handler, as the kernel would have called it.
+int deliver(ThreadBlock* tb, int sig, SigInfo* info, UContext* uc) {
+  KernelSigaction& entry = tb->actions[sig - 1];
+  KernelSigaction action = entry;
+  tb->signals++;
+  if (action.handler == SIG_DFL || action.handler == SIG_IGN) {  // SIGTRAP, installed for stepping only
+    if (action.handler == SIG_DFL || is_fault(sig, info)) {
+      restore_default(sig);
+      keep(tb, sig, info, uc);
+      queue_again(tb);
+    }
+    for (auto& i : tb->interrupted)
+      if (i.frame == address(uc)) uc->rip = i.cache_pc;
+    return 0;
+  }
+  uint64_t mask = uc->sigmask | action.mask | (action.flags & SA_NODEFER ? 0 : signal_bit(sig));
+  if (action.flags & SA_RESETHAND) {
+    entry = {};
+    restore_default(sig);
+  }
+  registers_from_frame(uc, tb->regs);
+  tb->regs.gpr[0] = 0;
+  tb->regs.gpr[7] = uint64_t(sig);
+  tb->regs.gpr[6] = address(info);
+  tb->regs.gpr[2] = address(uc);
+  tb->regs.gpr[4] = address(uc) - 8;
+  tb->regs.flags = uc->eflags & ~(flag_tf | 0x400 | 0x10000);  // as the kernel clears TF, DF and RF
+  ask(tb, Request::Resume, action.handler);
+  tb->regs.pc = tb->request.pc;
+  tb->exit_mask = mask;
+  tb->exit_unmask = 1;
+  return 1;
+}
+
+}  // namespace
+
+extern "C" {
+
+// Returns 1 to leave the runtime with tb->regs, 0 to return from the signal.
+int rt_signal(int sig, SigInfo* info, UContext* uc, ThreadBlock* tb) {
+  if (keep_in_runtime(tb, sig, info, uc)) return 0;
+  if (within(uc->rip, rt_unmasked, rt_unmasked_end)) registers_to_frame(tb->regs, uc);
+  bool step = tb->stepping && sig == SIGTRAP && info->code == TRAP_TRACE;
+  bool fault = is_fault(sig, info) && !step;
+  uint64_t cache_pc = uc->rip;
+  ask(tb, Request::Where, cache_pc, fault);
+  Place place = Place(tb->request.values[0]);
+  if (step) {
+    if (place == Place::Middle) return 0;
+    stop_stepping(tb, uc);
+    uc->sigmask = tb->pending_mask;
+    queue_again(tb);
+    return 0;
+  }
+  if (place == Place::Middle && !fault) {
+    begin_stepping(tb, sig, info, uc);
+    return 0;
+  }
+  if (place != Place::NotCache) {
+    if ((sig == SIGILL || sig == SIGFPE || sig == SIGTRAP || sig == SIGSYS) && info->code > 0 && info->addr == cache_pc) info->addr = tb->request.pc;
+    mend_frame(tb, uc);
+    cache_pc = tb->request.values[3];
+    remember(tb, uc, cache_pc);
+  }
+  return deliver(tb, sig, info, uc);
+}
+
+void rt_requeue_pending(ThreadBlock* tb) {
+  queue_again(tb);
+  tb->exit_mask = tb->pending_mask;
+  tb->exit_unmask = 1;
+}
+
+}  // extern "C"
+
+int64_t set_action(ThreadBlock* tb, int sig, uint64_t act, uint64_t old, uint64_t set_size) {
+  KernelSigaction before{}, action{};
+  if (int64_t error = sys(SYS_rt_sigaction, uint64_t(sig), 0, address(&before), set_size)) return error;
+  if (act && !read_memory(reinterpret_cast<void*>(act), &action, sizeof action)) return -EFAULT;
+  KernelSigaction& entry = tb->actions[sig - 1];
+  if (before.handler == address(rt_signal_entry)) before = entry;
+  if (act) {
+    bool handled = action.handler != SIG_DFL && action.handler != SIG_IGN;
+    // The kernel refuses SIGKILL and SIGSTOP, for any action.
+    if (!handled) {
+      if (int64_t error = sys(SYS_rt_sigaction, uint64_t(sig), address(&action), 0, 8)) return error;
+      entry = action;
+    } else {
+      if (sig == 9 || sig == 19) return -EINVAL;
+      entry = action;
+      install(sig, action);
+    }
+  }
+  if (old && !write_memory(reinterpret_cast<void*>(old), &before, sizeof before)) return -EFAULT;
+  return 0;
+}
+
+// rt_sigreturn: the kernel does it, to the cache address of the pc that the frame names.
+void return_from_signal(ThreadBlock* tb) {
+  uint64_t rsp = tb->regs.gpr[4];
+  auto* uc = reinterpret_cast<UContext*>(rsp);
+  uint64_t pc = 0;
+  for (auto& i : tb->interrupted)
+    if (i.frame == rsp && i.app_pc == uc->rip) pc = i.cache_pc, i = {};
+  if (!pc) {
+    ask(tb, Request::Resume, uc->rip);
+    pc = tb->request.pc;
+  }
+  uint64_t mask = uc->sigmask;
+  // Signals stay blocked until the program is back in its own context: a kept one is queued again there.
+  if (!tb->signal_pending) block_signals();
+  if (tb->signal_pending) {
+    queue_again(tb);
+  }
+  uc->rip = pc;
+  uc->sigmask = mask;
+  rt_sigreturn(rsp);
+}
+
+}  // namespace weir::rt

@@ -1,0 +1,165 @@
+// The system calls that concern the engine. All others run where they stand in the translated code, natively.
+//
+// The code of a call whose number is not known beforehand, or is one of these:
+//     lea rcx, [inline]; jmp gs:[enter_syscall]; inline: syscall; …
+// (rcx is overwritten by the instruction anyway). What is none of our business goes back to `inline`, so that signals
+// find the thread at an exact place even when the call blocks; what we have done ourselves goes on behind it.
+
+#include "rt/runtime.h"
+
+namespace weir::rt {
+
+namespace {
+
+constexpr uint64_t syscall_length = 2;
+constexpr uint64_t PROT_EXEC = 4, PROT_WRITE = 2, MAP_FIXED = 0x10, MREMAP_FIXED = 2;
+
+// Does [begin, begin + size) touch translated code?
+bool is_translated(uint64_t begin, uint64_t size) {
+  const auto* page = reinterpret_cast<const volatile SpacePage*>(space_base);
+  for (;;) {
+    uint32_t version = page->version;
+    bool hit = page->count > max_ranges;
+    for (uint32_t i = 0; !hit && i < page->count; i++) hit = begin < page->ranges[i].end && begin + size > page->ranges[i].begin;
+    if (version % 2 == 0 && page->version == version) return hit;
+  }
+}
+
+void announce_change(ThreadBlock* tb, uint64_t begin, uint64_t size) {
+  if (is_translated(begin, size)) ask(tb, Request::Change, begin, begin + size);
+}
+
+int64_t mapping_call(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
+  switch (nr) {
+    case SYS_mmap:
+      if (a[3] & MAP_FIXED) announce_change(tb, a[0], a[1]);
+      break;
+    case SYS_munmap:
+    case SYS_mprotect:
+    case SYS_pkey_mprotect:
+      announce_change(tb, a[0], a[1]);
+      break;
+    case SYS_mremap:
+      announce_change(tb, a[0], a[1]);
+      if (a[3] & MREMAP_FIXED) announce_change(tb, a[4], a[2]);
+      break;
+  }
+  return sys(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+struct CloneArgs {  // the kernel's struct clone_args, as far as we look
+  uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
+};
+
+ThreadBlock* block_of(uint64_t slot) { return reinterpret_cast<ThreadBlock*>(blocks_base + slot * block_stride); }
+
+// fork, vfork, clone, clone3: the child gets a thread block of its own before it runs.
+int64_t new_thread(ThreadBlock* tb, int64_t nr, const uint64_t* a, uint64_t next_pc) {
+  uint64_t flags = 0, stack = 0;
+  if (nr == SYS_vfork) flags = CLONE_VM | CLONE_VFORK;
+  if (nr == SYS_clone) flags = a[0], stack = a[1];
+  if (nr == SYS_clone3) {
+    CloneArgs args;
+    if (a[1] < sizeof args || !read_memory(reinterpret_cast<void*>(a[0]), &args, sizeof args)) return sys(nr, a[0], a[1]);
+    flags = args.flags;
+    if (args.stack) stack = args.stack + args.stack_size;
+  }
+  uint64_t mask = block_signals();
+  ask(tb, Request::NewThread, flags);
+  uint64_t slot = tb->request.values[0];
+  if (!slot) die("too many threads");
+  ThreadBlock* child = block_of(slot);
+  child->regs = tb->regs;
+  child->regs.gpr[0] = 0;
+  if (stack) child->regs.gpr[4] = stack;
+  child->regs.pc = next_pc;
+  child->app_gs = tb->app_gs;
+  child->quiet = tb->quiet;
+  child->exit_mask = mask;
+  child->exit_unmask = 1;
+  if (flags & CLONE_SIGHAND) {
+    child->actions = tb->actions;
+  } else {
+    for (int i = 0; i < 64; i++) child->own_actions[i] = tb->actions[i];
+    child->actions = child->own_actions;
+  }
+  int64_t result = rt_clone(nr, a, child);
+  if (result < 0) ask(tb, Request::NoThread, slot);
+  tb->exit_mask = mask;
+  tb->exit_unmask = 1;
+  return result;
+}
+
+// Weir takes hold of the process just before, to be there when the new program begins.
+int64_t exec(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
+  ask(tb, Request::Exec, uint64_t(sys(SYS_getpid)), uint64_t(sys(SYS_gettid)), nr == SYS_execve ? a[0] : a[1],
+      nr == SYS_execve ? uint64_t(-100) : a[0]);
+  int64_t result = sys(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+  ask(tb, Request::ExecFailed, uint64_t(sys(SYS_getpid)), uint64_t(sys(SYS_gettid)));
+  return result;
+}
+
+int64_t arch_prctl(ThreadBlock* tb, const uint64_t* a) {
+  constexpr uint64_t set_gs = 0x1001, get_gs = 0x1004;
+  if (a[0] == set_gs) {
+    tb->app_gs = a[1];
+    return 0;
+  }
+  if (a[0] == get_gs) return write_memory(reinterpret_cast<void*>(a[1]), &tb->app_gs, 8) ? 0 : -EFAULT;
+  return sys(SYS_arch_prctl, a[0], a[1]);
+}
+
+// A seccomp filter might kill us for a call of our own: from here on the runtime makes none.
+int64_t seccomp(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
+  constexpr uint64_t PR_SET_SECCOMP = 22;
+  if (nr == SYS_prctl && a[0] != PR_SET_SECCOMP) return sys(nr, a[0], a[1], a[2], a[3], a[4]);
+  ask(tb, Request::Quiet);
+  tb->quiet = 1;
+  return sys(nr, a[0], a[1], a[2], a[3], a[4]);
+}
+
+}  // namespace
+
+extern "C" {
+
+void rt_syscall(ThreadBlock* tb) {
+  Registers& regs = tb->regs;
+  int64_t nr = int64_t(regs.gpr[0]);
+  uint64_t inline_pc = regs.gpr[1];
+  const uint64_t a[6] = {regs.gpr[7], regs.gpr[6], regs.gpr[2], regs.gpr[10], regs.gpr[8], regs.gpr[9]};
+  uint64_t next_pc = inline_pc + syscall_length;
+  int64_t result;
+  switch (nr) {
+    case SYS_mmap:
+    case SYS_munmap:
+    case SYS_mprotect:
+    case SYS_pkey_mprotect:
+    case SYS_mremap: result = mapping_call(tb, nr, a); break;
+    case SYS_rt_sigaction: result = set_action(tb, int(a[0]), a[1], a[2], a[3]); break;
+    case SYS_rt_sigreturn: return return_from_signal(tb);
+    case SYS_clone:
+    case SYS_clone3:
+    case SYS_fork:
+    case SYS_vfork: result = new_thread(tb, nr, a, next_pc); break;
+    case SYS_execve:
+    case SYS_execveat: result = exec(tb, nr, a); break;
+    case SYS_exit:
+      block_signals();
+      tell(tb, Request::ThreadEnd);
+      rt_exit_thread(tb, a[0]);
+    case SYS_arch_prctl: result = arch_prctl(tb, a); break;
+    case SYS_prctl:
+    case SYS_seccomp: result = seccomp(tb, nr, a); break;
+    case SYS_rseq: result = -ENOSYS; break;  // its critical sections are addresses of the program: libraries do without
+    default: regs.pc = inline_pc; return;
+  }
+  regs.gpr[0] = uint64_t(result);
+  regs.pc = next_pc;
+}
+
+// The first words of a new thread or process.
+void rt_child(ThreadBlock* tb) { ask(tb, Request::Hello, uint64_t(sys(SYS_getpid)), uint64_t(sys(SYS_gettid))); }
+
+}  // extern "C"
+
+}  // namespace weir::rt

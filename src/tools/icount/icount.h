@@ -1,0 +1,54 @@
+// icount: executed instructions and basic blocks, exactly: per thread, per image, in total. The model of a tool.
+#pragma once
+
+#include <map>
+
+#include "instrument/tool.h"
+
+namespace weir::icount {
+
+struct Count {
+  uint64_t instructions = 0, blocks = 0;
+
+  Count& operator+=(Count o) {
+    instructions += o.instructions;
+    blocks += o.blocks;
+    return *this;
+  }
+};
+
+struct Thread {
+  uint32_t tid;
+  Count count;
+};
+
+struct Block {
+  AppPc begin, end;
+  uint32_t instructions;
+  uint32_t image;
+  instrument::Counter counter;
+};
+
+// What one process counted.
+struct Program {
+  std::vector<Count> images;           // by image index
+  std::vector<Thread> threads;
+  std::vector<uint64_t> block_counts;  // by block index
+};
+
+class Icount : public instrument::Tool {
+ public:
+  std::unique_ptr<Tool> copy() const override { return std::make_unique<Icount>(*this); }
+  void plan(const instrument::Subject& subject, instrument::Counters& counters, instrument::Plan& plan) override;
+  void collect(uint32_t pid, uint32_t tid, std::span<const uint64_t> cells) override;
+
+  const std::vector<Block>& blocks() const { return blocks_; }
+  // The counts of a process that has ended.
+  Program take(uint32_t pid);
+
+ private:
+  std::vector<Block> blocks_;
+  std::map<uint32_t, Program> programs_;  // by pid
+};
+
+}  // namespace weir::icount

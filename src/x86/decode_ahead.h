@@ -1,0 +1,15 @@
+// decode(), for one who decodes instruction after instruction.
+//
+// Where the next one begins is known from the first bytes, by simple rules that are nearly always right, long before the
+// shape is found; so the look-up of one instruction can overlap with the next. The length that is returned was compared
+// with the shape's, but nothing waits for that.
+#pragma once
+
+#include "x86/insn.h"
+
+namespace weir::x86 {
+
+// As decode(), into `insn`; returns its length.
+unsigned decode_ahead(std::span<const std::byte> bytes, AppPc pc, Insn& insn);
+
+}  // namespace weir::x86

@@ -1,0 +1,22 @@
+# issue 2, 6: sched_getcpu through rseq, affinity, and the rseq area of the thread.
+. "$(dirname "$0")/lib.sh"
+compile cpu.c -pthread <<'C'
+#include "posix.h"
+#include <sys/rseq.h>
+static void *work(void *x) {
+  cpu_set_t all, one; CHECK(sched_getaffinity(0, sizeof all, &all) == 0);
+  const struct rseq *area = (void *)((char *)__builtin_thread_pointer() + __rseq_offset);
+  for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+    if (!CPU_ISSET(cpu, &all)) continue;
+    CPU_ZERO(&one); CPU_SET(cpu, &one);
+    CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
+    for (int i = 0; i < 100; i++) { unsigned kernel; CHECK(sched_getcpu() == cpu && syscall(SYS_getcpu, &kernel, NULL, NULL) == 0 && kernel == cpu); if (__rseq_size) CHECK(area->cpu_id == cpu); sched_yield(); }
+  }
+  return NULL;
+}
+int main() {
+  pthread_t thread; work(NULL), pthread_create(&thread, NULL, work, NULL), pthread_join(thread, NULL);
+  printf("rseq size %u flags %u, registered again: %s\n", __rseq_size, __rseq_flags, ({ struct rseq mine __attribute__((aligned(32))) = {}; long r = syscall(SYS_rseq, &mine, 32, 0, 0x53053053); r ? strerrorname_np(errno) : "yes"; }));
+}
+C
+same "$T/cpu"

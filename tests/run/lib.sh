@@ -1,0 +1,91 @@
+# Sourced by every test here. A test makes small programs in $T and shows that they behave under Weir as they do
+# natively: the native run is the oracle, and it must end as the test says (STATUS, by default 0).
+#
+#   compile NAME.c|cc|S|rs|go [flags] <<E   a program $T/NAME        (flags follow -O2)
+#   library NAME.c|cc [flags] <<E           a shared library $T/libNAME.so
+#   same CMD ARGS...         stdout, stderr and exit status under every tool of $TOOLS equal the native ones
+#   same_out, same_status    the same without stderr; the exit status alone
+#   expect_fail STATUS PATTERN CMD...       Weir's own error: that status, and one line `weir: ...` matching PATTERN
+#   count CMD ARGS...        runs under icount (must succeed); `json EXPRESSION` then prints a value, with j the JSON
+#   need PROGRAM..., need_cpu FLAG..., skip WHY   the machine lacks something: exit 77
+# Variables in front of `same` and its kin: STATUS=n, STDIN=file, OPTIONS='weir options', TOOLS='none icount'.
+# Each run starts in a new empty directory, $T/cwd, with a fixed environment.
+# shellcheck shell=bash
+set -euo pipefail
+HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+PROGRAMS=$HERE/../programs
+WEIR=$(realpath -m "${WEIR:-$HERE/../../build/weir}")
+TOOLS=${TOOLS-none icount}
+[[ -x $WEIR ]] || { echo "FAIL: $WEIR is missing: build it, or set WEIR" >&2; exit 1; }
+T=$(mktemp -d /tmp/weir-test.XXXXXX)
+trap 'chmod -R u+rwX "$T" 2>/dev/null; rm -rf "$T"' EXIT
+mkdir "$T/tmp"
+ulimit -c 0
+for variable in $(compgen -e); do
+  case $variable in PATH | PWD | SHLVL) ;; WEIR | TOOLS) export -n "$variable" ;; *) unset "$variable" ;; esac
+done
+export PATH=/usr/bin:/bin:/usr/sbin:/sbin LC_ALL=C TZ=UTC HOME=$T TMPDIR=$T/tmp
+export GOCACHE=$T/tmp/go GOPATH=$T/tmp/gopath GO111MODULE=off GOFLAGS=-p=1 GIT_CONFIG_NOSYSTEM=1 PYTHONDONTWRITEBYTECODE=1
+
+fail() { echo "FAIL: $*" >&2; exit 1; }
+skip() { echo "skip: $*"; exit 77; }
+need() { local p; for p; do command -v "$p" >/dev/null || skip "$p is not installed"; done; }
+need_cpu() { local f; for f; do grep -qw -- "$f" /proc/cpuinfo || skip "the CPU lacks $f"; done; }
+
+build() {  # build SOURCE OUTPUT [flags]
+  local source=$1 output=$2; shift 2
+  case $source in
+    *.cc) g++ -std=c++20 -O2 -w -I"$PROGRAMS" "$source" -o "$output" "$@" ;;
+    *.rs) rustc -O -A warnings "$source" -o "$output" "$@" ;;
+    *.go) go build -o "$output" "$@" "$source" ;;
+    *) gcc -O2 -w -I"$PROGRAMS" "$source" -o "$output" "$@" ;;
+  esac || fail "cannot build $source"
+}
+compile() { local source=$T/$1; cat >"$source"; build "$source" "${source%.*}" "${@:2}"; }
+library() { local source=$T/$1 name=${1%.*}; cat >"$source"; build "$source" "$T/lib$name.so" -shared -fPIC "${@:2}"; }
+
+close_others() { local fd; for fd in /proc/self/fd/*; do fd=${fd##*/}; ((fd < 3)) || eval "exec $fd>&-"; done; }
+run() {  # run NAME CMD...: leaves $T/NAME.out, .err and .status
+  local name=$1 status=0; shift
+  rm -rf "$T/cwd"; mkdir "$T/cwd"
+  # The outer group swallows the shell's own words about a child that a signal ended.
+  { (cd "$T/cwd"; close_others; exec timeout -k 5 "${TIMEOUT:-60}" "$@" <"${STDIN:-/dev/null}" >"$T/$name.out" 2>"$T/$name.err") || status=$?; } 2>/dev/null
+  echo $status >"$T/$name.status"
+}
+compare() {  # compare "PARTS" CMD...
+  local parts=$1 tool part; shift
+  run native "$@"
+  local status; status=$(<"$T/native.status")
+  [[ ${STATUS:-0} == any || $status == "${STATUS:-0}" ]] ||
+    fail "native: $*: exit status $status, not ${STATUS:-0}"$'\n'"$(head -c 2000 "$T/native.err")"
+  for tool in $TOOLS; do
+    run weir "$WEIR" run --tool="$tool" ${OPTIONS:-} -- "$@"
+    for part in $parts; do
+      cmp -s "$T/native.$part" "$T/weir.$part" || {
+        echo "--tool=$tool: $*"
+        echo "exit status: native $status, weir $(<"$T/weir.status")"
+        diff -a -u --label "native $part" --label "weir $part" "$T/native.$part" "$T/weir.$part" | cut -c1-300 | head -n 40
+        [[ $part == err ]] || head -c 1000 "$T/weir.err"
+        fail "$part differs under --tool=$tool"
+      }
+    done
+  done
+}
+same() { compare 'status err out' "$@"; }
+same_out() { compare 'status out' "$@"; }
+same_status() { compare 'status' "$@"; }
+
+expect_fail() {
+  local status=$1 pattern=$2; shift 2
+  run weir "$@"
+  [[ $(<"$T/weir.status") == "$status" && ! -s $T/weir.out ]] && (( $(wc -l <"$T/weir.err") == 1 )) &&
+    grep -Eq "^weir: .*($pattern)" "$T/weir.err" && return
+  fail "$*: expected status $status and one line 'weir: ...$pattern'; got status $(<"$T/weir.status") and"$'\n'"$(head -c 2000 "$T/weir.err" "$T/weir.out")"
+}
+count() {
+  rm -f "$T/count.json"
+  run count "$WEIR" run --tool=icount --json "$T/count.json" ${OPTIONS:-} -- "$@"
+  [[ $(<"$T/count.status") == "${STATUS:-0}" && -s $T/count.json ]] ||
+    fail "icount: $*: status $(<"$T/count.status"): $(head -c 2000 "$T/count.err")"
+}
+json() { python3 -c "import json; j = json.load(open('$T/count.json')); print($1)"; }
