@@ -37,8 +37,8 @@ void add_program(json& result, icount::Icount& tool, const engine::ProgramRun& r
     icount::Count c = program.images[i];
     total += c;
     json& image = result["images"][run.images[i]];
-    image["instructions"] = image.value("instructions", uint64_t{0}) + c.instructions;
-    image["blocks"] = image.value("blocks", uint64_t{0}) + c.blocks;
+    if (!image.is_null()) c += {image["instructions"], image["blocks"]};
+    image = to_json(c);
   }
   for (const icount::Thread& t : program.threads) {
     json thread = to_json(t.count);

@@ -184,6 +184,9 @@ void Server::exec_stop(pid_t pid) {
     program_ended(old->second);
     processes_.erase(old);
   }
+  // The stop is inside execve, whose result would overwrite rax: go on to its end.
+  int status = 0;
+  if (ptrace(PTRACE_SYSCALL, pid, 0, 0) || waitpid(pid, &status, __WALL) != pid || !WIFSTOPPED(status)) return;
   if (auto injected = inject(pid); !injected) {
     fmt::print(stderr, "weir: not followed: {}\n", injected.error().what);
     stats_.not_followed++;

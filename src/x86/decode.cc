@@ -4,6 +4,7 @@
 //
 // No shape's bytes are the beginning of another's, since where a shape ends is decided by its own bytes; so its bytes,
 // padded with zeros, identify it without their number.
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -30,18 +31,21 @@ uint64_t key_of(uint64_t bytes, unsigned shape_end) { return bytes << (64 - 8 * 
 constexpr unsigned max_key_bytes = 7;
 
 // What a remembered shape needs on the hot path, in 16 bytes: the address of the Shape (those of user space have 47 bits),
-// and above it from bit 48 on: length:4, field:4, target:2, short:1.
+// and above it from bit 48 on: length:4, field:4, kind:4, target:2, short:1.
 struct Slot {
   uint64_t key = 0;   // 0: empty
   uint64_t packed = 0;
 
   const Shape* shape() const { return reinterpret_cast<const Shape*>(packed & ((uint64_t{1} << 48) - 1)); }
   unsigned length() const { return packed >> 48 & 15; }
+  Kind kind() const { return static_cast<Kind>(packed >> 56 & 15); }
   // Where the branch offset or displacement is that leads to Insn::target, whether it has one byte or four, and a mask for
   // the sum: under an address-size prefix it is eip-relative.
   unsigned field() const { return packed >> 52 & 15; }
-  uint64_t target_mask() const { return std::array{uint64_t{0}, ~uint64_t{0}, uint64_t{0xffffffff}}[packed >> 56 & 3]; }
-  bool is_short() const { return packed >> 58 & 1; }
+  uint64_t target_mask() const { return target_masks[packed >> 60 & 3]; }
+  bool is_short() const { return packed >> 62 & 1; }
+
+  static constexpr uint64_t target_masks[] = {0, ~uint64_t{0}, 0xffffffff};
 };
 
 Slot slot_of(uint64_t key, const Shape& s) {
@@ -49,75 +53,80 @@ Slot slot_of(uint64_t key, const Shape& s) {
   uint64_t field = direct ? s.imm_offset : s.rip_relative ? s.disp_offset : 0;
   uint64_t target = direct ? 1 : s.eip_relative ? 2 : s.rip_relative ? 1 : 0;
   uint64_t is_short = direct && s.imm_size == 1;
-  return {key, reinterpret_cast<uint64_t>(&s) | uint64_t{s.length} << 48 | field << 52 | target << 56 | is_short << 58};
+  uint64_t kind = static_cast<uint64_t>(s.kind);
+  uint64_t above = uint64_t{s.length} | field << 4 | kind << 8 | target << 12 | is_short << 14;
+  return {key, reinterpret_cast<uint64_t>(&s) | above << 48};
 }
 
 // Only the bytes of the shape are shown to Zydis, so what it says cannot depend on any other.
-Slot make_slot(uint64_t key, const uint8_t* bytes, unsigned shape_end) {
+Slot make_slot(uint64_t key, const uint8_t* bytes, const Layout& layout) {
   static std::deque<Shape> shapes;  // at addresses that stay
   uint8_t shown[16] = {};
-  memcpy(shown, bytes, shape_end);
-  return slot_of(key, shapes.emplace_back(make_shape(shown, layout_of(shown))));
+  memcpy(shown, bytes, layout.shape_end);
+  return slot_of(key, shapes.emplace_back(make_shape(shown, layout)));
 }
 
-// Shapes of more than 7 bytes have more than four prefixes or so.
-[[gnu::noinline]] Slot find_long(const uint8_t* bytes, unsigned shape_end) {
-  static std::map<std::string, Slot, std::less<>> slots;
-  std::string_view key(reinterpret_cast<const char*>(bytes), shape_end);
-  auto at = slots.find(key);
-  if (at == slots.end()) at = slots.emplace(key, make_slot(0, bytes, shape_end)).first;
-  return at->second;
-}
-
-// Shapes by their bytes: open addressing, probed linearly, at most a quarter full.
+// Shapes by their bytes: open addressing, probed linearly, at most half full. At its end are slots that no key has as its
+// home and so many that probing ends there: it need not wrap around.
 class Memo {
  public:
-  Slot find(const uint8_t* bytes, unsigned shape_end) {
-    uint64_t key = key_of(load64(bytes), shape_end);
+  // Where it mostly is, or in the next one.
+  const Slot* home_of(uint64_t key) const { return slots_ + (key * 0x9E3779B97F4A7C15ull >> shift_); }
+
+  Slot find_or_make(uint64_t key, const uint8_t* bytes, const Layout& layout) {
     const Slot* slot = home_of(key);
-    if (slot->key == key) [[likely]] return *slot;
-    return find_further(key, bytes, shape_end);
-  }
-
- private:
-  Slot* home_of(uint64_t key) const { return slots_ + (key * 0x9E3779B97F4A7C15ull >> shift_); }
-  Slot* after(Slot* slot) const { return slot + 1 == slots_ + size_ ? slots_ : slot + 1; }
-
-  [[gnu::noinline]] Slot find_further(uint64_t key, const uint8_t* bytes, unsigned shape_end) {
-    Slot* slot = home_of(key);
-    for (; slot->key; slot = after(slot))
+    for (; slot->key; ++slot)
       if (slot->key == key) return *slot;
-    if (++used_ * 4 > size_) grow();
-    Slot made = make_slot(key, bytes, shape_end);
-    place(made);
+    Slot made = make_slot(key, bytes, layout);
+    while (++used_ * 2 > size() || !place(made)) grow();
     return made;
   }
 
-  void place(Slot made) {
-    Slot* slot = home_of(made.key);
-    while (slot->key) slot = after(slot);
+ private:
+  static constexpr unsigned first_bits = 13;
+  static constexpr size_t overhang = 64;
+  size_t size() const { return size_t{1} << (64 - shift_); }
+  const Slot* end() const { return slots_ + size() + overhang; }
+
+  // False: the table is to grow first. Its last slot stays empty.
+  bool place(Slot made) {
+    Slot* slot = slots_ + (home_of(made.key) - slots_);
+    while (slot->key) ++slot;
+    if (slot + 1 == end()) return false;
     *slot = made;
+    return true;
   }
 
   void grow() {
-    auto larger = std::make_unique<Slot[]>(size_ * 2);
-    const Slot* old = std::exchange(slots_, larger.get());
-    size_t old_size = std::exchange(size_, size_ * 2);
-    --shift_;
-    for (const Slot* slot = old; slot != old + old_size; ++slot)
-      if (slot->key) place(*slot);
+    const Slot* old = slots_;
+    const Slot* old_end = end();
+    std::unique_ptr<Slot[]> larger;
+    bool placed;
+    do {
+      --shift_;
+      larger = std::make_unique<Slot[]>(size() + overhang);
+      slots_ = larger.get();
+      placed = std::all_of(old, old_end, [&](const Slot& slot) { return !slot.key || place(slot); });
+    } while (!placed);
     grown_ = std::move(larger);
   }
 
-  static constexpr unsigned first_bits = 13;
-  static constinit inline Slot first_slots_[1 << first_bits] = {};
+  static constinit inline Slot first_slots_[(1 << first_bits) + overhang] = {};
   Slot* slots_ = first_slots_;
-  size_t size_ = 1 << first_bits;
   unsigned shift_ = 64 - first_bits;
   size_t used_ = 0;
   std::unique_ptr<Slot[]> grown_;
 };
 constinit Memo memo;
+
+// Shapes of more than 7 bytes have more than four prefixes or so.
+Slot find_or_make_long(const uint8_t* bytes, const Layout& layout) {
+  static std::map<std::string, Slot, std::less<>> slots;
+  std::string_view key(reinterpret_cast<const char*>(bytes), layout.shape_end);
+  auto at = slots.find(key);
+  if (at == slots.end()) at = slots.emplace(key, make_slot(0, bytes, layout)).first;
+  return at->second;
+}
 
 // The first bytes of an instruction, behind any prefixes that are already passed, are one of
 //   op    REX op    0F op
@@ -149,6 +158,14 @@ constexpr auto openings = [] {
   return table;
 }();
 
+unsigned opening_of(uint64_t bytes) {
+  unsigned second = bytes >> 8 & 0xff;
+  unsigned index = bytes & 0xff;
+  index = (bytes & 0xf0) == 0x40 ? 256 + second : index;
+  index = (bytes & 0xff) == 0x0f ? 512 + second : index;
+  return openings[index];
+}
+
 // By ModRM: the bytes of ModRM and SIB, and << 4 those of the displacement (a SIB without base excepted).
 constexpr auto modrm_sizes = [] {
   std::array<uint8_t, 256> table{};
@@ -159,74 +176,70 @@ constexpr auto modrm_sizes = [] {
   return table;
 }();
 
-struct Ends {
-  unsigned shape;
-  unsigned insn;   // a guess
-};
-
-Ends find_ends(const uint8_t* p) {
-  uint64_t rest = load64(p);
-  for (unsigned passed = 0; passed < 3; ++passed, rest >>= 8) {
-    unsigned second = rest >> 8 & 0xff;
-    unsigned index = rest & 0xff;
-    index = (rest & 0xf0) == 0x40 ? 256 + second : index;
-    index = (rest & 0xff) == 0x0f ? 512 + second : index;
-    unsigned opening = openings[index];
-    unsigned modrm_offset = opening & modrm_offset_bits;
-    if (opening & special) {
-      if (opening == pass_prefix) continue;
-      if (opening == anything_else) break;
-      if ((rest >> 8 * (modrm_offset - 1) & 0xff) == 0x77) break;
-    }
-    unsigned sizes = modrm_sizes[rest >> 8 * modrm_offset & 0xff] & (opening & has_modrm ? 0xff : 0);
-    unsigned shape_end = passed + modrm_offset + (sizes & 3);
-    return {shape_end, shape_end + (sizes >> 4) + (opening >> immediate_shift)};
-  }
-  unsigned shape_end = layout_of(p).shape_end;
-  return {shape_end, shape_end};
-}
-
-[[gnu::noinline]] unsigned too_few(AppPc pc, Insn& insn) {
-  static const Shape shape = unknown_shape();
-  insn = {pc, {}, &shape};
-  return 0;
-}
-
-// Opaque, so that no compiler finds out that the guess is not needed.
-[[gnu::noipa]] unsigned guessed_wrong(Slot slot) { return slot.length(); }
-
-template <bool Ahead>
-unsigned decode_into(Insn& insn, std::span<const std::byte> bytes, AppPc pc) {
-  const uint8_t* p = reinterpret_cast<const uint8_t*>(bytes.data());
-  // Four bytes are read at any offset of a field, also of the last of 15.
-  uint8_t padded[max_insn_length + 4];
-  if (bytes.size() < sizeof padded) [[unlikely]] {
-    memset(padded, 0, sizeof padded);
-    if (!bytes.empty()) memcpy(padded, p, bytes.size());
-    p = padded;
-  }
-  Ends ends = find_ends(p);
-  if (ends.shape > bytes.size()) [[unlikely]] return too_few(pc, insn);
-  Slot slot = ends.shape > max_key_bytes ? find_long(p, ends.shape) : memo.find(p, ends.shape);
-  if (slot.length() > bytes.size()) [[unlikely]] return too_few(pc, insn);
+AppPc target_of(Slot slot, const uint8_t* p, AppPc pc) {
   int32_t field;
   memcpy(&field, p + slot.field(), sizeof field);
   int64_t offset = slot.is_short() ? static_cast<int8_t>(field) : field;
-  uint64_t target = pc.value + slot.length() + offset;
+  return {(pc.value + slot.length() + offset) & slot.target_mask()};
+}
+
+// For target_of(): four bytes are read at any offset of a field, also of the last of 15.
+constexpr size_t fast_bytes = max_insn_length + 4;
+
+// What decode_fast() leaves: the end of the readable bytes, shapes that are new or have many prefixes, rare encodings.
+[[gnu::noinline]] Step decode_slowly(std::span<const std::byte> bytes, AppPc pc, Insn& insn) {
+  static const Shape too_few = unknown_shape();
+  uint8_t padded[fast_bytes] = {};
+  std::copy_n(reinterpret_cast<const uint8_t*>(bytes.data()), std::min(bytes.size(), sizeof padded), padded);
+  Layout layout = layout_of(padded);
+  insn = {pc, {}, &too_few};
+  if (layout.shape_end > bytes.size()) return {0, Kind::Plain};
+  Slot slot = layout.shape_end > max_key_bytes
+                  ? find_or_make_long(padded, layout)
+                  : memo.find_or_make(key_of(load64(padded), layout.shape_end), padded, layout);
+  if (slot.length() > bytes.size()) return {0, Kind::Plain};
+  insn = {pc, target_of(slot, padded, pc), slot.shape()};
+  return {slot.length(), slot.kind()};
+}
+
+// Opaque, so that no compiler finds out that the guess is not needed.
+[[gnu::noipa]] Step guessed_wrong(Slot slot) { return {slot.length(), slot.kind()}; }
+
+// Calls are the last thing it does, if it does any: so it has no registers to save.
+template <bool Ahead>
+[[gnu::always_inline]] inline Step decode_fast(std::span<const std::byte> bytes, AppPc pc, Insn& insn) {
+  if (bytes.size() < fast_bytes) [[unlikely]] return decode_slowly(bytes, pc, insn);
+  const uint8_t* p = reinterpret_cast<const uint8_t*>(bytes.data());
+  uint64_t rest = load64(p);
+  unsigned passed = 0;
+  unsigned opening = opening_of(rest);
+  while (opening == pass_prefix && passed < 2) opening = opening_of(rest >>= 8), ++passed;
+  unsigned modrm_offset = opening & modrm_offset_bits;
+  if (opening & special) [[unlikely]] {
+    bool has_none = (rest >> 8 * (modrm_offset - 1) & 0xff) == 0x77;
+    if (!(opening & has_modrm) || has_none) return decode_slowly(bytes, pc, insn);
+  }
+  unsigned sizes = modrm_sizes[rest >> 8 * modrm_offset & 0xff] & (opening & has_modrm ? 0xff : 0);
+  unsigned shape_end = passed + modrm_offset + (sizes & 3);
+  uint64_t key = key_of(load64(p), shape_end);
+  const Slot* slot = memo.home_of(key);
+  if (slot->key != key) [[unlikely]] ++slot;
+  if (slot->key != key || shape_end > max_key_bytes) [[unlikely]] return decode_slowly(bytes, pc, insn);
   insn.pc = pc;
-  insn.target = {target & slot.target_mask()};
-  insn.shape = slot.shape();
-  if (Ahead && slot.length() != ends.insn) [[unlikely]] return guessed_wrong(slot);
-  return ends.insn;
+  insn.target = target_of(*slot, p, pc);
+  insn.shape = slot->shape();
+  size_t guess = shape_end + (sizes >> 4) + (opening >> immediate_shift);
+  if (Ahead && guess != slot->length()) [[unlikely]] return guessed_wrong(*slot);
+  return {guess, slot->kind()};
 }
 
 }  // namespace
 
-unsigned decode_ahead(std::span<const std::byte> bytes, AppPc pc, Insn& insn) { return decode_into<true>(insn, bytes, pc); }
+Step decode_ahead(std::span<const std::byte> bytes, AppPc pc, Insn& insn) { return decode_fast<true>(bytes, pc, insn); }
 
 Insn decode(std::span<const std::byte> bytes, AppPc pc) {
   Insn insn;
-  decode_into<false>(insn, bytes, pc);
+  decode_fast<false>(bytes, pc, insn);
   return insn;
 }
 

@@ -9,7 +9,13 @@
 
 namespace weir::x86 {
 
-// As decode(), into `insn`; returns its length.
-unsigned decode_ahead(std::span<const std::byte> bytes, AppPc pc, Insn& insn);
+// What the walk needs at once, without a look at the shape.
+struct Step {
+  size_t length;
+  Kind kind;
+};
+
+// As decode(), into `insn`.
+Step decode_ahead(std::span<const std::byte> bytes, AppPc pc, Insn& insn);
 
 }  // namespace weir::x86

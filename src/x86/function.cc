@@ -191,9 +191,9 @@ class Lifter {
       }
       Insn& insn = found_.emplace_back();
       s_.insn_at[offset] = static_cast<uint32_t>(found_.size());
-      unsigned length = decode_ahead(bytes.subspan(std::min(offset - begin, bytes.size())), window_.begin + offset, insn);
-      offset += length;
-      bool plain = insn.kind() == Kind::Plain && length > 0;
+      Step step = decode_ahead(bytes.subspan(std::min(offset - begin, bytes.size())), window_.begin + offset, insn);
+      offset += step.length;
+      bool plain = step.kind == Kind::Plain && step.length > 0;
       if (plain) [[likely]] continue;
       s_.ends.set(found_.size() - 1);
       if (!follow(insn)) break;

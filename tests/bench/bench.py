@@ -182,7 +182,8 @@ def report(data):
         parts += ["**Start-up**:", markdown(startup_table(data["startup"]))]
     if data["translation"]:
         parts += ["**Translation**, all steps of it:", markdown(translation_table(data["translation"]))]
-    parts.append(f"`{data['command']}`, {data['cpu']}, {data['cores']} cores, Linux {data['kernel']}, best of {data['turns']}.")
+    machine = f"{data['cpu']}, {data['cores']} cores, Linux {data['kernel']}"
+    parts.append(f"`{data['command']}`, {machine}, best of {data['turns']}.")
     return "\n\n".join(parts)
 
 

@@ -7,6 +7,7 @@
 #   same_out, same_status    the same without stderr; the exit status alone
 #   expect_fail STATUS PATTERN CMD...       Weir's own error: that status, and one line `weir: ...` matching PATTERN
 #   count CMD ARGS...        runs under icount (must succeed); `json EXPRESSION` then prints a value, with j the JSON
+#   oracle PROGRAM ARGS...   the executed instructions that icount counts equal those of a single-stepped native run
 #   need PROGRAM..., need_cpu FLAG..., skip WHY   the machine lacks something: exit 77
 # Variables in front of `same` and its kin: STATUS=n, STDIN=file, OPTIONS='weir options', TOOLS='none icount'.
 # Each run starts in a new empty directory, $T/cwd, with a fixed environment.
@@ -89,3 +90,13 @@ count() {
     fail "icount: $*: status $(<"$T/count.status"): $(head -c 2000 "$T/count.err")"
 }
 json() { python3 -c "import json; j = json.load(open('$T/count.json')); print($1)"; }
+# Both runs start from the same stack, as addresses and alignment decide how many instructions some functions take.
+oracle() {
+  [[ -x $T/step ]] || build "$PROGRAMS/step.c" "$T/step"
+  STATUS=any TOOLS='' same_status env -i "$T/step" ${VERBOSE:-} "$@"
+  local status stepped; status=$(<"$T/native.status"); cp "$T/native.err" "$T/steps"
+  stepped=$(sed -n 's/^instructions //p' "$T/steps")
+  run count env -i setarch -R "$WEIR" run --tool=icount --json "$T/count.json" ${OPTIONS:-} -- "$@"
+  [[ $(<"$T/count.status") == "$status" && -s $T/count.json ]] || fail "icount: $*: status $(<"$T/count.status"), natively $status: $(head -c 2000 "$T/count.err")"
+  [[ $(json 'j["instructions"]') == "$stepped" ]] || fail "$*: icount $(json 'j["instructions"]'), single-stepped $stepped instructions"
+}

@@ -7,6 +7,7 @@ same sed -n -E '/9{2}/{s/([0-9]+) (some)/\2-\1/;p;h}; ${g;y/abc/xyz/;p}' "$T/dat
 same grep -nE '^(1|2)[0-9]*7 s' "$T/data"
 STATUS=1 same grep nothing "$T/data"
 same bash -c "echo 'scale=50; 4*a(1); 2^200; sqrt(2)' | bc -l; seq 20 | paste -sd+ | bc"
-STATUS=1 same diff "$T/data" <(sed 's/^42/forty-two/' "$T/data")
+sed "s/^42/forty-two/" "$T/data" >"$T/other"
+STATUS=1 same diff "$T/data" "$T/other"
 same bash -c "find $T -name data | xargs -I{} wc -l {}; ls --version | head -n 1; file -b /bin/true; printf '{\"a\":[1,2,{\"b\":null}]}' | jq -c '.a | length, .[2]'"
 same python3 -c 'import sys; print(sys.version); import sqlite3, ssl, decimal, asyncio; print(decimal.Decimal(2).sqrt()); asyncio.run(asyncio.sleep(0.01))'

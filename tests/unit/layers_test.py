@@ -3,8 +3,8 @@
     layers_test.py REPOSITORY
 
 A directory of src/ may include itself and directories of a lower level, written from src/ ("x86/cfg.h"). The runtime
-(rt/) is compiled for another process, so it sees itself and freestanding headers only, and others see rt/abi.h of it. Each
-external library is known to one directory. The rules are first tried on planted includes, so that this test can fail.
+(rt/) is compiled for another process: it sees itself and freestanding headers only, and others see rt/abi.h of it.
+Each external library is known to one directory. The rules are first tried on planted includes, so this test can fail.
 """
 
 import pathlib
