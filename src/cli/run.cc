@@ -22,7 +22,7 @@ struct NoTool : instrument::Tool {
 struct Settings {
   std::string tool = "none";
   std::string json;
-  bool stats = false, no_follow = false, blocks = false;
+  bool stats = false, no_follow = false, blocks = false, quiet = false;
 };
 
 using nlohmann::json;
@@ -80,6 +80,7 @@ Result<Settings> parse(const Words& words, bool& done) {
   app.add_option("--json", s.json, "write the counts to FILE");
   app.add_flag("--blocks", s.blocks, "with --json: the count of every basic block, too");
   app.add_flag("--stats", s.stats, "print what the engine did");
+  app.add_flag("-q,--quiet", s.quiet, "print no summary");
   app.add_flag("--no-follow", s.no_follow, "let other programs that it executes run natively");
   std::vector<std::string> reversed(words.options.rbegin(), words.options.rend());
   try {
@@ -117,7 +118,7 @@ Result<int> run(const Words& words) {
   }
   TRY(auto outcome, engine::run(options));
   if (s.stats) print_stats(outcome.stats);
-  if (s.tool == "icount" && (s.stats || s.json.empty()))
+  if (s.tool == "icount" && !s.quiet)
     fmt::print(stderr, "weir: {} instructions, {} blocks\n", result["instructions"].get<uint64_t>(), result["blocks"].get<uint64_t>());
   if (json_file.is_open() && !(json_file << result.dump(2) << "\n" << std::flush)) return fail("{}: cannot be written", s.json);
   return outcome.status;

@@ -68,6 +68,7 @@ Result<> Server::set_up() {
   child_doorbell = &control()->doorbell;
   struct sigaction action {};
   action.sa_handler = on_child;
+  action.sa_flags = SA_RESTART;  // the doorbell has changed all the same
   sigaction(SIGCHLD, &action, nullptr);
   return {};
 }
@@ -78,6 +79,7 @@ Result<> Server::loop() {
   action.sa_handler = SIG_IGN;
   for (int sig : {SIGINT, SIGQUIT}) sigaction(sig, &action, nullptr);
   action.sa_handler = on_forward;
+  action.sa_flags = SA_RESTART;
   for (int sig : {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT}) sigaction(sig, &action, nullptr);
   while (!main_ended_) {
     if (child_event) {

@@ -32,17 +32,21 @@ Result<> Tracee::write(uint64_t address, std::span<const std::byte> bytes) const
 
 Result<RemoteSyscalls> RemoteSyscalls::begin(const Tracee& tracee) {
   TRY(auto regs, tracee.registers());
+  uint64_t mask = 0, all = ~uint64_t{0};
+  if (ptrace(PTRACE_GETSIGMASK, tracee.pid(), sizeof mask, &mask) || ptrace(PTRACE_SETSIGMASK, tracee.pid(), sizeof all, &all))
+    return fail_errno("process {}: cannot block signals", tracee.pid());
   errno = 0;
   long code = ptrace(PTRACE_PEEKTEXT, tracee.pid(), regs.rip, 0);
   if (errno) return fail_errno("process {}: cannot read code", tracee.pid());
   constexpr uint64_t syscall_int3 = 0xcc050f;
   uint64_t patched = (static_cast<uint64_t>(code) & ~uint64_t{0xffffff}) | syscall_int3;
   if (ptrace(PTRACE_POKETEXT, tracee.pid(), regs.rip, patched)) return fail_errno("process {}: cannot write code", tracee.pid());
-  return RemoteSyscalls(tracee, regs, static_cast<uint64_t>(code));
+  return RemoteSyscalls(tracee, regs, static_cast<uint64_t>(code), mask);
 }
 
 Result<> RemoteSyscalls::end() {
   if (ptrace(PTRACE_POKETEXT, tracee_.pid(), saved_.rip, code_)) return fail_errno("process {}: cannot restore code", tracee_.pid());
+  if (ptrace(PTRACE_SETSIGMASK, tracee_.pid(), sizeof mask_, &mask_)) return fail_errno("process {}: cannot restore the signal mask", tracee_.pid());
   return tracee_.set_registers(saved_);
 }
 

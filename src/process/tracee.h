@@ -30,7 +30,7 @@ class Tracee {
 };
 
 // Runs system calls in a stopped tracee, at an address that holds a `syscall; int3` for as long as this lives. The tracee's
-// registers and code are as before when it is gone.
+// registers, code and signal mask are as before when it has ended.
 class RemoteSyscalls {
  public:
   static Result<RemoteSyscalls> begin(const Tracee& tracee);
@@ -42,10 +42,11 @@ class RemoteSyscalls {
   Result<int> open(const std::string& path, int flags);
 
  private:
-  RemoteSyscalls(const Tracee& t, const user_regs_struct& saved, uint64_t code) : tracee_(t), saved_(saved), code_(code) {}
+  RemoteSyscalls(const Tracee& t, const user_regs_struct& saved, uint64_t code, uint64_t mask) : tracee_(t), saved_(saved), code_(code), mask_(mask) {}
   Tracee tracee_;
   user_regs_struct saved_;
   uint64_t code_;
+  uint64_t mask_;  // the tracee's signals wait meanwhile
 };
 
 }  // namespace weir::process

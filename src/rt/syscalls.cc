@@ -144,7 +144,7 @@ void rt_syscall(ThreadBlock* tb) {
     case SYS_execve:
     case SYS_execveat: result = exec(tb, nr, a); break;
     case SYS_exit:
-      block_signals();
+      if (!tb->quiet) block_signals();
       tell(tb, Request::ThreadEnd);
       rt_exit_thread(tb, a[0]);
     case SYS_arch_prctl: result = arch_prctl(tb, a); break;

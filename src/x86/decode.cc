@@ -219,7 +219,7 @@ template <bool Ahead>
     bool has_none = (rest >> 8 * (modrm_offset - 1) & 0xff) == 0x77;
     if (!(opening & has_modrm) || has_none) return decode_slowly(bytes, pc, insn);
   }
-  unsigned sizes = modrm_sizes[rest >> 8 * modrm_offset & 0xff] & (opening & has_modrm ? 0xff : 0);
+  unsigned sizes = modrm_sizes[rest >> 8 * modrm_offset & 0xff] & -(opening / has_modrm & 1);
   unsigned shape_end = passed + modrm_offset + (sizes & 3);
   uint64_t key = key_of(load64(p), shape_end);
   const Slot* slot = memo.home_of(key);

@@ -73,6 +73,8 @@ struct Shape {
   RegSet reads;              // every register or flag that may be read
   RegSet writes;             // every register or flag that may be written, wholly or in part
   RegSet kills;              // those that are surely overwritten wholly, so that the old value is dead
+
+  friend bool operator==(const Shape&, const Shape&) = default;
 };
 
 struct Insn {

@@ -8,79 +8,73 @@
 namespace weir::x86 {
 namespace {
 
-// What the instruction reads, as liveness sees it: what runs behind a call, a system call or a trap may read everything.
-RegSet reads_of(const Insn& insn) {
-  bool runs_unknown_code = insn.kind() != Kind::Plain && insn.kind() != Kind::Jump && insn.kind() != Kind::Branch;
-  return runs_unknown_code ? RegSet::all() : insn.shape->reads;
+// A RegSet as one word: a fourth of the instructions.
+using Bits = uint64_t;
+Bits bits(RegSet set) { return std::bit_cast<Bits>(set); }
+RegSet set_of(Bits b) { return std::bit_cast<RegSet>(b); }
+constexpr Bits all = std::bit_cast<Bits>(RegSet::all());
+
+// What runs behind the last instruction of such a block may read everything.
+bool runs_unknown_code(const Block& b) {
+  return b.ends != BlockEnd::FallThrough && b.ends != BlockEnd::Jump && b.ends != BlockEnd::Branch;
 }
 
-RegSet before(const Insn& insn, RegSet after) { return after.without(insn.shape->kills) | reads_of(insn); }
+Bits before(const Insn& insn, Bits after) { return (after & ~bits(insn.shape->kills)) | bits(insn.shape->reads); }
 
-// A block's transfer function.
-struct Effect {
-  RegSet gen, kill;
+// Two more nodes behind those of the blocks: where control goes that leaves the function, and a second successor where
+// there is none.
+struct Node {
+  Bits gen = 0, kill = 0;
+  BlockId successors[2];
 };
 
-Effect effect_of(const Function& f, const Block& b) {
-  Effect e;
+Node node_of(const Function& f, const Block& b) {
+  auto outside = static_cast<BlockId>(f.blocks.size());
+  BlockId nowhere = outside + 1;
+  Node n;
   std::span<const Insn> insns = f.insns_of(b);
   for (size_t i = insns.size(); i-- > 0;) {
-    e.gen = before(insns[i], e.gen);
-    e.kill = e.kill | insns[i].shape->kills;
+    n.gen = before(insns[i], n.gen);
+    n.kill |= bits(insns[i].shape->kills);
+    if (i + 1 == insns.size() && runs_unknown_code(b)) n.gen = all;
   }
-  return e;
+  bool goes_on = b.ends == BlockEnd::FallThrough || b.ends == BlockEnd::Branch || b.ends == BlockEnd::Call ||
+                 b.ends == BlockEnd::Syscall;
+  BlockId next = goes_on ? b.fallthrough : b.ends == BlockEnd::Jump ? b.taken : no_block;
+  BlockId other = b.ends == BlockEnd::Branch ? b.taken : nowhere;
+  n.successors[0] = next == no_block ? outside : next;
+  n.successors[1] = other == no_block ? outside : other;
+  return n;
 }
 
-struct Successors {
-  BlockId blocks[2] = {no_block, no_block};
-  bool leaves = false;   // control can also go where nothing is known
-};
-
-Successors successors_of(const Block& b) {
-  switch (b.ends) {
-    case BlockEnd::FallThrough:
-    case BlockEnd::Call:
-    case BlockEnd::Syscall: return {{b.fallthrough, no_block}, b.fallthrough == no_block};
-    case BlockEnd::Jump: return {{b.taken, no_block}, b.taken == no_block};
-    case BlockEnd::Branch: return {{b.fallthrough, b.taken}, b.fallthrough == no_block || b.taken == no_block};
-    case BlockEnd::IndirectJump:
-    case BlockEnd::Return:
-    case BlockEnd::Trap:
-    case BlockEnd::Undecodable: break;
-  }
-  return {{}, true};
-}
-
-// The predecessors of all blocks, in one array: those of block b are from[begin[b], begin[b + 1]).
+// The predecessors of all nodes, in one array: those of node n are from[begin[n], begin[n + 1]).
 struct Predecessors {
   std::vector<uint32_t> begin;
   std::vector<BlockId> from;
 };
 
-Predecessors predecessors_of(const Function& f) {
+Predecessors predecessors_of(const std::vector<Node>& nodes) {
   Predecessors p;
-  p.begin.resize(f.blocks.size() + 2);
-  for (const Block& b : f.blocks)
-    for (BlockId to : successors_of(b).blocks)
-      if (to != no_block) ++p.begin[to + 2];
+  p.begin.resize(nodes.size() + 4);
+  p.from.resize(nodes.size() * 2);
+  for (const Node& n : nodes)
+    for (BlockId to : n.successors) ++p.begin[to + 2];
   for (size_t i = 2; i < p.begin.size(); ++i) p.begin[i] += p.begin[i - 1];
-  p.from.resize(p.begin.back());
   // begin[to + 1] moves from the begin of to's part to its end, which is the begin of the next.
-  for (BlockId id = 0; id < f.blocks.size(); ++id)
-    for (BlockId to : successors_of(f.blocks[id]).blocks)
-      if (to != no_block) p.from[p.begin[to + 1]++] = id;
+  for (BlockId id = 0; id < nodes.size(); ++id)
+    for (BlockId to : nodes[id].successors) p.from[p.begin[to + 1]++] = id;
   return p;
 }
 
 // Blocks to be looked at again, last first: most edges go forward, so most successors are done before their predecessors.
 class Worklist {
  public:
-  explicit Worklist(size_t count) : words_((count + 63) / 64), next_(words_.size()) {
-    for (size_t i = 0; i < count; ++i) add(static_cast<BlockId>(i));
+  explicit Worklist(size_t count) : words_((count + 63) / 64, ~uint64_t{0}), next_(words_.size()) {
+    if (count % 64) words_.back() = ~(~uint64_t{0} << count % 64);
   }
   void add(BlockId b) {
     words_[b / 64] |= uint64_t{1} << b % 64;
-    if (b / 64 >= next_) behind_ = true;
+    behind_ |= b / 64 >= next_;
   }
   // no_block: none is left.
   BlockId take() {
@@ -107,30 +101,35 @@ class Worklist {
 
 Liveness liveness(const Function& f) {
   size_t count = f.blocks.size();
-  Liveness l{std::vector<RegSet>(count), std::vector<RegSet>(count)};
-  std::vector<Effect> effects(count);
-  for (size_t i = 0; i < count; ++i) effects[i] = effect_of(f, f.blocks[i]);
-  Predecessors predecessors = predecessors_of(f);
+  std::vector<Node> nodes;
+  nodes.reserve(count);
+  for (const Block& b : f.blocks) nodes.push_back(node_of(f, b));
+  Predecessors predecessors = predecessors_of(nodes);
+  Liveness l{std::vector<RegSet>(count + 2), std::vector<RegSet>(count)};
+  l.live_in[count] = RegSet::all();
   Worklist work(count);
   for (BlockId id = work.take(); id != no_block; id = work.take()) {
-    Successors s = successors_of(f.blocks[id]);
-    RegSet out = s.leaves ? RegSet::all() : RegSet{};
-    for (BlockId to : s.blocks)
-      if (to != no_block) out = out | l.live_in[to];
-    RegSet in = out.without(effects[id].kill) | effects[id].gen;
-    l.live_out[id] = out;
+    const Node& n = nodes[id];
+    Bits out = bits(l.live_in[n.successors[0]]) | bits(l.live_in[n.successors[1]]);
+    RegSet in = set_of((out & ~n.kill) | n.gen);
+    l.live_out[id] = set_of(out);
     if (in == l.live_in[id]) continue;
     l.live_in[id] = in;
     for (uint32_t i = predecessors.begin[id]; i < predecessors.begin[id + 1]; ++i) work.add(predecessors.from[i]);
   }
+  l.live_in.resize(count);
   return l;
 }
 
 std::vector<RegSet> Liveness::inside(const Function& f, BlockId block) const {
-  std::span<const Insn> insns = f.insns_of(f.blocks[block]);
+  const Block& b = f.blocks[block];
+  std::span<const Insn> insns = f.insns_of(b);
   std::vector<RegSet> sets(insns.size() + 1);
   sets.back() = live_out[block];
-  for (size_t i = insns.size(); i-- > 0;) sets[i] = before(insns[i], sets[i + 1]);
+  for (size_t i = insns.size(); i-- > 0;) {
+    bool unknown = i + 1 == insns.size() && runs_unknown_code(b);
+    sets[i] = set_of(unknown ? all : before(insns[i], bits(sets[i + 1])));
+  }
   return sets;
 }
 

@@ -23,7 +23,9 @@ bool decode_with_zydis(const uint8_t* bytes, Decoded& d) {
     ZydisDecoderInit(&z, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
     return z;
   }();
-  return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, 16, &d.insn, d.operands));
+  if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, 16, &d.insn, d.operands))) return false;
+  // Branches of the Xeon Phi's predecessor, without a ModRM where all of VEX has one: invalid on any other processor.
+  return d.insn.mnemonic != ZYDIS_MNEMONIC_JKZD && d.insn.mnemonic != ZYDIS_MNEMONIC_JKNZD;
 }
 
 uint8_t flags_of(ZydisAccessedFlagsMask mask) {
@@ -55,13 +57,31 @@ RegSet set_of(ZydisRegister reg) {
   return set;
 }
 
+// jcc, as against jrcxz and loop.
+bool is_jcc(const ZydisDecodedInstruction& z) {
+  return z.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY &&
+         ((z.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && (z.opcode & 0xf0) == 0x70) ||
+          (z.opcode_map == ZYDIS_OPCODE_MAP_0F && (z.opcode & 0xf0) == 0x80));
+}
+
+// By mnemonic: among Zydis' categories of branches are also xtest and xabort.
 Kind kind_of(const Decoded& d) {
+  if (d.insn.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR) return Kind::Far;
+  if (is_jcc(d.insn)) return Kind::Branch;
+  bool direct = d.operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
   switch (d.insn.mnemonic) {
+    case ZYDIS_MNEMONIC_JMP: return direct ? Kind::Jump : Kind::JumpIndirect;
+    case ZYDIS_MNEMONIC_CALL: return direct ? Kind::Call : Kind::CallIndirect;
+    case ZYDIS_MNEMONIC_RET: return Kind::Return;
+    case ZYDIS_MNEMONIC_JECXZ:
+    case ZYDIS_MNEMONIC_JRCXZ:
+    case ZYDIS_MNEMONIC_LOOP:
+    case ZYDIS_MNEMONIC_LOOPE:
+    case ZYDIS_MNEMONIC_LOOPNE: return Kind::Branch;
     case ZYDIS_MNEMONIC_SYSCALL: return Kind::Syscall;
     case ZYDIS_MNEMONIC_INT:
     case ZYDIS_MNEMONIC_INT1:
     case ZYDIS_MNEMONIC_INT3:
-    case ZYDIS_MNEMONIC_INTO:
     case ZYDIS_MNEMONIC_UD0:
     case ZYDIS_MNEMONIC_UD1:
     case ZYDIS_MNEMONIC_UD2:
@@ -76,20 +96,12 @@ Kind kind_of(const Decoded& d) {
     // xbegin goes on at its target when the transaction aborts, which any instruction up to xend can cause: no kind of
     // branch has that meaning, so it is reported and not translated.
     case ZYDIS_MNEMONIC_XBEGIN: return Kind::Far;
-    default: break;
-  }
-  if (d.insn.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR) return Kind::Far;
-  bool direct = d.operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
-  switch (d.insn.meta.category) {
-    case ZYDIS_CATEGORY_CALL: return direct ? Kind::Call : Kind::CallIndirect;
-    case ZYDIS_CATEGORY_UNCOND_BR: return direct ? Kind::Jump : Kind::JumpIndirect;
-    case ZYDIS_CATEGORY_COND_BR: return Kind::Branch;
-    case ZYDIS_CATEGORY_RET: return Kind::Return;
     default: return Kind::Plain;
   }
 }
 
-// Writes that may leave the old value: Zydis calls some of them unconditional. rdssp is a nop where shadow stacks are off.
+// Writes that may leave the old value, or a part of it: Zydis calls some of them unconditional. rdssp is a nop where shadow
+// stacks are off; sldt, str and smsw are emulated by the kernel, with 16 bits.
 bool may_not_write(const Decoded& d) {
   switch (d.insn.mnemonic) {
     case ZYDIS_MNEMONIC_BSF:
@@ -97,7 +109,10 @@ bool may_not_write(const Decoded& d) {
     case ZYDIS_MNEMONIC_LAR:
     case ZYDIS_MNEMONIC_LSL:
     case ZYDIS_MNEMONIC_RDSSPD:
-    case ZYDIS_MNEMONIC_RDSSPQ: return true;
+    case ZYDIS_MNEMONIC_RDSSPQ:
+    case ZYDIS_MNEMONIC_SLDT:
+    case ZYDIS_MNEMONIC_SMSW:
+    case ZYDIS_MNEMONIC_STR: return true;
     default: return false;
   }
 }
@@ -144,8 +159,11 @@ void add_register(Shape& s, const Decoded& d, const ZydisDecodedOperand& op) {
   if (op.attributes & ZYDIS_OATTRIB_IS_MULTISOURCE4) s.reads.vec |= 0xfu << (ZydisRegisterGetId(reg) & ~3);
 }
 
-void add_memory(Shape& s, const ZydisDecodedOperand& op) {
+void add_memory(Shape& s, const Decoded& d, const ZydisDecodedOperand& op) {
   s.reads = s.reads | set_of(op.mem.base) | set_of(op.mem.index);
+  // rsi and rdi move on. Zydis says so of some string instructions only.
+  bool string = d.insn.meta.category == ZYDIS_CATEGORY_STRINGOP || d.insn.meta.category == ZYDIS_CATEGORY_IOSTRINGOP;
+  if (string) s.writes = s.writes | set_of(op.mem.base);
   s.rip_relative |= op.mem.base == ZYDIS_REGISTER_RIP || op.mem.base == ZYDIS_REGISTER_EIP;
   s.eip_relative |= op.mem.base == ZYDIS_REGISTER_EIP;
   if (op.mem.type == ZYDIS_MEMOP_TYPE_AGEN) return;
@@ -171,49 +189,29 @@ void add_flags(Shape& s, const Decoded& d) {
   s.kills.flags |= tests_bit ? sure : sure | undefined;
 }
 
-// Instructions that touch what no operand names.
-void add_implicit_state(Shape& s, const Decoded& d) {
-  constexpr RegSet vectors = {0, 0, 0xff, ~0u};
-  constexpr RegSet first_16_vectors = {0, 0, 0, 0xffff};
+// Instructions that touch registers that no operand names, or more than Zydis says.
+void add_implicit_registers(Shape& s, const Decoded& d) {
   switch (d.insn.mnemonic) {
     case ZYDIS_MNEMONIC_SYSCALL:  // the kernel may read any register; it clobbers rcx and r11
       s.reads = s.reads | RegSet{0xffff, AllFlags, 0, 0};
       s.writes = RegSet{1 << RAX | 1 << RCX | 1 << R11, 0, 0, 0};
       s.kills = RegSet{1 << RCX | 1 << R11, 0, 0, 0};
       break;
+    case ZYDIS_MNEMONIC_VMCALL:
+    case ZYDIS_MNEMONIC_VMMCALL: s.reads = s.writes = RegSet::all(); break;  // whatever the hypervisor wants
     case ZYDIS_MNEMONIC_PUSHF:
     case ZYDIS_MNEMONIC_PUSHFD:
     case ZYDIS_MNEMONIC_PUSHFQ: s.reads.flags = AllFlags; break;
     case ZYDIS_MNEMONIC_POPF:
     case ZYDIS_MNEMONIC_POPFD:
     case ZYDIS_MNEMONIC_POPFQ: s.writes.flags = s.kills.flags = AllFlags; break;
-    case ZYDIS_MNEMONIC_FXSAVE:
-    case ZYDIS_MNEMONIC_FXSAVE64:
-    case ZYDIS_MNEMONIC_XSAVE:
-    case ZYDIS_MNEMONIC_XSAVE64:
-    case ZYDIS_MNEMONIC_XSAVEC:
-    case ZYDIS_MNEMONIC_XSAVEC64:
-    case ZYDIS_MNEMONIC_XSAVEOPT:
-    case ZYDIS_MNEMONIC_XSAVEOPT64:
-    case ZYDIS_MNEMONIC_XSAVES:
-    case ZYDIS_MNEMONIC_XSAVES64:
-      s.reads = s.reads | vectors;
-      s.xstate = true;
+    case ZYDIS_MNEMONIC_PAUSE:  // with REX.B it is xchg r8, rax
+      if (d.insn.raw.rex.B) s.reads.gpr = s.writes.gpr = 1 << RAX | 1 << R8;
       break;
-    case ZYDIS_MNEMONIC_FXRSTOR:
-    case ZYDIS_MNEMONIC_FXRSTOR64:
-    case ZYDIS_MNEMONIC_XRSTOR:
-    case ZYDIS_MNEMONIC_XRSTOR64:
-    case ZYDIS_MNEMONIC_XRSTORS:
-    case ZYDIS_MNEMONIC_XRSTORS64:
-      s.writes = s.writes | vectors;
-      s.xstate = true;
-      break;
-    case ZYDIS_MNEMONIC_VZEROALL: s.kills = first_16_vectors; [[fallthrough]];
-    case ZYDIS_MNEMONIC_VZEROUPPER:
-      s.writes = first_16_vectors;
-      s.xstate = true;
-      break;
+    case ZYDIS_MNEMONIC_VPTEST:  // Zydis knows of CF and ZF; the others become 0
+    case ZYDIS_MNEMONIC_VTESTPS:
+    case ZYDIS_MNEMONIC_VTESTPD: s.writes.flags = s.kills.flags = AllFlags & ~DF; break;
+    case ZYDIS_MNEMONIC_XLAT: s.reads.gpr |= 1 << RAX; break;  // al, the index
     case ZYDIS_MNEMONIC_VP2INTERSECTD:  // a pair of mask registers, named by either
     case ZYDIS_MNEMONIC_VP2INTERSECTQ: s.writes.mask |= s.writes.mask >> 1 | (s.writes.mask & 0x55) << 1; break;
     case ZYDIS_MNEMONIC_RDFSBASE:
@@ -225,13 +223,42 @@ void add_implicit_state(Shape& s, const Decoded& d) {
   }
 }
 
+// Instructions that save, restore or clear many vector registers at once.
+void add_extended_state(Shape& s, const Decoded& d) {
+  constexpr RegSet vectors = {0, 0, 0xff, ~0u};
+  constexpr RegSet first_16_vectors = {0, 0, 0, 0xffff};
+  s.xstate = true;
+  switch (d.insn.mnemonic) {
+    case ZYDIS_MNEMONIC_FXSAVE:
+    case ZYDIS_MNEMONIC_FXSAVE64:
+    case ZYDIS_MNEMONIC_XSAVE:
+    case ZYDIS_MNEMONIC_XSAVE64:
+    case ZYDIS_MNEMONIC_XSAVEC:
+    case ZYDIS_MNEMONIC_XSAVEC64:
+    case ZYDIS_MNEMONIC_XSAVEOPT:
+    case ZYDIS_MNEMONIC_XSAVEOPT64:
+    case ZYDIS_MNEMONIC_XSAVES:
+    case ZYDIS_MNEMONIC_XSAVES64: s.reads = s.reads | vectors; break;
+    case ZYDIS_MNEMONIC_FXRSTOR:
+    case ZYDIS_MNEMONIC_FXRSTOR64:
+    case ZYDIS_MNEMONIC_XRSTOR:
+    case ZYDIS_MNEMONIC_XRSTOR64:
+    case ZYDIS_MNEMONIC_XRSTORS:
+    case ZYDIS_MNEMONIC_XRSTORS64: s.writes = s.writes | vectors; break;
+    case ZYDIS_MNEMONIC_VZEROUPPER: s.writes = first_16_vectors; break;
+    case ZYDIS_MNEMONIC_VZEROALL: s.writes = s.kills = first_16_vectors; break;
+    default: s.xstate = false;
+  }
+}
+
 void add_registers(Shape& s, const Decoded& d) {
   for (const ZydisDecodedOperand& op : d.all()) {
     if (op.type == ZYDIS_OPERAND_TYPE_REGISTER) add_register(s, d, op);
-    if (op.type == ZYDIS_OPERAND_TYPE_MEMORY) add_memory(s, op);
+    if (op.type == ZYDIS_OPERAND_TYPE_MEMORY) add_memory(s, d, op);
   }
   add_flags(s, d);
-  add_implicit_state(s, d);
+  add_implicit_registers(s, d);
+  add_extended_state(s, d);
   // A nop's operands are padding.
   if (d.insn.mnemonic == ZYDIS_MNEMONIC_NOP) s.reads = s.writes = s.kills = {}, s.reads_memory = s.writes_memory = false;
   if (s.rep) s.reads.gpr |= 1 << RCX, s.writes.gpr |= 1 << RCX;
@@ -273,11 +300,6 @@ Shape shape_by_rules(const uint8_t* bytes, const Layout& l) {
   s.eip_relative = s.rip_relative && address_size;
   s.reads_memory = s.writes_memory = bytes[l.modrm_offset] < 0xc0;
   return s;
-}
-
-bool is_jcc(const ZydisDecodedInstruction& z) {
-  return (z.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && (z.opcode & 0xf0) == 0x70) ||
-         (z.opcode_map == ZYDIS_OPCODE_MAP_0F && (z.opcode & 0xf0) == 0x80);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ for how in libc hand; do
   run native "$T/daemon" $how "$T/temporary" "$T/native.$how"
   for ((i = 0; i < 300; i++)); do [[ -e $T/native.$how ]] && break; sleep 0.1; done
   for tool in $TOOLS; do
-    run weir "$WEIR" run --tool="$tool" -- "$T/daemon" $how "$T/temporary" "$T/$tool.$how"
+    run weir "$WEIR" run -q --tool="$tool" -- "$T/daemon" $how "$T/temporary" "$T/$tool.$how"
     for part in out err status; do diff "$T/native.$part" "$T/weir.$part"; done
     for ((i = 0; i < 300; i++)); do [[ -e $T/$tool.$how ]] && break; sleep 0.1; done
     diff "$T/native.$how" "$T/$tool.$how"

@@ -26,6 +26,6 @@ count "$T/loops"
 expected=$((1 + 5 * 1000 + 1 + 100 * 6 + 3))
 [[ $(json 'j["instructions"]') == "$expected" ]] || fail "$(json 'j["instructions"]') instructions, not $expected"
 [[ $(json 'j["blocks"] > 2100') == True ]] || fail "$(json 'j["blocks"]') blocks"
-[[ $(json 'len(j["threads"]), len(j["processes"]), [t["instructions"] for t in j["threads"]]') == "(1, 1, [$expected])" ]] || fail "$(json 'j["threads"], j["processes"]')"
+[[ $(json 'len(j["threads"]), len(j["processes"]), [t["instructions"] for t in j["threads"]]') == "1 1 [$expected]" ]] || fail "$(json 'j["threads"], j["processes"]')"
 [[ $(json '[i["instructions"] for i in j["images"].values()]') == "[$expected]" ]] || fail "$(json 'j["images"]')"
 [[ $(json 'j["processes"][0]["program"]') == */loops ]] || fail "$(json 'j["processes"]')"

@@ -60,7 +60,7 @@ compare() {  # compare "PARTS" CMD...
   [[ ${STATUS:-0} == any || $status == "${STATUS:-0}" ]] ||
     fail "native: $*: exit status $status, not ${STATUS:-0}"$'\n'"$(head -c 2000 "$T/native.err")"
   for tool in $TOOLS; do
-    run weir "$WEIR" run --tool="$tool" ${OPTIONS:-} -- "$@"
+    run weir "$WEIR" run -q --tool="$tool" ${OPTIONS:-} -- "$@"
     for part in $parts; do
       cmp -s "$T/native.$part" "$T/weir.$part" || {
         echo "--tool=$tool: $*"
@@ -85,7 +85,7 @@ expect_fail() {
 }
 count() {
   rm -f "$T/count.json"
-  run count "$WEIR" run --tool=icount --json "$T/count.json" ${OPTIONS:-} -- "$@"
+  run count "$WEIR" run -q --tool=icount --json "$T/count.json" ${OPTIONS:-} -- "$@"
   [[ $(<"$T/count.status") == "${STATUS:-0}" && -s $T/count.json ]] ||
     fail "icount: $*: status $(<"$T/count.status"): $(head -c 2000 "$T/count.err")"
 }
@@ -96,7 +96,7 @@ oracle() {
   STATUS=any TOOLS='' same_status env -i "$T/step" ${VERBOSE:-} "$@"
   local status stepped; status=$(<"$T/native.status"); cp "$T/native.err" "$T/steps"
   stepped=$(sed -n 's/^instructions //p' "$T/steps")
-  run count env -i setarch -R "$WEIR" run --tool=icount --json "$T/count.json" ${OPTIONS:-} -- "$@"
+  run count env -i setarch -R "$WEIR" run -q --tool=icount --json "$T/count.json" ${OPTIONS:-} -- "$@"
   [[ $(<"$T/count.status") == "$status" && -s $T/count.json ]] || fail "icount: $*: status $(<"$T/count.status"), natively $status: $(head -c 2000 "$T/count.err")"
   [[ $(json 'j["instructions"]') == "$stepped" ]] || fail "$*: icount $(json 'j["instructions"]'), single-stepped $stepped instructions"
 }

@@ -1,0 +1,14 @@
+# issue 2, bad input: unknown options, tools and verbs, missing arguments, a result that cannot be written: 125, in one line.
+. "$(dirname "$0")/lib.sh"
+expect_fail 125 'nonsense' "$WEIR" run --nonsense -- true
+expect_fail 125 'nonsense' "$WEIR" run --tool=nonsense -- true
+expect_fail 125 'nonsense' "$WEIR" nonsense
+expect_fail 125 'program' "$WEIR" run
+expect_fail 125 'program' "$WEIR" run --
+expect_fail 125 'program' "$WEIR" run --tool=icount
+expect_fail 125 'json|argument|FILE' "$WEIR" run --json
+expect_fail 125 'nonexistent' "$WEIR" run --tool=icount --json /nonexistent/file -- touch "$T/made"
+[[ ! -e $T/made ]] || fail "the program ran although its result cannot be written"
+"$WEIR" --help | grep -q 'weir run'
+"$WEIR" run --help | grep -q -- --json
+"$WEIR" --version | grep -q '^weir [0-9]'
