@@ -243,7 +243,6 @@ void Server::program_ended(Process& p) {
 void Server::collect(Process& p, uint32_t slot) {
   rt::ThreadBlock* tb = block(slot);
   stats_.misses += tb->misses;
-  stats_.slow_returns += tb->slow_returns;
   stats_.signals += tb->signals;
   auto* cells = reinterpret_cast<const uint64_t*>(reinterpret_cast<const char*>(tb) + rt::counters_offset);
   p.space->tool().collect(static_cast<uint32_t>(p.pid), static_cast<uint32_t>(slots_[slot].tid), {cells, p.space->counters()});
@@ -296,7 +295,6 @@ void Server::begin_block(uint32_t slot) {
   tb->version = rt::abi_version;
   tb->slot = slot;
   tb->enter_link = header_.enter_link;
-  tb->enter_return = header_.enter_return;
   tb->enter_indirect = header_.enter_indirect;
   tb->enter_syscall = header_.enter_syscall;
   tb->enter_routine = header_.enter_routine;

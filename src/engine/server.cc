@@ -182,15 +182,16 @@ void Server::serve(uint32_t slot) {
     case rt::Request::Link:
       if (const LinkSite* s = p->space->link_site(static_cast<uint32_t>(r.args[0])); s && s->exit.kind == instrument::Exit::Direct) {
         AppPc target = s->exit.target;
-        go_on(*p, r, target, {}, {});
-        if (!r.native) p->space->link(static_cast<uint32_t>(r.args[0]), {r.pc});
+        go_on(*p, r, target, nullptr);
+        if (!r.native && p->space->find(target)) p->space->link(static_cast<uint32_t>(r.args[0]), {r.pc});
       }
       break;
-    case rt::Request::Return:
-    case rt::Request::Resume: go_on(*p, r, {r.args[0]}, {}, {}); break;
+    case rt::Request::Resume: go_on(*p, r, {r.args[0]}, nullptr); break;
     case rt::Request::Indirect:
-      if (const LinkSite* s = p->space->link_site(static_cast<uint32_t>(r.args[0])); s && s->exit.kind != instrument::Exit::Direct)
-        go_on(*p, r, {r.args[1]}, p->space->cache_pc(s->unit, s->exit.offset), s->exit.return_address);
+      if (const LinkSite* s = p->space->link_site(static_cast<uint32_t>(r.args[0])); s && s->exit.kind != instrument::Exit::Direct) {
+        instrument::Exit exit = s->exit;
+        go_on(*p, r, {r.args[1]}, &exit);
+      }
       break;
     case rt::Request::Where: where(*p, r); break;
     case rt::Request::NewThread: r.values[0] = allocate_slot(slots_[slot].pid, slots_[slot].tid); break;
@@ -240,18 +241,32 @@ Result<CachePc> Server::translate(Process& p, uint32_t slot, AppPc pc) {
   return result;
 }
 
-// Where a transfer to `target` goes on: at its translation, for an indirect one at its own begin, and for a target that is no code
-// at the target itself, to fault there.
-void Server::go_on(Process& p, rt::RequestBlock& r, AppPc target, CachePc site, AppPc return_address) {
+namespace {
+// A call that missed has pushed its return address already; a return has popped nothing yet.
+uint64_t stack_change(const instrument::Exit& site, rt::Native native) {
+  bool faults = native == rt::NativeSite;
+  if (site.kind == instrument::Exit::Call) return faults ? 8 : 0;
+  if (site.kind == instrument::Exit::Return) return faults ? 0 : 8 + site.pops;
+  return 0;
+}
+}  // namespace
+
+// Where a transfer to `target` goes on: at its translation. A target that is no code is gone to natively, to fault there; one
+// that the processor refuses to go to at all faults where the transfer is.
+void Server::go_on(Process& p, rt::RequestBlock& r, AppPc target, const instrument::Exit* site) {
   auto to = translate(p, current_slot_, target);
-  if (!to) {
-    r.native = 1;
-    r.pc = target.value;
-    r.values[0] = return_address.value;
+  if (to) {
+    if (r.kind != rt::Request::Link) p.space->enter_indirect_target(target, *to);
+    r.pc = to->value;
+    r.values[1] = site ? stack_change(*site, rt::NotNative) : 0;
+    if (site && site->kind == instrument::Exit::Return) stats_.slow_returns++;
     return;
   }
-  if (r.kind != rt::Request::Link) p.space->enter_indirect_target(target, *to);
-  r.pc = site ? site.value : to->value;
+  bool canonical = static_cast<int64_t>(target.value << 16) >> 16 == static_cast<int64_t>(target.value);
+  r.native = canonical || !site ? rt::NativeTarget : rt::NativeSite;
+  r.pc = target.value;
+  r.values[0] = site ? site->target.value : 0;
+  r.values[1] = site ? stack_change(*site, r.native) : 0;
 }
 
 void Server::where(Process& p, rt::RequestBlock& r) {

@@ -44,7 +44,7 @@ class Server {
   rt::ControlBlock* control() const { return blocks_.as<rt::ControlBlock>(); }
   Result<int64_t> remote_call(uint32_t slot, long nr, std::initializer_list<int64_t> args);
   Result<> remote_map(uint32_t slot, const SharedMemory& memory, uint64_t address, int protection);
-  void go_on(Process& p, rt::RequestBlock& r, AppPc target, CachePc site, AppPc return_address);
+  void go_on(Process& p, rt::RequestBlock& r, AppPc target, const instrument::Exit* site);
   void where(Process& p, rt::RequestBlock& r);
   void change(Process& p, uint32_t slot, AppRange range);
   Result<> part(Process& p, uint32_t slot);

@@ -68,7 +68,7 @@ Result<Region*> Space::find_region(AppPc pc, pid_t pid) {
 }
 
 Result<Region*> Space::add_region(const process::Region& r, pid_t pid) {
-  Region region{r.range, r.offset, r.inode, nullptr, 0, 0, 0};
+  Region region{r.range, r.offset, r.inode, nullptr, 0, 0, 0, r.writable || r.shared};
   std::string name = r.path.empty() ? "[anonymous]" : r.path;
   if (auto image = open_image(pid, r)) {
     region.image = *image;
@@ -141,14 +141,15 @@ Result<std::vector<uint32_t>> Space::cover(std::span<const process::Region> regi
 
 // A block that was not known as a target of indirect transfers gets an entry that takes rcx back.
 void Space::enter_indirect_target(AppPc pc, CachePc to) {
-  if (table_entry(pc)) return;
+  const Region* region = region_at(pc);
+  if (table_entry(pc) || !region || region->is_volatile) return;
   for (Arena& a : arenas_) {
     if (to < a.base || to >= a.base + static_cast<int64_t>(a.used)) continue;
     if (a.used + 32 > a.size) return;
     CachePc entry = a.base + static_cast<int64_t>(a.used);
     instrument::write_table_entry(a.memory.mapping.bytes().subspan(a.used, 32), entry, to);
     a.used += 32;
-    for (uint32_t id : functions_[bounds_of(*region_at(pc), pc).begin]) units_[id].table.push_back(pc);
+    for (uint32_t id : functions_[bounds_of(*region, pc).begin]) units_[id].table.push_back(pc);
     enter_in_table(pc, entry);
     return;
   }
@@ -194,17 +195,22 @@ void Space::forget(AppRange range) {
   }
   regions_ = std::move(kept);
   write_page();
-  for (Unit& unit : units_) {
-    if (unit.dead || !unit.bounds.overlaps(range)) continue;
-    unit.dead = true;
-    stats_.flushed_units++;
-    CachePc base = arenas_[unit.arena].base + unit.offset;
-    for (AppPc pc : unit.table)
-      enter_in_table(pc, {});
-    if (auto e = entries_.find(unit.entry); e != entries_.end() && e->second == base + unit.entry_offset) entries_.erase(e);
-    std::erase_if(functions_[unit.bounds.begin], [&](uint32_t id) { return &units_[id] == &unit; });
-    for (const auto& b : unit.blocks) unlink(b.app);
+  for (uint32_t id = 0; id < units_.size(); id++)
+    if (!units_[id].dead && units_[id].bounds.overlaps(range)) retire(id);
+}
+
+// Nothing leads to the unit any more. A thread that is in it stays there until it leaves.
+void Space::retire(uint32_t id) {
+  Unit& unit = units_[id];
+  unit.dead = true;
+  stats_.flushed_units++;
+  for (AppPc pc : unit.table) enter_in_table(pc, {});
+  for (const auto& b : unit.blocks) {
+    entries_.erase(b.app);
+    unlink(b.app);
   }
+  volatile_.erase(unit.entry);
+  std::erase(functions_[unit.bounds.begin], id);
 }
 
 // The displacement of a link is aligned within a cache line, so that others see the old or the new one.
@@ -257,6 +263,7 @@ Result<std::unique_ptr<Space>> Space::copy() const {
   s->units_ = units_;
   s->functions_ = functions_;
   s->entries_ = entries_;
+  s->volatile_ = volatile_;
   s->sites_ = sites_;
   s->links_ = links_;
   s->stats_ = {};

@@ -51,6 +51,7 @@ struct Region {
   uint64_t bias = 0;                  // address in memory less address in the file
   uint32_t image_index = 0;           // see Space::images
   uint32_t arena = 0;
+  bool is_volatile = false;           // writable, or shared memory: its code may change at any time
 };
 
 // A translated function, or a part of one that was reached later.
@@ -61,7 +62,8 @@ struct Unit {
   bool dead = false;
   std::vector<instrument::BlockPlace> blocks;
   std::vector<instrument::Mark> marks;
-  std::vector<AppPc> table;  // addresses that the table sends here
+  std::vector<AppPc> table;            // addresses that the table sends here
+  std::vector<std::byte> snapshot;     // of volatile code: the bytes that were translated
 };
 
 // A place where translated code asks; see instrument::Exit. Direct ones with the same target form a list.
@@ -130,7 +132,10 @@ class Space {
   Result<Region*> add_region(const process::Region& r, pid_t pid);
   Result<uint32_t> arena_for(AppRange range, std::span<const process::Region> taken);
   AppRange bounds_of(const Region& region, AppPc pc) const;
-  void commit(Region& region, const x86::Function& f, const instrument::Lowered& lowered, uint32_t arena);
+  CachePc find_in_function(AppPc pc, AppRange bounds);
+  CachePc find_volatile(AppPc pc, pid_t pid);
+  void retire(uint32_t unit);
+  CachePc commit(const Region& region, const x86::Function& f);
   void link_waiting(AppPc target, CachePc to);
   void unlink(AppPc target);
   void write_page();
@@ -146,6 +151,9 @@ class Space {
   std::vector<Unit> units_;
   std::unordered_map<AppPc, std::vector<uint32_t>> functions_;  // by begin of the bounds: its units
   std::unordered_map<AppPc, CachePc> entries_;                  // of units
+  // Units of volatile code. Nothing is linked to them, and the table does not know them: every transfer to them asks, and
+  // their bytes are compared with what was translated.
+  std::unordered_map<AppPc, uint32_t> volatile_;
   std::unordered_map<AppPc, uint32_t> sites_;                   // target → first LinkSite
   std::vector<LinkSite> links_;
   SpaceStats stats_;

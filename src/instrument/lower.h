@@ -21,12 +21,12 @@ namespace weir::instrument {
 // A place where translated code must ask: a direct transfer whose target is not translated yet, or an indirect one that
 // missed the table.
 struct Exit {
-  enum Kind : uint8_t { Direct, IndirectJump, IndirectCall };
+  enum Kind : uint8_t { Direct, Jump, Call, Return };
   Kind kind;
-  AppPc target;          // Direct
-  AppPc return_address;  // IndirectCall
-  uint32_t offset;       // Direct: of the 32-bit displacement to patch; indirect: where to begin again
-  uint32_t stub;         // Direct: where the stub is, which an unlinked displacement points to
+  AppPc target;      // Direct; of the others: where they stand
+  uint32_t offset;   // Direct: of the 32-bit displacement to patch
+  uint32_t stub;     // Direct: where the stub is, which an unlinked displacement points to; 0: none yet
+  uint16_t pops;     // Return: `ret n`
 };
 
 // How to find the program's pc and registers from a cache pc: for offsets from `offset` up to the next mark.

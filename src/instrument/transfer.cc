@@ -124,7 +124,7 @@ void Lowering::indirect_jump(const Insn& insn, std::span<const std::byte> bytes)
   load_target(insn, bytes, false);
   look_up();
   e_.bytes(0xe3, 2, 0xff, 0xe1, 0xe9);  // jrcxz miss; jmp rcx; miss: jmp tail
-  out_.exits.push_back({Exit::IndirectJump, {}, {}, begin, 0});
+  out_.exits.push_back({Exit::Jump, insn.pc, 0, 0, 0});
   tails_.push_back({Tail::IndirectMiss, e_.offset(), &insn, {}, static_cast<uint32_t>(out_.exits.size() - 1)});
   e_.u32(0);
 }
@@ -137,7 +137,7 @@ void Lowering::indirect_call(BlockId b, const Insn& insn, std::span<const std::b
   load_target(insn, bytes, false);
   look_up();
   e_.bytes(0xe8);
-  out_.exits.push_back({Exit::IndirectCall, {}, insn.next(), begin, 0});
+  out_.exits.push_back({Exit::Call, insn.pc, 0, 0, 0});
   tails_.push_back({Tail::IndirectCallThunk, e_.offset(), &insn, {}, static_cast<uint32_t>(out_.exits.size() - 1)});
   e_.u32(0);
   return_site(b, insn.next());
@@ -157,7 +157,8 @@ void Lowering::return_(const Insn& insn, std::span<const std::byte> bytes) {
   if (pop) e_.bytes(0xc2, pop, pop >> 8);
   else e_.bytes(0xc3);
   e_.bytes(0xe9);
-  tails_.push_back({Tail::ReturnMiss, e_.offset(), &insn, {}, pop});
+  out_.exits.push_back({Exit::Return, insn.pc, 0, 0, pop});
+  tails_.push_back({Tail::ReturnMiss, e_.offset(), &insn, {}, static_cast<uint32_t>(out_.exits.size() - 1)});
   e_.u32(0);
 }
 
@@ -189,7 +190,7 @@ CachePc Lowering::known(AppPc target) const {
 void Lowering::link(uint32_t displacement, AppPc target) {
   if (CachePc pc = known(target)) {
     e_.patch_u32(displacement, static_cast<uint32_t>(pc - e_.pc_at(displacement + 4)));
-    out_.exits.push_back({Exit::Direct, target, {}, displacement, 0});
+    out_.exits.push_back({Exit::Direct, target, displacement, 0, 0});
   } else {
     tails_.push_back({Tail::LinkStub, displacement, nullptr, target});
   }
@@ -230,9 +231,7 @@ void Lowering::emit_tail(const Tail& t) {
     e_.store_gs_imm(offsetof(rt::ThreadBlock, exit_id), in_.first_exit + exit);
     e_.jump_gs(entry);
   };
-  auto miss = [&](const Insn& insn) {
-    e_.load_gs(x86::RCX, gs_rcx);
-    load_target(insn, bytes_of(insn), true);
+  auto miss = [&] {
     e_.store_gs(x86::RCX, offsetof(rt::ThreadBlock, target));
     leave(t.number, offsetof(rt::ThreadBlock, enter_indirect));
   };
@@ -244,18 +243,25 @@ void Lowering::emit_tail(const Tail& t) {
       break;
     case Tail::IndirectCallThunk:
       store_return_address(t.insn->next());
-      e_.bytes(0xe3, 2, 0xff, 0xe1);        // jrcxz miss; jmp rcx
-      e_.bytes(0x48, 0x8d, 0x64, 0x24, 8);  // miss: lea rsp, [rsp + 8]: as if not called
-      miss(*t.insn);
+      e_.bytes(0xe3, 2, 0xff, 0xe1);           // jrcxz miss; jmp rcx
+      e_.bytes(0x48, 0x8d, 0x64, 0x24, 0x08);  // miss: lea rsp, [rsp + 8]: the operand is that before the push
+      e_.load_gs(x86::RCX, gs_rcx);
+      load_target(*t.insn, bytes_of(*t.insn), true);
+      e_.bytes(0x48, 0x8d, 0x64, 0x24, 0xf8);  // lea rsp, [rsp - 8]
+      miss();
       break;
-    case Tail::IndirectMiss: miss(*t.insn); break;
+    case Tail::IndirectMiss:
+      e_.load_gs(x86::RCX, gs_rcx);
+      load_target(*t.insn, bytes_of(*t.insn), true);
+      miss();
+      break;
     case Tail::ReturnMiss:
-      e_.store_gs_imm(offsetof(rt::ThreadBlock, return_pop), t.number);
-      e_.jump_gs(offsetof(rt::ThreadBlock, enter_return));
+      e_.bytes(0x48, 0x8b, 0x0c, 0x24);  // mov rcx, [rsp]
+      miss();
       break;
     case Tail::LinkStub: {
       uint32_t stub = e_.offset();
-      out_.exits.push_back({Exit::Direct, t.target, {}, t.from, stub});
+      out_.exits.push_back({Exit::Direct, t.target, t.from, stub, 0});
       leave(static_cast<uint32_t>(out_.exits.size() - 1), offsetof(rt::ThreadBlock, enter_link));
       break;
     }

@@ -40,8 +40,7 @@ static_assert(sizeof(Registers) == 144);
 enum class Request : uint32_t {
   None,
   Link,         // args: exit id                    → pc: where to go on
-  Return,       // args: program pc                 → pc: where to go on (with rcx restored)
-  Indirect,     // args: exit id, program pc        → pc: where to go on, `native`: it is the program's own address
+  Indirect,     // args: exit id, program pc        → pc: where to go on; values[0]: program pc of the transfer, values[1]: to add to rsp
   Resume,       // args: program pc                 → pc: where to go on
   Where,        // args: cache pc, is-a-fault       → WhereReply
   NewThread,    // args: clone flags                → values[0]: slot
@@ -54,6 +53,13 @@ enum class Request : uint32_t {
   Quiet,        // the program is about to install a seccomp filter: the runtime makes no more system calls of its own
 };
 
+// Is the reply's pc a place in the cache?
+enum Native : uint32_t {
+  NotNative,
+  NativeTarget,  // an address of the program, to be executed there, and to fault
+  NativeSite,    // one that the processor refuses to go to: the transfer itself faults
+};
+
 // While a request is under way Weir may have the thread make system calls for it: Call, then back to Posted.
 enum class RequestState : uint32_t { Idle, Posted, Answered, Call };
 
@@ -61,7 +67,7 @@ struct RequestBlock {
   RequestState state;
   Request kind;
   uint32_t waiting;  // the thread sleeps on `state`
-  uint32_t native;   // reply: `pc` is an address of the program, to be executed there (and to fault)
+  Native native;     // reply
   uint64_t args[4];
   uint64_t pc;         // reply
   uint64_t values[4];  // reply
@@ -122,15 +128,14 @@ struct ThreadBlock {
   ThreadBlock* self;
   uint64_t rcx;            // the program's rcx while a transfer through the table is under way
   uint64_t spill[4];       // for probes and glue
-  uint64_t target;         // program address of an indirect jump or call that missed
+  uint64_t target;         // program address of an indirect jump, call or return that missed
   uint32_t exit_id;
-  uint32_t return_pop;     // of a return that missed: bytes that `ret n` pops
+  uint32_t unused;
   uint64_t app_gs;         // the program's own %gs base
   uint64_t routine_args[6];
 
   // Entry points of the runtime, for `jmp gs:[…]`.
   uint64_t enter_link;
-  uint64_t enter_return;
   uint64_t enter_indirect;
   uint64_t enter_syscall;
   uint64_t enter_routine;
@@ -141,6 +146,7 @@ struct ThreadBlock {
   uint32_t version;
   uint32_t slot;
   uint32_t pid, tid;
+  uint64_t fault_pc;       // of a transfer that faults itself
   uint64_t dead;           // set by the thread's last instruction but one
   KernelSigaction* actions;  // the program's signal actions, 64 of them: in the block of the process' first thread
 
@@ -151,7 +157,7 @@ struct ThreadBlock {
   uint64_t exit_mask;       // the mask to set when the runtime is left
   uint32_t exit_unmask;     // … if so
   uint32_t quiet;           // a seccomp filter is on: no system calls of our own
-  uint32_t slow_returns, misses, signals;  // statistics
+  uint32_t misses, signals;  // statistics
   uint32_t interrupted_next;
   uint8_t pending_info[128];
   Interrupted interrupted[interrupted_count];
@@ -161,7 +167,7 @@ struct ThreadBlock {
   alignas(64) uint8_t stack[rt_stack_size];
 };
 static_assert(offsetof(ThreadBlock, rcx) == 8);
-static_assert(offsetof(ThreadBlock, regs) == 160);
+static_assert(offsetof(ThreadBlock, regs) == 152);
 static_assert(sizeof(ThreadBlock) <= 32 << 10);
 
 // Counters of tools: 8-byte cells behind the thread block, up to the end of the slot.
@@ -190,7 +196,7 @@ static_assert(sizeof(SpacePage) <= space_page_size);
 // ---- The head of the runtime's image ------------------------------------------------------------------------------
 struct RuntimeHeader {
   uint64_t version;
-  uint64_t enter_link, enter_return, enter_indirect, enter_syscall, enter_routine;
+  uint64_t enter_link, enter_indirect, enter_syscall, enter_routine;
   uint64_t image_size;
 };
 

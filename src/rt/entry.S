@@ -65,12 +65,11 @@
         .globl rt_header
 rt_header:
         .quad ABI_VERSION
-        .quad enter_link, enter_return, enter_indirect, enter_syscall, enter_routine
+        .quad enter_link, enter_indirect, enter_syscall, enter_routine
         .quad rt_image_size
 
         .text
         ENTER enter_link, rt_link
-        ENTER enter_return, rt_return
         ENTER enter_indirect, rt_indirect
         ENTER enter_syscall, rt_syscall
         ENTER enter_routine, rt_routine

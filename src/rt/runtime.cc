@@ -69,7 +69,7 @@ void wait(ThreadBlock* tb) {
 void ask(ThreadBlock* tb, Request kind, uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
   RequestBlock& r = tb->request;
   r.args[0] = a, r.args[1] = b, r.args[2] = c, r.args[3] = d;
-  r.native = 0;
+  r.native = NotNative;
   post(tb, kind);
   wait(tb);
   __atomic_store_n(&r.state, RequestState::Idle, __ATOMIC_RELAXED);
@@ -111,27 +111,13 @@ void rt_link(ThreadBlock* tb) {
   tb->regs.pc = tb->request.pc;
 }
 
-// A return to an address that was never translated. Its rcx is in the slot.
-void rt_return(ThreadBlock* tb) {
-  tb->slow_returns++;
-  tb->regs.gpr[1] = tb->rcx;
-  uint64_t& rsp = tb->regs.gpr[4];
-  uint64_t target = *reinterpret_cast<uint64_t*>(rsp);
-  rsp += 8 + tb->return_pop;
-  ask(tb, Request::Return, target);
-  tb->regs.pc = tb->request.pc;
-}
-
-// An indirect jump or call that missed: it is begun again when its target is translated. A target that is no code is
-// jumped to natively, to fault there as it would.
+// An indirect jump, call or return whose target the table does not know. Its rcx is in the slot.
 void rt_indirect(ThreadBlock* tb) {
   tb->misses++;
   tb->regs.gpr[1] = tb->rcx;
   ask(tb, Request::Indirect, tb->exit_id, tb->target);
-  if (tb->request.native && tb->request.values[0]) {
-    tb->regs.gpr[4] -= 8;
-    *reinterpret_cast<uint64_t*>(tb->regs.gpr[4]) = tb->request.values[0];
-  }
+  if (tb->request.native == NativeSite) tb->fault_pc = tb->request.values[0];
+  tb->regs.gpr[4] += tb->request.values[1];
   tb->regs.pc = tb->request.pc;
 }
 

@@ -97,6 +97,7 @@ void stop_stepping(ThreadBlock* tb, UContext* uc) {
 bool keep_in_runtime(ThreadBlock* tb, int sig, const SigInfo* info, UContext* uc) {
   if (!within(uc->rip, rt_begin, rt_end) || within(uc->rip, rt_unmasked, rt_unmasked_end)) return false;
   if (is_fault(sig, info) && !tb->stepping) {
+    if (tb->fault_pc && within(uc->rip, rt_exit, rt_exit_end)) return false;  // a jump that the processor refused
     restore_default(sig);  // a bug of ours, or a bad stack of the program's: it ends as it would have
     return true;
   }
@@ -164,7 +165,11 @@ extern "C" {
 // Returns 1 to leave the runtime with tb->regs, 0 to return from the signal.
 int rt_signal(int sig, SigInfo* info, UContext* uc, ThreadBlock* tb) {
   if (keep_in_runtime(tb, sig, info, uc)) return 0;
-  if (within(uc->rip, rt_unmasked, rt_unmasked_end)) registers_to_frame(tb->regs, uc);
+  if (within(uc->rip, rt_exit, rt_exit_end)) {
+    registers_to_frame(tb->regs, uc);
+    if (is_fault(sig, info)) uc->rip = tb->fault_pc;
+    tb->fault_pc = 0;
+  }
   bool step = tb->stepping && sig == SIGTRAP && info->code == TRAP_TRACE;
   bool fault = is_fault(sig, info) && !step;
   uint64_t cache_pc = uc->rip;

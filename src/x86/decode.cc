@@ -221,10 +221,11 @@ template <bool Ahead>
   }
   unsigned sizes = modrm_sizes[rest >> 8 * modrm_offset & 0xff] & -(opening / has_modrm & 1);
   unsigned shape_end = passed + modrm_offset + (sizes & 3);
+  if (shape_end > max_key_bytes) [[unlikely]] return decode_slowly(bytes, pc, insn);
   uint64_t key = key_of(load64(p), shape_end);
   const Slot* slot = memo.home_of(key);
   if (slot->key != key) [[unlikely]] ++slot;
-  if (slot->key != key || shape_end > max_key_bytes) [[unlikely]] return decode_slowly(bytes, pc, insn);
+  if (slot->key != key) [[unlikely]] return decode_slowly(bytes, pc, insn);
   insn.pc = pc;
   insn.target = target_of(*slot, p, pc);
   insn.shape = slot->shape();
