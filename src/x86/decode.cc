@@ -2,8 +2,8 @@
 // little as it can, and has next to no branch that depends on the instruction: a mispredicted one costs as much as all the
 // rest.
 //
-// No shape's bytes are the beginning of another's, since where a shape ends is decided by its own bytes; so its bytes,
-// padded with zeros, identify it without their number.
+// What is remembered of a shape cannot be wrong for another instruction of it: Zydis is shown the bytes of the shape, and
+// zeros behind them.
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -58,7 +58,6 @@ Slot slot_of(uint64_t key, const Shape& s) {
   return {key, reinterpret_cast<uint64_t>(&s) | above << 48};
 }
 
-// Only the bytes of the shape are shown to Zydis, so what it says cannot depend on any other.
 Slot make_slot(uint64_t key, const uint8_t* bytes, const Layout& layout) {
   static std::deque<Shape> shapes;  // at addresses that stay
   uint8_t shown[16] = {};
@@ -213,7 +212,7 @@ template <bool Ahead>
   uint64_t rest = load64(p);
   unsigned passed = 0;
   unsigned opening = opening_of(rest);
-  while (opening == pass_prefix && passed < 2) opening = opening_of(rest >>= 8), ++passed;
+  while (opening == pass_prefix && passed < 3) opening = opening_of(rest >>= 8), ++passed;
   unsigned modrm_offset = opening & modrm_offset_bits;
   if (opening & special) [[unlikely]] {
     bool has_none = (rest >> 8 * (modrm_offset - 1) & 0xff) == 0x77;

@@ -32,12 +32,15 @@ AppRange window_of(AppPc entry, AppRange bounds) {
   return {entry + -static_cast<int64_t>(before), entry + behind};
 }
 
-// A copy of the code, since a reader may reuse its buffer.
+// A copy of the code, since a reader may reuse its buffer; and since behind it can be some bytes more, as the fast path of
+// decoding wants them.
 class CodeBytes {
  public:
+  static constexpr size_t slack = 32;
+
   void read(AppPc begin, size_t size, const ReadMemory& reader) {
     constexpr uint64_t page = 4096;
-    bytes_.resize(size);
+    bytes_.resize(size + slack);
     extents_.clear();
     for (size_t offset = 0; offset < size;) {
       std::span<const std::byte> piece = reader(begin + offset, size - offset);
@@ -59,7 +62,7 @@ class CodeBytes {
       if (e.begin <= offset && offset < e.end) return {bytes_.data() + offset, e.end - offset};
     return {};
   }
-  std::span<const std::byte> all() const { return bytes_; }
+  std::span<const std::byte> all() const { return std::span(bytes_).first(bytes_.size() - slack); }
 
  private:
   struct Extent {
@@ -130,7 +133,11 @@ constexpr uint32_t block_bit = 1u << 31;
 class Lifter {
  public:
   Lifter(AppPc entry, AppRange bounds, AppRange window, Scratch& scratch, const ReadMemory& data, size_t max_insns)
-      : window_(window), size_(window.size()), s_(scratch), data_(data), max_insns_(std::min<size_t>(max_insns, block_bit - 2)) {
+      : window_(window),
+        size_(window.size()),
+        s_(scratch),
+        data_(data),
+        max_insns_(std::min<size_t>(max_insns, block_bit - 2)) {
     function_.entry = entry;
     function_.bounds = bounds;
     found_.reserve(std::min<size_t>(max_insns_, size_ / 4 + 8));
@@ -147,7 +154,6 @@ class Lifter {
       take_jump_tables();
     } while (!all_decoded() && found_.size() < max_insns_);
     cut_blocks();
-    if (!sorted_) sort_blocks();
     link_blocks();
     list_jump_targets();
     return std::move(function_);
@@ -182,7 +188,6 @@ class Lifter {
   // Returns where the run ends.
   size_t decode_run(size_t begin) {
     std::span<const std::byte> bytes = s_.code.from(begin);
-    sorted_ &= begin >= decoded_end_;
     size_t offset = begin;
     while (offset < size_ && found_.size() < max_insns_) {
       if (s_.insn_at[offset] != 0) {
@@ -191,7 +196,7 @@ class Lifter {
       }
       Insn& insn = found_.emplace_back();
       s_.insn_at[offset] = static_cast<uint32_t>(found_.size());
-      Step step = decode_ahead(bytes.subspan(std::min(offset - begin, bytes.size())), window_.begin + offset, insn);
+      Step step = decode_at(bytes, offset - begin, window_.begin + offset, insn);
       offset += step.length;
       bool plain = step.kind == Kind::Plain && step.length > 0;
       if (plain) [[likely]] continue;
@@ -199,8 +204,17 @@ class Lifter {
       if (!follow(insn)) break;
     }
     s_.ends.set(found_.size() - 1);
-    decoded_end_ = std::max(decoded_end_, offset);
     return std::max(offset, begin + 1);
+  }
+
+  // As if behind `bytes` there were none.
+  static Step decode_at(std::span<const std::byte> bytes, size_t offset, AppPc pc, Insn& insn) {
+    size_t left = bytes.size() - std::min(offset, bytes.size());
+    const std::byte* at = bytes.data() + (bytes.size() - left);
+    if (left == 0) [[unlikely]] return decode_ahead({}, pc, insn);
+    Step step = decode_ahead({at, left + CodeBytes::slack}, pc, insn);
+    if (step.length > left) [[unlikely]] step = decode_ahead({at, left}, pc, insn);
+    return step;
   }
 
   // Enters the blocks that control goes to from the last instruction of one. Whether one of them is right behind it.
@@ -241,8 +255,11 @@ class Lifter {
   }
 
   void cut_blocks() {
-    function_.blocks.reserve(found_.size() / 4 + 4);
-    for (size_t first = 0; first < found_.size();) {
+    function_.blocks.reserve(found_.size() / 3 + 4);
+    size_t count = 0;
+    for (size_t begin = s_.begins.next(0); begin != Bitmap::npos; begin = s_.begins.next(begin + 1)) {
+      if (s_.insn_at[begin] == 0) continue;  // left out: max_insns
+      size_t first = s_.insn_at[begin] - 1;
       size_t last = s_.ends.next(first);
       Block b;
       b.begin = found_[first].pc;
@@ -250,24 +267,23 @@ class Lifter {
       b.first = static_cast<uint32_t>(first);
       b.count = static_cast<uint32_t>(last + 1 - first);
       b.ends = ending_of(found_[last]).how;
-      b.is_entry = s_.entries.test(offset_of(b.begin));
+      b.is_entry = s_.entries.test(begin);
+      sorted_ &= first == count;
+      count += b.count;
       function_.blocks.push_back(b);
-      first = last + 1;
     }
-    function_.insns = std::move(found_);
+    function_.insns = sorted_ ? std::move(found_) : in_order_of_blocks();
   }
 
-  void sort_blocks() {
-    auto& blocks = function_.blocks;
-    std::sort(blocks.begin(), blocks.end(), [](const Block& a, const Block& b) { return a.begin < b.begin; });
-    std::vector<Insn> sorted;
-    sorted.reserve(function_.insns.size());
-    for (Block& b : blocks) {
-      auto from = function_.insns.begin() + b.first;
-      b.first = static_cast<uint32_t>(sorted.size());
-      sorted.insert(sorted.end(), from, from + b.count);
+  std::vector<Insn> in_order_of_blocks() {
+    std::vector<Insn> insns;
+    insns.reserve(found_.size());
+    for (Block& b : function_.blocks) {
+      auto from = found_.begin() + b.first;
+      b.first = static_cast<uint32_t>(insns.size());
+      insns.insert(insns.end(), from, from + b.count);
     }
-    function_.insns = std::move(sorted);
+    return insns;
   }
 
   BlockId block_at(AppPc pc) const {
@@ -301,8 +317,7 @@ class Lifter {
   const ReadMemory& data_;
   size_t max_insns_;
   std::vector<Insn> found_;
-  bool sorted_ = true;
-  size_t decoded_end_ = 0;          // the largest of all runs
+  bool sorted_ = true;              // found_ has the order of the blocks
   std::vector<size_t> jumps_;       // indirect jumps whose tables are to be looked for: indices in found_
   std::vector<JumpTable> tables_;   // read already
   Function function_;

@@ -121,7 +121,15 @@ class Reader {
   DecodedCode code_;
 };
 
-enum : uint16_t { Add_rm_r = 0x01, Add_r_rm = 0x03, Movsxd = 0x63, Mov_rm_r = 0x89, Mov_r_rm = 0x8b, Lea = 0x8d, Group5 = 0xff };
+enum : uint16_t {
+  Add_rm_r = 0x01,
+  Add_r_rm = 0x03,
+  Movsxd = 0x63,
+  Mov_rm_r = 0x89,
+  Mov_r_rm = 0x8b,
+  Lea = 0x8d,
+  Group5 = 0xff,
+};
 
 // mov a, b: {a, b}. A zero- or sign-extension counts as one where `extensions`.
 std::optional<std::pair<int, int>> as_copy(const Operands& o, bool extensions) {
@@ -167,7 +175,9 @@ size_t bound_of(const Reader& code, int index, size_t i) {
     auto o = code.operands(i);
     bool group1 = o && o->opcode >= 0x80 && o->opcode <= 0x83 && o->rm == index && immediate;
     bool accumulator = !o && index == RAX && immediate && (code.last_opcode_byte(i) & 0xfe) == 0x3c;
-    bool compares = accumulator || (group1 && o->reg == 7);
+    // A comparison of memory is taken for one of the index: it is in front of the jump, and of what else.
+    bool in_memory = o && o->opcode >= 0x80 && o->opcode <= 0x83 && o->memory && immediate;
+    bool compares = accumulator || ((group1 || in_memory) && o->reg == 7);
     if (compares && condition && (*condition == 7 || *condition == 3)) {
       uint64_t limit = static_cast<uint64_t>(code.immediate(i)) + (*condition == 7);
       if (limit > 0) return std::min<uint64_t>(limit, max_entries);
@@ -276,6 +286,7 @@ std::vector<AppPc> read_jump_table(const JumpTable& table, AppRange bounds, AppP
   constexpr size_t at_once = 64;
   std::vector<AppPc> targets;
   size_t entry_size = table.relative ? 4 : 8;
+  bool bounded = table.max_entries < max_entries;   // then an entry that leaves the function is one among others
   for (size_t i = 0; i < table.max_entries; i += at_once) {
     AppPc begin = table.begin + i * entry_size;
     size_t wanted = std::min(at_once, table.max_entries - i);
@@ -290,8 +301,8 @@ std::vector<AppPc> read_jump_table(const JumpTable& table, AppRange bounds, AppP
       } else {
         memcpy(&target.value, bytes.data() + k * 8, sizeof target.value);
       }
-      if (!bounds.contains(target)) return targets;
-      targets.push_back(target);
+      if (bounds.contains(target)) targets.push_back(target);
+      else if (!bounded) return targets;
     }
   }
   return targets;

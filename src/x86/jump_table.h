@@ -38,7 +38,8 @@ std::vector<LeaSite> find_leas(const DecodedCode& code);
 // table is loaded far away.
 std::vector<JumpTable> find_jump_tables(const DecodedCode& code, size_t jump, std::span<const LeaSite> leas);
 
-// The targets that the table names: its entries up to the first outside `bounds`, and not beyond `limit`.
+// The targets inside `bounds` that the table names, not beyond `limit`. Where no comparison said how many entries it has,
+// it ends at the first that is outside.
 std::vector<AppPc> read_jump_table(const JumpTable& table, AppRange bounds, AppPc limit, const ReadMemory& data);
 
 }  // namespace weir::x86

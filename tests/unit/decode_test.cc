@@ -140,8 +140,9 @@ class Fuzz {
   std::span<const std::byte> next() {
     static const std::vector<std::string> openings = {
         "66", "67", "f2", "f3", "f0", "2e", "64", "48", "41", "4f", "0f", "0f 38", "0f 3a", "66 0f", "f3 0f", "f2 48 0f",
-        "c4", "c5", "c4 e1", "c4 e2", "c4 e3", "62", "62 f1", "62 f2", "62 f3", "62 f5", "62 f6", "8f", "8f e8", "8f e9", "8f ea",
-        "0f 0f", "0f 01", "0f ae", "0f c7", "f6", "f7", "ff", "c7 f8", "66 66 2e 0f 1f", "66 66 66 66 66 66 66 2e", "0f 20"};
+        "c4", "c5", "c4 e1", "c4 e2", "c4 e3", "62", "62 f1", "62 f2", "62 f3", "62 f5", "62 f6", "8f", "8f e8", "8f e9",
+        "8f ea", "0f 0f", "0f 01", "0f ae", "0f c7", "f6", "f7", "ff", "c7 f8", "66 66 2e 0f 1f",
+        "66 66 66 66 66 66 66 2e", "0f 20"};
     static const std::vector<std::vector<std::byte>> begins = [] {
       std::vector<std::vector<std::byte>> all;
       for (const std::string& hex : openings) all.push_back(from_hex(hex));
@@ -244,7 +245,8 @@ TEST(Decode, Kinds) {
   EXPECT_EQ(decode_hex("0f 8f 10 00 00 00").shape->condition, 15);
   EXPECT_EQ(decode_hex("72 10").shape->condition, 2);
   EXPECT_FALSE(decode_hex("72 10").shape->short_only);
-  for (const char* hex : {"e0 10", "e1 10", "e2 10", "e3 10", "67 e3 10"}) EXPECT_TRUE(decode_hex(hex).shape->short_only);
+  for (const char* hex : {"e0 10", "e1 10", "e2 10", "e3 10", "67 e3 10"})
+    EXPECT_TRUE(decode_hex(hex).shape->short_only);
 }
 
 TEST(Decode, Targets) {
@@ -277,8 +279,8 @@ TEST(Decode, Fields) {
   EXPECT_FALSE(decode_hex("a4").shape->rep || decode_hex("f3 c3").shape->rep);
 }
 
-constexpr uint16_t a = 1 << RAX, c = 1 << RCX, d = 1 << RDX, b = 1 << RBX, sp = 1 << RSP, bp = 1 << RBP, si = 1 << RSI, di = 1 << RDI,
-                   r11 = 1 << R11;
+constexpr uint16_t a = 1 << RAX, c = 1 << RCX, d = 1 << RDX, b = 1 << RBX, sp = 1 << RSP, bp = 1 << RBP,
+                   si = 1 << RSI, di = 1 << RDI, r11 = 1 << R11;
 constexpr uint8_t Status = AllFlags & ~DF;
 constexpr RegSet gpr(uint16_t set, uint8_t flags = 0) { return {set, flags, 0, 0}; }
 constexpr RegSet vec(uint32_t set, uint8_t mask = 0) { return {0, 0, mask, set}; }
@@ -387,7 +389,9 @@ TEST(Decode, Registers) {
       {"fxsave [rdi]", "0f ae 07", {di, 0, 0xff, ~0u}, none, none},
       {"fxrstor [rdi]", "0f ae 0f", gpr(di), vec(~0u, 0xff), none},
   };
-  auto show = [](RegSet s) { return fmt::format("gpr {:04x} flags {:02x} mask {:02x} vec {:08x}", s.gpr, s.flags, s.mask, s.vec); };
+  auto show = [](RegSet s) {
+    return fmt::format("gpr {:04x} flags {:02x} mask {:02x} vec {:08x}", s.gpr, s.flags, s.mask, s.vec);
+  };
   for (const Case& x : cases) {
     const Shape& s = *decode_hex(x.hex).shape;
     EXPECT_TRUE(s.known) << x.text;

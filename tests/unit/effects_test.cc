@@ -153,7 +153,7 @@ class Machine {
   void load(std::span<const std::byte> bytes, const Shape& shape) {
     uint8_t code[32] = {};
     memcpy(code, bytes.data(), shape.length);
-    int32_t displacement = shape.rip_relative ? static_cast<int32_t>(base) - static_cast<int32_t>(code_page + shape.length) : 0;
+    int32_t displacement = static_cast<int32_t>(base) - static_cast<int32_t>(code_page + shape.length);
     memset(code + shape.disp_offset, 0, shape.disp_size);
     if (shape.rip_relative) memcpy(code + shape.disp_offset, &displacement, 4);
     // jmp [rip+0]; the address
@@ -240,13 +240,16 @@ bool can_be_tried(const ZydisDecodedInstruction& z, std::span<const ZydisDecoded
   if (shape.kind != Kind::Plain || shape.uses_fs || shape.uses_gs) return false;
   if (excluded.contains(ZydisMnemonicGetString(z.mnemonic)) || z.meta.isa_ext == ZYDIS_ISA_EXT_X87) return false;
   for (const ZydisDecodedOperand& op : operands) {
-    ZydisRegisterClass c = op.type == ZYDIS_OPERAND_TYPE_REGISTER ? ZydisRegisterGetClass(op.reg.value) : ZYDIS_REGCLASS_INVALID;
+    if (op.type != ZYDIS_OPERAND_TYPE_REGISTER) continue;
+    ZydisRegisterClass c = ZydisRegisterGetClass(op.reg.value);
     if (c == ZYDIS_REGCLASS_MMX || c == ZYDIS_REGCLASS_X87 || c == ZYDIS_REGCLASS_SEGMENT) return false;
   }
   return true;
 }
 
-std::string show(RegSet s) { return fmt::format("gpr {:04x} flags {:02x} mask {:02x} vec {:08x}", s.gpr, s.flags, s.mask, s.vec); }
+std::string show(RegSet s) {
+  return fmt::format("gpr {:04x} flags {:02x} mask {:02x} vec {:08x}", s.gpr, s.flags, s.mask, s.vec);
+}
 
 class Effects : public testing::Test {
  protected:

@@ -76,7 +76,8 @@ TEST(Lift, LoopSplitsTheBlockItJumpsInto) {
 
 TEST(Lift, BackwardJumpIntoCodeBeforeTheEntry) {
   // 1000: inc eax; ret; 1003 (entry): jmp 1000
-  EXPECT_EQ(show(program("ff c0 c3 eb fb").lift_all(0x1003)), (Lines{"1000-1003 Return #2", "1003-1005 Jump tk=0 entry #1"}));
+  EXPECT_EQ(show(program("ff c0 c3 eb fb").lift_all(0x1003)),
+            (Lines{"1000-1003 Return #2", "1003-1005 Jump tk=0 entry #1"}));
 }
 
 TEST(Lift, CallsAndSystemCallsEndBlocks) {
@@ -87,7 +88,8 @@ TEST(Lift, CallsAndSystemCallsEndBlocks) {
 }
 
 TEST(Lift, CallOfTheNextInstruction) {
-  EXPECT_EQ(show(program("e8 00 00 00 00 58 c3").lift_all()), (Lines{"1000-1005 Call ft=1 entry #1", "1005-1007 Return entry #2"}));
+  EXPECT_EQ(show(program("e8 00 00 00 00 58 c3").lift_all()),
+            (Lines{"1000-1005 Call ft=1 entry #1", "1005-1007 Return entry #2"}));
 }
 
 TEST(Lift, CallAtTheEnd) {
@@ -218,6 +220,17 @@ TEST(JumpTable, ComputedGotoWithAHoistedBase) {
   Program p = program(std::string("48 8d 1d f9 0f 00 00 eb 02 90 90 0f b6 07 ff 24 c3 ") + three_cases);
   p.put(0x2000, "11 10 00 00 00 00 00 00 17 10 00 00 00 00 00 00 1d 10 00 00 00 00 00 00");
   EXPECT_EQ(targets_of(p.lift_all()), (Lines{"1011", "1017", "101d"}));
+}
+
+TEST(JumpTable, EntriesThatLeaveTheFunction) {
+  // cmp edi,2; ja out; jmp [rdi*8+0x2000]: the first case is in a cold part elsewhere
+  Program p = program(std::string("83 ff 02 77 19 ff 24 fd 00 20 00 00 ") + three_cases);
+  p.put(0x2000, "00 90 00 00 00 00 00 00 0c 10 00 00 00 00 00 00 12 10 00 00 00 00 00 00 18 10 00 00 00 00 00 00");
+  EXPECT_EQ(targets_of(p.lift_all()), (Lines{"100c", "1012"}));
+  // The same bound, of a value in memory: cmp dword [rsp+8],2
+  p.put(0x1000, std::string("83 7c 24 08 02 77 19 ff 24 fd 00 20 00 00 ") + three_cases);
+  p.put(0x2000, "00 90 00 00 00 00 00 00 0e 10 00 00 00 00 00 00 14 10 00 00 00 00 00 00 1a 10 00 00 00 00 00 00");
+  EXPECT_EQ(targets_of(p.lift_all()), (Lines{"100e", "1014"}));
 }
 
 TEST(JumpTable, EndsAtTheNextTable) {
