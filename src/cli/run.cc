@@ -117,9 +117,12 @@ Result<int> run(const Words& words) {
     options.make_tool = [] { return std::make_unique<NoTool>(); };
   }
   TRY(auto outcome, engine::run(options));
+  s.quiet |= outcome.end == engine::Outcome::Behind;
+  if (outcome.end == engine::Outcome::LeftRunning && !s.quiet && s.tool != "none") fmt::print(stderr, "weir: some processes outlive the program: {}\n", s.json.empty() ? "their counts are those so far" : s.json + " is completed when they end");
   if (s.stats) print_stats(outcome.stats);
   if (s.tool == "icount" && !s.quiet)
     fmt::print(stderr, "weir: {} instructions, {} blocks\n", result["instructions"].get<uint64_t>(), result["blocks"].get<uint64_t>());
+  json_file.seekp(0);
   if (json_file.is_open() && !(json_file << result.dump(2) << "\n" << std::flush)) return fail("{}: cannot be written", s.json);
   return outcome.status;
 }

@@ -39,7 +39,11 @@ struct Stats {
 
 struct Outcome {
   int status = 0;                     // as the shell would say it
-  bool left_running = false;          // some processes outlive the program
+  enum {
+    Ended,        // all processes have
+    LeftRunning,  // some outlive the program; another Weir process, left behind, serves them on
+    Behind,       // this is that process, and they have ended now
+  } end = Ended;
   Stats stats;
 };
 

@@ -22,13 +22,13 @@ Result<> map(process::RemoteSyscalls& remote, const SharedMemory& memory, uint64
   return {};
 }
 
+}  // namespace
+
 std::string program_name(pid_t pid) {
   char name[4096];
   ssize_t n = readlink(fmt::format("/proc/{}/exe", pid).c_str(), name, sizeof name);
   return n > 0 ? std::string(name, static_cast<size_t>(n)) : "?";
 }
-
-}  // namespace
 
 Result<> Server::inject(pid_t pid) {
   process::Tracee tracee(pid);

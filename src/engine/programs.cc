@@ -215,11 +215,16 @@ void Server::process_ended(pid_t pid) {
 }
 
 void Server::program_ended(Process& p) {
-  for (uint32_t slot : p.slots) {
-    collect(p, slot);
-    free_slot(slot);
-  }
+  report(p);
+  for (uint32_t slot : p.slots) free_slot(slot);
   p.slots.clear();
+  for (uint32_t slot = 1; slot < slots_used_; slot++)  // a child may be on its way
+    if (slots_[slot].state == SlotState::Reserved && slots_[slot].pid == p.pid) newborn_spaces_[slot] = p.space;
+}
+
+// The counts of a program's threads, and its share of the statistics.
+void Server::report(Process& p) {
+  for (uint32_t slot : p.slots) collect(p, slot);
   const SpaceStats& s = p.space->stats();
   uint64_t code = 0;
   for (const Arena& a : p.space->arenas()) code += a.used;
@@ -252,6 +257,8 @@ void Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
   Slot& s = slots_[slot];
   if (s.state != SlotState::Reserved) return;
   auto parent = processes_.find(s.pid);
+  std::shared_ptr<Space> space = parent != processes_.end() ? parent->second.space : newborn_spaces_[slot];
+  newborn_spaces_.erase(slot);
   s = {SlotState::Running, pid, tid};
   rt::ThreadBlock* tb = block(slot);
   tb->pid = static_cast<uint32_t>(pid);
@@ -259,12 +266,12 @@ void Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
   stats_.threads++;
   auto own = processes_.find(pid);
   if (own == processes_.end()) {
-    if (parent == processes_.end()) return;
+    if (!space) return;
     Process p;
     p.pid = pid;
     p.pidfd = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-    p.space = parent->second.space;
-    p.program = parent->second.program;
+    p.space = space;
+    p.program = program_name(pid);
     p.first_slot = slot;
     own = processes_.emplace(pid, std::move(p)).first;
     stats_.processes++;
@@ -319,6 +326,7 @@ uint32_t Server::allocate_slot(pid_t pid, pid_t tid) {
 
 void Server::free_slot(uint32_t slot) {
   madvise(block(slot), rt::block_stride, MADV_REMOVE);
+  newborn_spaces_.erase(slot);
   slots_[slot] = {};
 }
 

@@ -50,10 +50,44 @@ Result<Outcome> run(const Options& options) { return Server(options).run(); }
 Result<Outcome> Server::run() {
   TRY_VOID(set_up());
   TRY_VOID(spawn());
-  TRY_VOID(loop());
-  bool left = !processes_.empty();
-  for (auto& [pid, p] : processes_) program_ended(p);
-  return Outcome{main_status_, left, stats_};
+  loop();
+  await_newborn();
+  look_for_ended();
+  if (processes_.empty()) return Outcome{main_status_, Outcome::Ended, stats_};
+  TRY(bool behind, stay_behind());
+  if (!behind) {
+    for (auto& [pid, p] : processes_) report(p);  // what they did so far
+    return Outcome{main_status_, Outcome::LeftRunning, stats_};
+  }
+  loop();
+  return Outcome{main_status_, Outcome::Behind, stats_};
+}
+
+// A program may end just after it forked, before its child has said hello.
+void Server::await_newborn() {
+  auto is_reserved = [](const Slot& s) { return s.state == SlotState::Reserved; };
+  for (int i = 0; i < 3000 && std::any_of(slots_.begin(), slots_.begin() + slots_used_, is_reserved); i++) {
+    serve_posted();
+    timespec t{0, 100'000};
+    nanosleep(&t, nullptr);
+  }
+}
+
+// The program has ended, others that it started have not: a copy of this process goes on to serve them, and the shell gets its
+// prompt. Returns true in the copy.
+Result<bool> Server::stay_behind() {
+  pid_t pid = fork();
+  if (pid < 0) return fail_errno("fork");
+  if (pid > 0) {
+    control()->weir_pid = static_cast<uint32_t>(pid);
+    return false;
+  }
+  control()->weir_pid = static_cast<uint32_t>(getpid());
+  setsid();
+  Fd null(open("/dev/null", O_RDWR));
+  for (int fd : {0, 1, 2}) dup2(null.get(), fd);
+  behind_ = true;
+  return true;
 }
 
 Result<> Server::set_up() {
@@ -73,7 +107,7 @@ Result<> Server::set_up() {
   return {};
 }
 
-Result<> Server::loop() {
+void Server::loop() {
   // The terminal's signals reach the program too, and it decides; what is sent to Weir alone is passed on.
   struct sigaction action {};
   action.sa_handler = SIG_IGN;
@@ -81,10 +115,11 @@ Result<> Server::loop() {
   action.sa_handler = on_forward;
   action.sa_flags = SA_RESTART;
   for (int sig : {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT}) sigaction(sig, &action, nullptr);
-  while (!main_ended_) {
+  while (behind_ ? !processes_.empty() : !main_ended_) {
     if (child_event) {
       child_event = 0;
       reap();
+      continue;
     }
     if (int sig = forwarded_signal) {
       forwarded_signal = 0;
@@ -98,8 +133,6 @@ Result<> Server::loop() {
     }
     if (!more) sleep();
   }
-  look_for_ended();
-  return {};
 }
 
 void Server::sleep() {
@@ -110,7 +143,7 @@ void Server::sleep() {
   for (uint32_t w = 0; w <= slots_used_ / 64 && !more; w++) more = __atomic_load_n(&c->posted[w], __ATOMIC_SEQ_CST);
   if (!more) futex_wait(&c->doorbell, doorbell, quiet_ ? quiet_sleep_ns : sleep_ns);
   __atomic_store_n(&c->sleeping, 0, __ATOMIC_SEQ_CST);
-  if (!more && processes_.size() > 1) look_for_ended();
+  if (!more && (behind_ || processes_.size() > 1)) look_for_ended();
 }
 
 bool Server::serve_posted() {

@@ -27,6 +27,9 @@ struct Slot {
   pid_t pid = 0, tid = 0;   // Reserved: of the thread that asked
 };
 
+// What /proc/PID/exe says.
+std::string program_name(pid_t pid);
+
 class Server {
  public:
   explicit Server(const Options& options) : options_(options) {}
@@ -35,7 +38,9 @@ class Server {
  private:
   // server.cc
   Result<> set_up();
-  Result<> loop();
+  void loop();
+  void await_newborn();
+  Result<bool> stay_behind();
   bool serve_posted();
   void serve(uint32_t slot);
   void answer(uint32_t slot);
@@ -57,6 +62,7 @@ class Server {
   void look_for_ended();
   void process_ended(pid_t pid);
   void program_ended(Process& p);
+  void report(Process& p);
   void hello(uint32_t slot, pid_t pid, pid_t tid);
   void exec_begins(uint32_t slot, pid_t tid, const std::string& path);
   void exec_failed(pid_t tid);
@@ -81,9 +87,11 @@ class Server {
   std::vector<uint32_t> ending_;     // slots whose threads are about to be gone
   std::map<pid_t, Process> processes_;
   std::map<pid_t, bool> seized_;     // threads that we hold for an exec
+  std::map<uint32_t, std::shared_ptr<Space>> newborn_spaces_;  // by reserved slot: of a parent that is gone
   pid_t main_pid_ = 0;
   bool main_ended_ = false;
   int main_status_ = 0;
+  bool behind_ = false;              // see stay_behind()
   bool quiet_ = false;               // some thread cannot wake us: never sleep for long
   uint32_t current_slot_ = 0;        // whose request is being served
 };

@@ -49,7 +49,12 @@ void Lowering::gs_insn(const x86::Insn& insn, std::span<const std::byte> bytes, 
   uint32_t begin = e_.offset();
   mark(Mark::Exact, insn.pc, 0, begin);
   Parts p = s.modrm_offset ? take_apart(s, bytes) : Parts{};
-  if (s.modrm_offset && p.modrm >> 6 == 3) {  // rdgsbase, wrgsbase
+  bool is_base = s.modrm_offset && p.modrm >> 6 == 3 && p.opcode.size() == 2 && p.opcode[1] == 0xae;
+  if (s.modrm_offset && p.modrm >> 6 == 3 && !is_base) {  // swapgs …: it faults
+    mark(Mark::Run, insn.pc);
+    return e_.copy(bytes);
+  }
+  if (is_base) {  // rdgsbase, wrgsbase
     auto r = static_cast<Gpr>((p.modrm & 7) | (p.rex & 1) << 3);
     if ((p.modrm >> 3 & 7) == 1) e_.load_gs(r, gs_app);
     else e_.store_gs(r, gs_app);

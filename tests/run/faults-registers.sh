@@ -41,4 +41,5 @@ int main() {
   }
 }
 C
-same "$T/registers"
+# With a tool, registers and flags that are dead at the fault may hold what a probe left there.
+TOOLS=none same "$T/registers"
