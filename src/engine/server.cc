@@ -59,7 +59,10 @@ Result<Outcome> Server::run() {
     for (auto& [pid, p] : processes_) report(p);  // what they did so far
     return Outcome{main_status_, Outcome::LeftRunning, stats_};
   }
-  loop();
+  while (!processes_.empty()) {
+    loop();
+    await_newborn();
+  }
   return Outcome{main_status_, Outcome::Behind, stats_};
 }
 

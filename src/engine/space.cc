@@ -44,8 +44,8 @@ Result<std::unique_ptr<Space>> Space::create(std::unique_ptr<instrument::Tool> t
 }
 
 CachePc Space::find(AppPc pc) const {
-  if (auto i = entries_.find(pc); i != entries_.end()) return i->second;
-  return {};
+  const CachePc* known = entries_.find(pc);
+  return known ? *known : CachePc{};
 }
 
 Region* Space::region_at(AppPc pc) {
@@ -68,10 +68,11 @@ Result<Region*> Space::find_region(AppPc pc, pid_t pid) {
 }
 
 Result<Region*> Space::add_region(const process::Region& r, pid_t pid) {
-  Region region{r.range, r.offset, r.inode, nullptr, 0, 0, 0, r.writable || r.shared};
+  Region region{r.range, r.offset, r.inode, nullptr, 0, 0, 0, false, r.writable || r.shared};
   std::string name = r.path.empty() ? "[anonymous]" : r.path;
   if (auto image = open_image(pid, r)) {
     region.image = *image;
+    region.is_pristine = !region.is_volatile && r.inode && !process::has_private_pages(pid, r.range);
     // By the executable segment that the mapping's first page holds a part of: segments may share a page of the file.
     for (const elf::Segment& x : region.image->segments())
       if (x.type == PT_LOAD && (x.flags & PF_X) && r.offset >= (x.offset & ~uint64_t{4095}) && r.offset < x.offset + x.file_size)
@@ -149,7 +150,7 @@ void Space::enter_indirect_target(AppPc pc, CachePc to) {
     CachePc entry = a.base + static_cast<int64_t>(a.used);
     instrument::write_table_entry(a.memory.mapping.bytes().subspan(a.used, 32), entry, to);
     a.used += 32;
-    for (uint32_t id : functions_[bounds_of(*region, pc).begin]) units_[id].table.push_back(pc);
+    if (uint32_t* last = functions_.find(bounds_of(*region, pc).begin); last && *last) units_[*last - 1].table.push_back(pc);
     enter_in_table(pc, entry);
     return;
   }
@@ -167,9 +168,10 @@ Space::Place Space::where(CachePc pc) const {
     if (m == unit.marks.begin()) return {rt::Place::Middle, unit.entry, 0, 0, pc};
     --m;
     using instrument::Mark;
-    if (m->kind == Mark::Run) return {rt::Place::Exact, m->app + (in_unit - m->offset), 0, 0, pc};
+    AppPc app = unit.bounds.begin + m->app;
+    if (m->kind == Mark::Run) return {rt::Place::Exact, app + (in_unit - m->offset), 0, 0, pc};
     bool exact = m->kind == Mark::Exact && m->offset == in_unit;
-    return {exact ? rt::Place::Exact : rt::Place::Middle, m->app, m->restore, m->spilled, a.base + unit.offset + m->resume};
+    return {exact ? rt::Place::Exact : rt::Place::Middle, app, m->restore, m->spilled, a.base + unit.offset + m->resume};
   }
   return {rt::Place::NotCache, {pc.value}, 0, 0, {}};
 }
@@ -206,11 +208,10 @@ void Space::retire(uint32_t id) {
   stats_.flushed_units++;
   for (AppPc pc : unit.table) enter_in_table(pc, {});
   for (const auto& b : unit.blocks) {
-    entries_.erase(b.app);
+    if (CachePc* entry = entries_.find(b.app)) *entry = {};
     unlink(b.app);
   }
-  volatile_.erase(unit.entry);
-  std::erase(functions_[unit.bounds.begin], id);
+  if (uint32_t* known = volatile_.find(unit.entry)) *known = 0;
 }
 
 // The displacement of a link is aligned within a cache line, so that others see the old or the new one.
@@ -226,16 +227,15 @@ void Space::link(uint32_t id, CachePc to) {
 }
 
 void Space::link_waiting(AppPc target, CachePc to) {
-  auto first = sites_.find(target);
-  if (first == sites_.end()) return;
-  for (uint32_t id = first->second; id != ~0u; id = links_[id].next)
-    if (!links_[id].linked) link(id, to);
+  const uint32_t* last = sites_.find(target);
+  for (uint32_t n = last ? *last : 0; n; n = links_[n - 1].previous)
+    if (!links_[n - 1].linked) link(n - 1, to);
 }
 
 void Space::unlink(AppPc target) {
-  auto first = sites_.find(target);
-  if (first == sites_.end()) return;
-  for (uint32_t id = first->second; id != ~0u; id = links_[id].next) {
+  const uint32_t* last = sites_.find(target);
+  for (uint32_t n = last ? *last : 0; n; n = links_[n - 1].previous) {
+    uint32_t id = n - 1;
     LinkSite& s = links_[id];
     Unit& unit = units_[s.unit];
     if (!s.linked || unit.dead) continue;

@@ -8,11 +8,11 @@
 
 #include <memory>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "base/address.h"
 #include "base/fd.h"
+#include "base/flat_map.h"
 #include "base/result.h"
 #include "elf/image.h"
 #include "instrument/lower.h"
@@ -51,6 +51,7 @@ struct Region {
   uint64_t bias = 0;                  // address in memory less address in the file
   uint32_t image_index = 0;           // see Space::images
   uint32_t arena = 0;
+  bool is_pristine = false;           // a file's code as it is in the file
   bool is_volatile = false;           // writable, or shared memory: its code may change at any time
 };
 
@@ -59,6 +60,7 @@ struct Unit {
   AppPc entry;
   AppRange bounds;
   uint32_t arena = 0, offset = 0, size = 0, entry_offset = 0;
+  uint32_t previous = 0;  // of the same function: one more than its id
   bool dead = false;
   std::vector<instrument::BlockPlace> blocks;
   std::vector<instrument::Mark> marks;
@@ -70,7 +72,7 @@ struct Unit {
 struct LinkSite {
   instrument::Exit exit;
   uint32_t unit = 0;
-  uint32_t next = ~0u;  // with the same target
+  uint32_t previous = 0;  // with the same target: one more than its id
   bool linked = false;
 };
 
@@ -132,6 +134,7 @@ class Space {
   Result<Region*> add_region(const process::Region& r, pid_t pid);
   Result<uint32_t> arena_for(AppRange range, std::span<const process::Region> taken);
   AppRange bounds_of(const Region& region, AppPc pc) const;
+  std::span<const std::byte> code_of(const Region& region, AppRange bounds, pid_t pid);
   CachePc find_in_function(AppPc pc, AppRange bounds);
   CachePc find_volatile(AppPc pc, pid_t pid);
   void retire(uint32_t unit);
@@ -149,12 +152,12 @@ class Space {
   std::vector<Region> regions_;  // by address
   std::vector<std::string> images_;
   std::vector<Unit> units_;
-  std::unordered_map<AppPc, std::vector<uint32_t>> functions_;  // by begin of the bounds: its units
-  std::unordered_map<AppPc, CachePc> entries_;                  // of units
+  FlatMap<uint32_t> functions_;   // by begin of the bounds: one more than its last unit (see Unit::previous)
+  FlatMap<CachePc> entries_;      // of units, and of blocks that were asked for
+  FlatMap<uint32_t> sites_;       // target → one more than its last LinkSite
   // Units of volatile code. Nothing is linked to them, and the table does not know them: every transfer to them asks, and
   // their bytes are compared with what was translated.
-  std::unordered_map<AppPc, uint32_t> volatile_;
-  std::unordered_map<AppPc, uint32_t> sites_;                   // target → first LinkSite
+  FlatMap<uint32_t> volatile_;    // by entry: one more than the unit
   std::vector<LinkSite> links_;
   SpaceStats stats_;
   // Reused from one translation to the next.

@@ -28,26 +28,38 @@ AppRange Space::bounds_of(const Region& region, AppPc pc) const {
 
 // Another unit of the function may have it as a block.
 CachePc Space::find_in_function(AppPc pc, AppRange bounds) {
-  auto f = functions_.find(bounds.begin);
-  if (f == functions_.end()) return {};
-  for (uint32_t id : f->second) {
-    const Unit& unit = units_[id];
+  const uint32_t* last = functions_.find(bounds.begin);
+  for (uint32_t n = last ? *last : 0; n; n = units_[n - 1].previous) {
+    const Unit& unit = units_[n - 1];
     auto b = std::lower_bound(unit.blocks.begin(), unit.blocks.end(), pc, [](const instrument::BlockPlace& x, AppPc a) { return x.app < a; });
-    if (b != unit.blocks.end() && b->app == pc) return entries_[pc] = cache_pc(id, b->offset);
+    if (!unit.dead && b != unit.blocks.end() && b->app == pc) return entries_[pc] = cache_pc(n - 1, b->offset);
   }
   return {};
 }
 
 // Volatile code that is translated, and has not changed since.
 CachePc Space::find_volatile(AppPc pc, pid_t pid) {
-  auto known = volatile_.find(pc);
-  if (known == volatile_.end()) return {};
-  Unit& unit = units_[known->second];
+  const uint32_t* known = volatile_.find(pc);
+  if (!known || !*known) return {};
+  uint32_t id = *known - 1;
+  Unit& unit = units_[id];
   code_.resize(unit.snapshot.size());
   size_t got = process::read(pid, unit.bounds.begin.value, code_);
-  if (got == unit.snapshot.size() && code_ == unit.snapshot) return cache_pc(known->second, unit.entry_offset);
-  retire(known->second);
+  if (got == unit.snapshot.size() && code_ == unit.snapshot) return cache_pc(id, unit.entry_offset);
+  retire(id);
   return {};
+}
+
+// The bytes of the function: those of the file while nobody has written to them, else those of the process.
+std::span<const std::byte> Space::code_of(const Region& region, AppRange bounds, pid_t pid) {
+  if (region.is_pristine) {
+    auto file = region.image->bytes();
+    uint64_t offset = region.offset + static_cast<uint64_t>(bounds.begin - region.range.begin);
+    if (offset + bounds.size() <= file.size()) return file.subspan(offset, bounds.size());
+  }
+  code_.resize(bounds.size());
+  code_.resize(process::read(pid, bounds.begin.value, code_));
+  return code_;
 }
 
 Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
@@ -56,12 +68,11 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
   TRY(Region * region, find_region(pc, pid));
   AppRange bounds = bounds_of(*region, pc);
   if (CachePc known = region->is_volatile ? find_volatile(pc, pid) : find_in_function(pc, bounds)) return known;
-  code_.resize(bounds.size());
-  code_.resize(process::read(pid, bounds.begin.value, code_));
+  std::span<const std::byte> bytes = code_of(*region, bounds, pid);
   x86::ReadMemory code = [&](AppPc at, size_t size) -> std::span<const std::byte> {
-    if (at < bounds.begin || at >= bounds.begin + static_cast<int64_t>(code_.size())) return {};
+    if (at < bounds.begin || at >= bounds.begin + static_cast<int64_t>(bytes.size())) return {};
     auto offset = static_cast<size_t>(at - bounds.begin);
-    return std::span<const std::byte>(code_).subspan(offset, std::min(size, code_.size() - offset));
+    return bytes.subspan(offset, std::min(size, bytes.size() - offset));
   };
   std::vector<std::byte> data_bytes;
   x86::ReadMemory data = [&](AppPc at, size_t size) -> std::span<const std::byte> {
@@ -78,15 +89,15 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
   tool_->plan({f, live, region->image_index}, counters_, plan_);
   if (counters_.size() > rt::max_counters) return fail("too many counters: the program is too large for this tool");
 
-  size_t bound = instrument::size_bound(f, plan_);
-  if (arenas_[region->arena].used + bound > arenas_[region->arena].size) {
+  instrument::Bound bound = instrument::size_bound(f, plan_);
+  if (arenas_[region->arena].used + bound.bytes > arenas_[region->arena].size) {
     TRY(auto all, process::regions(pid));
     TRY(region->arena, arena_for(region->range, all));
   }
   Arena& arena = arenas_[region->arena];
   arena.used = (arena.used + 15) & ~size_t{15};
-  if (arena.used + bound > arena.size) return fail("the code cache is full");
-  instrument::lower({f, live, plan_, code, arena.memory.mapping.bytes().subspan(arena.used, bound), arena.base + static_cast<int64_t>(arena.used),
+  if (arena.used + bound.bytes > arena.size) return fail("the code cache is full");
+  instrument::lower({f, live, plan_, code, bound.uses_gs, arena.memory.mapping.bytes().subspan(arena.used, bound.bytes), arena.base + static_cast<int64_t>(arena.used),
                      static_cast<uint32_t>(links_.size()), [&](AppPc a) { return find(a); }}, lowered_);
   CachePc entry = commit(*region, f);
   stats_.nanoseconds += static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin_time).count());
@@ -97,25 +108,22 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
 CachePc Space::commit(const Region& region, const x86::Function& f) {
   Arena& arena = arenas_[region.arena];
   auto id = static_cast<uint32_t>(units_.size());
-  Unit unit{f.entry, f.bounds, region.arena, static_cast<uint32_t>(arena.used), lowered_.size, lowered_.entry, false, lowered_.blocks, lowered_.marks, {}, {}};
+  Unit unit{f.entry, f.bounds, region.arena, static_cast<uint32_t>(arena.used), lowered_.size, lowered_.entry, 0, false, lowered_.blocks, lowered_.marks, {}, {}};
   arena.units.push_back(id);
   arena.used += lowered_.size;
-  if (region.is_volatile) unit.snapshot = code_;
+  if (region.is_volatile) unit.snapshot = code_;  // code_of() has just read them
   else for (const auto& t : lowered_.table) unit.table.push_back(t.app);
   units_.push_back(std::move(unit));
   for (const instrument::Exit& exit : lowered_.exits) {
     auto link_id = static_cast<uint32_t>(links_.size());
-    links_.push_back({exit, id, ~0u, false});
-    if (exit.kind != instrument::Exit::Direct) continue;
-    auto [first, is_new] = sites_.try_emplace(exit.target, link_id);
-    if (!is_new) links_[link_id].next = std::exchange(first->second, link_id);
-    links_[link_id].linked = exit.stub == 0;
+    links_.push_back({exit, id, 0, exit.kind == instrument::Exit::Direct && exit.stub == 0});
+    if (exit.kind == instrument::Exit::Direct) links_[link_id].previous = std::exchange(sites_[exit.target], link_id + 1);
   }
   CachePc entry = cache_pc(id, lowered_.entry);
   if (region.is_volatile) {
-    volatile_[f.entry] = id;
+    volatile_[f.entry] = id + 1;
   } else {
-    functions_[f.bounds.begin].push_back(id);
+    units_[id].previous = std::exchange(functions_[f.bounds.begin], id + 1);
     for (const auto& t : lowered_.table)
       if (!table_entry(t.app) || t.app == f.entry) enter_in_table(t.app, cache_pc(id, t.offset));
     entries_[f.entry] = entry;

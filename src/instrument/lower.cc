@@ -14,18 +14,27 @@ using x86::BlockId;
 using x86::Insn;
 using x86::no_block;
 
-size_t size_bound(const x86::Function& f, const Plan& plan) {
+Bound size_bound(const x86::Function& f, const Plan& plan) {
   size_t n = 256;
-  for (const Block& b : f.blocks) n += (b.end - b.begin) + transfer_bound + tail_bound;
+  for (const Block& b : f.blocks) n += static_cast<size_t>(b.end - b.begin) + transfer_bound + tail_bound;
+  bool uses_gs = false;
   for (const Insn& i : f.insns)
-    if (i.shape->uses_gs) n += transfer_bound;
+    if (i.shape->uses_gs) n += transfer_bound, uses_gs = true;
   for (const Insertion& i : plan.insertions()) n += i.count * probe_op_bound + tail_bound;
-  return n + f.jump_targets.size() * 16;
+  return {n + f.jump_targets.size() * 16, uses_gs};
+}
+
+Lowered::Scratch& scratch_of(Lowered& lowered) {
+  if (!lowered.scratch) lowered.scratch = std::make_shared<Lowered::Scratch>();
+  return *lowered.scratch;
 }
 
 void lower(const Input& input, Lowered& result) { Lowering(input, result).run(); }
 
-Lowering::Lowering(const Input& in, Lowered& out) : in_(in), out_(out), f_(in.function), live_(in.liveness), e_(in.out, in.base) {
+Lowering::Lowering(const Input& in, Lowered& out)
+    : in_(in), out_(out), f_(in.function), live_(in.liveness), e_(in.out, in.base), scratch_(scratch_of(out)), body_(scratch_.body), bound_(scratch_.bound),
+      placed_(scratch_.placed), edges_(scratch_.edges), fixups_(scratch_.fixups), tails_(scratch_.tails) {
+  placed_.clear(), edges_.clear(), fixups_.clear(), tails_.clear();
   out_.size = 0;
   out_.blocks.clear();
   out_.table.clear();
@@ -35,7 +44,6 @@ Lowering::Lowering(const Input& in, Lowered& out) : in_(in), out_(out), f_(in.fu
 }
 
 void Lowering::run() {
-  CHECK(e_.has_room(size_bound(f_, in_.plan)));
   body_.assign(f_.blocks.size(), ~0u);
   place_probes();
   bound_.resize(f_.blocks.size());
@@ -45,8 +53,8 @@ void Lowering::run() {
     const Block& block = f_.blocks[b];
     bound += static_cast<uint32_t>(block.end - block.begin) + (block.ends <= BlockEnd::Jump ? 8 : block.ends == BlockEnd::Branch ? 28 : transfer_bound);
     for (; probe_at != placed_.end() && probe_at->insn < block.first + block.count; ++probe_at) bound += probe_at->insertion->count * probe_op_bound;
-    for (const Insn& i : f_.insns_of(block))
-      if (i.shape->uses_gs) bound += transfer_bound;
+    if (in_.uses_gs)
+      for (const Insn& i : f_.insns_of(block)) bound += i.shape->uses_gs ? transfer_bound : 0;
     bound_[b] = bound;
   }
   emit_entry();
@@ -61,6 +69,7 @@ void Lowering::run() {
   resolve_fixups();
   for (BlockId b = 0; b < f_.blocks.size(); b++) out_.blocks.push_back({f_.blocks[b].begin, body_[b]});
   out_.size = e_.offset();
+  CHECK(out_.size <= in_.out.size());
 }
 
 void Lowering::place_probes() {

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "base/address.h"
@@ -37,11 +38,11 @@ struct Mark {
     Middle,  // of a translated instruction, or of a probe before it
   };
   uint32_t offset;
+  uint32_t app;      // from the begin of the function's bounds
+  uint32_t resume;   // offset at which to go on when the state has been put right
   Kind kind;
   uint8_t restore;   // rt::Restore bits
   uint8_t spilled;   // the registers in spill[0] and spill[1], four bits each
-  uint32_t resume;   // offset at which to go on when the state has been put right
-  AppPc app;
 };
 
 struct TableEntry {
@@ -62,6 +63,8 @@ struct Lowered {
   std::vector<Exit> exits;            // numbered from Input::first_exit
   std::vector<Mark> marks;            // by offset
   uint32_t not_supported = 0;         // instructions that could not be translated
+  struct Scratch;
+  std::shared_ptr<Scratch> scratch;   // reused from one function to the next
 };
 
 struct Input {
@@ -69,6 +72,7 @@ struct Input {
   const x86::Liveness& liveness;
   const Plan& plan;
   const x86::ReadMemory& code;
+  bool uses_gs;                        // as size_bound() said
   std::span<std::byte> out;
   CachePc base;                        // where `out` will be executed
   uint32_t first_exit;
@@ -80,7 +84,11 @@ void write_stub(std::span<std::byte> out, uint32_t exit_id);
 // An entry for the table that takes rcx back and goes to `to` (at most 32 bytes).
 void write_table_entry(std::span<std::byte> out, CachePc at, CachePc to);
 // An upper bound of the size that lower() needs.
-size_t size_bound(const x86::Function& function, const Plan& plan);
+struct Bound {
+  size_t bytes;
+  bool uses_gs;  // some instruction does
+};
+Bound size_bound(const x86::Function& function, const Plan& plan);
 // Writes the code to input.out; `result` is overwritten (its vectors are reused).
 void lower(const Input& input, Lowered& result);
 

@@ -14,33 +14,42 @@ inline constexpr uint32_t gs_counter(Counter c) { return rt::counters_offset + 8
 // Sizes of the longest forms, for bounds.
 inline constexpr uint32_t restore_size = 9, transfer_bound = 64, tail_bound = 96, probe_op_bound = 48;
 
+// A probe at an instruction.
+struct Placed {
+  uint32_t insn;
+  bool after;
+  const Insertion* insertion;
+};
+// Code that is emitted behind the function: what a call goes through, what a miss does, what a link waits at.
+struct Tail {
+  enum Kind : uint8_t { CallThunk, IndirectCallThunk, IndirectMiss, ReturnMiss, LinkStub, TableEntry, Edge };
+  Kind kind;
+  uint32_t from;             // offset of the 32-bit displacement that leads here
+  const x86::Insn* insn = nullptr;
+  AppPc target = {};
+  uint32_t number = 0;       // bytes that a return pops; a block; an exit
+};
+struct Fixup {
+  uint32_t offset;
+  x86::BlockId block;
+  bool is_short;
+};
+
+struct Lowered::Scratch {
+  std::vector<uint32_t> body, bound;
+  std::vector<Placed> placed;
+  std::vector<const Insertion*> edges;
+  std::vector<Fixup> fixups;
+  std::vector<Tail> tails;
+};
+Lowered::Scratch& scratch_of(Lowered& lowered);
+
 class Lowering {
  public:
   Lowering(const Input& in, Lowered& out);
   void run();
 
  private:
-  // A probe at an instruction.
-  struct Placed {
-    uint32_t insn;
-    bool after;
-    const Insertion* insertion;
-  };
-  // Code that is emitted behind the function: what a call goes through, what a miss does, what a link waits at.
-  struct Tail {
-    enum Kind : uint8_t { CallThunk, IndirectCallThunk, IndirectMiss, ReturnMiss, LinkStub, TableEntry, Edge };
-    Kind kind;
-    uint32_t from;             // offset of the 32-bit displacement that leads here
-    const x86::Insn* insn = nullptr;
-    AppPc target = {};
-    uint32_t number = 0;       // bytes that a return pops; a block; an exit
-  };
-  struct Fixup {
-    uint32_t offset;
-    x86::BlockId block;
-    bool is_short;
-  };
-
   // lower.cc
   void place_probes();
   void emit_entry();
@@ -74,8 +83,14 @@ class Lowering {
   // gs.cc
   void gs_insn(const x86::Insn& insn, std::span<const std::byte> bytes, x86::RegSet live);
 
+  // From here on. What the mark before says already is not said again.
   void mark(Mark::Kind kind, AppPc app, uint8_t restore = 0, uint32_t resume = ~0u, uint8_t spilled = 0) {
-    out_.marks.push_back({e_.offset(), kind, restore, spilled, resume == ~0u ? e_.offset() : resume, app});
+    uint32_t offset = e_.offset(), app_offset = static_cast<uint32_t>(app - f_.bounds.begin);
+    if (kind == Mark::Run && !out_.marks.empty()) {
+      const Mark& last = out_.marks.back();
+      if (last.kind == Mark::Run && last.app - last.offset == app_offset - offset) return;
+    }
+    out_.marks.push_back({offset, app_offset, resume == ~0u ? offset : resume, kind, restore, spilled});
   }
   bool is_live(x86::BlockId b, x86::Gpr r) const { return live_.live_in[b].gpr >> r & 1; }
   std::span<const std::byte> bytes_of(const x86::Insn& insn) { return in_.code(insn.pc, insn.shape->length); }
@@ -85,12 +100,13 @@ class Lowering {
   const x86::Function& f_;
   const x86::Liveness& live_;
   Emitter e_;
-  std::vector<uint32_t> body_;      // per block: offset of its body, ~0 while unknown
-  std::vector<uint32_t> bound_;     // per block: an upper bound of the offset of its end, relative to the first
-  std::vector<Placed> placed_;      // by instruction
-  std::vector<const Insertion*> edges_;
-  std::vector<Fixup> fixups_;
-  std::vector<Tail> tails_;
+  Lowered::Scratch& scratch_;
+  std::vector<uint32_t>& body_;     // per block: offset of its body, ~0 while unknown
+  std::vector<uint32_t>& bound_;    // per block: an upper bound of the offset of its end, relative to the first
+  std::vector<Placed>& placed_;     // by instruction
+  std::vector<const Insertion*>& edges_;
+  std::vector<Fixup>& fixups_;
+  std::vector<Tail>& tails_;
   int64_t rax_ = -1;                // the system call number, where it is known
 };
 

@@ -33,7 +33,7 @@ void Lowering::branch(BlockId b, const Insn& insn, std::span<const std::byte> by
   const Insertion* taken_probe = nullptr;
   for (const Insertion* i : edges_)
     if (i->where == Where::Taken && i->index == b) taken_probe = i;
-  mark(Mark::Exact, insn.pc);
+  mark(insn.shape->short_only ? Mark::Exact : Mark::Run, insn.pc);
   if (insn.shape->short_only) {
     // jrcxz L1; jmp short L2; L1: jmp target; L2:
     e_.copy(bytes.first(insn.shape->length - 1u));
@@ -80,7 +80,7 @@ void Lowering::return_site(BlockId b, AppPc address) {
 }
 
 void Lowering::call(BlockId b, const Insn& insn) {
-  mark(Mark::Exact, insn.pc);
+  mark(Mark::Run, insn.pc);
   e_.bytes(0xe8);
   tails_.push_back({Tail::CallThunk, e_.offset(), &insn, insn.target});
   e_.u32(0);
