@@ -14,7 +14,10 @@ namespace weir::cli {
 namespace {
 
 struct NoTool : instrument::Tool {
-  std::unique_ptr<Tool> copy() const override { return std::make_unique<NoTool>(); }
+  explicit NoTool(bool archive) : archive(archive) {}
+  bool archive;
+  std::string archive_name() const override { return archive ? "none" : ""; }
+  std::unique_ptr<Tool> copy() const override { return std::make_unique<NoTool>(archive); }
   void plan(const instrument::Subject&, instrument::Counters&, instrument::Plan&) override {}
   void collect(uint32_t, uint32_t, std::span<const uint64_t>) override {}
 };
@@ -22,7 +25,7 @@ struct NoTool : instrument::Tool {
 struct Settings {
   std::string tool = "none";
   std::string json;
-  bool stats = false, no_follow = false, blocks = false, quiet = false;
+  bool stats = false, no_follow = false, blocks = false, quiet = false, no_archive = false;
 };
 
 using nlohmann::json;
@@ -61,6 +64,7 @@ void print_stats(const engine::Stats& s) {
   auto us_each = s.functions ? double(s.translate_ns) / 1000 / double(s.functions) : 0;
   fmt::print(stderr, "weir: processes {}, threads {}, signals {}\n", s.processes, s.threads, s.signals);
   fmt::print(stderr, "weir: translator: {} functions, {:.2f} us each, {} blocks, {} instructions, {} -> {} bytes\n", s.functions, us_each, s.blocks, s.instructions, s.app_bytes, s.code_bytes);
+  if (s.from_archive) fmt::print(stderr, "weir: {} functions from the archive of earlier runs\n", s.from_archive);
   fmt::print(stderr, "weir: time in the translator {:.3f} ms\n", double(s.translate_ns) / 1e6);
   fmt::print(stderr, "weir: requests {}, look-up misses {}, slow returns {}\n", s.requests, s.misses, s.slow_returns);
   fmt::print(stderr, "weir: peak sizes: code {} KiB, table {} KiB, counters {} KiB a thread\n", s.peak_code / 1024, s.peak_table / 1024, s.peak_counters / 1024);
@@ -81,6 +85,7 @@ Result<Settings> parse(const Words& words, bool& done) {
   app.add_flag("--blocks", s.blocks, "with --json: the count of every basic block, too");
   app.add_flag("--stats", s.stats, "print what the engine did");
   app.add_flag("-q,--quiet", s.quiet, "print no summary");
+  app.add_flag("--no-archive", s.no_archive, "neither use nor keep translations of earlier runs");
   app.add_flag("--no-follow", s.no_follow, "let other programs that it executes run natively");
   std::vector<std::string> reversed(words.options.rbegin(), words.options.rend());
   try {
@@ -114,7 +119,7 @@ Result<int> run(const Words& words) {
     options.make_tool = [] { return std::make_unique<icount::Icount>(); };
     options.on_program_end = [&](instrument::Tool& tool, const engine::ProgramRun& run) { add_program(result, static_cast<icount::Icount&>(tool), run, s.blocks); };
   } else {
-    options.make_tool = [] { return std::make_unique<NoTool>(); };
+    options.make_tool = [&] { return std::make_unique<NoTool>(!s.no_archive); };
   }
   TRY(auto outcome, engine::run(options));
   s.quiet |= outcome.end == engine::Outcome::Behind;

@@ -216,6 +216,7 @@ void Server::process_ended(pid_t pid) {
 
 void Server::program_ended(Process& p) {
   report(p);
+  p.space->save_archives();
   for (uint32_t slot : p.slots) free_slot(slot);
   p.slots.clear();
   for (uint32_t slot = 1; slot < slots_used_; slot++)  // a child may be on its way
@@ -241,6 +242,7 @@ void Server::report(Process& p) {
   stats_.app_bytes += s.app_bytes;
   stats_.not_supported += s.not_supported;
   stats_.flushed_units += s.flushed_units;
+  stats_.from_archive += s.from_archive;
   stats_.translate_ns += s.nanoseconds;
 }
 

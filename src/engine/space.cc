@@ -67,12 +67,29 @@ Result<Region*> Space::find_region(AppPc pc, pid_t pid) {
   return fail("{:#x} is not executable", pc.value);
 }
 
+namespace {
+// A page that was written to may still be what it was: injection puts a system call there, and takes it away again.
+bool is_as_in_file(pid_t pid, const Region& region) {
+  auto pages = process::private_pages(pid, region.range);
+  if (!pages || pages->size() > 16) return false;
+  auto file = region.image->bytes();
+  std::byte bytes[4096];
+  for (AppPc page : *pages) {
+    uint64_t offset = region.offset + static_cast<uint64_t>(page - region.range.begin);
+    if (offset > file.size() || process::read(pid, page.value, bytes) != sizeof bytes) return false;
+    if (memcmp(bytes, file.data() + offset, std::min<size_t>(sizeof bytes, file.size() - offset))) return false;
+  }
+  return true;
+}
+}  // namespace
+
 Result<Region*> Space::add_region(const process::Region& r, pid_t pid) {
-  Region region{r.range, r.offset, r.inode, nullptr, 0, 0, 0, false, r.writable || r.shared};
+  Region region{r.range, r.offset, r.inode, nullptr, 0, 0, 0, nullptr, false, r.writable || r.shared};
   std::string name = r.path.empty() ? "[anonymous]" : r.path;
   if (auto image = open_image(pid, r)) {
     region.image = *image;
-    region.is_pristine = !region.is_volatile && r.inode && !process::has_private_pages(pid, r.range);
+    region.is_pristine = !region.is_volatile && r.inode && is_as_in_file(pid, region);
+    if (region.is_pristine) region.archive = Archive::open(*region.image, tool_->archive_name());
     // By the executable segment that the mapping's first page holds a part of: segments may share a page of the file.
     for (const elf::Segment& x : region.image->segments())
       if (x.type == PT_LOAD && (x.flags & PF_X) && r.offset >= (x.offset & ~uint64_t{4095}) && r.offset < x.offset + x.file_size)
@@ -114,14 +131,16 @@ Result<uint32_t> Space::arena_for(AppRange range, std::span<const process::Regio
       if (t.range.overlaps(r)) return false;
     return std::none_of(arenas_.begin(), arenas_.end(), [&](const Arena& a) { return a.base.value < r.end.value && begin < a.base.value + a.size; });
   };
+  // Below the images, at first with room for more images between; if possible in the same 4 GiB as the region, which
+  // makes calls cheaper, and keeps archived code usable.
   std::vector<uint64_t> candidates;
   if (range.end.value < rt::low_arena_begin) candidates.push_back(rt::low_arena_begin);
   constexpr uint64_t step = 64u << 20;
   for (uint64_t distance = 1024u << 20; distance + arena_size + image_margin < reach; distance += step) candidates.push_back((range.begin.value - distance - arena_size) & ~(step - 1));
-  for (uint64_t distance = 64u << 20; distance + arena_size + image_margin < reach; distance += step) {
-    candidates.push_back((range.begin.value - distance - arena_size) & ~(step - 1));
-    candidates.push_back((range.end.value + distance + step) & ~(step - 1));
-  }
+  for (uint64_t distance = 1024u << 20; distance >= step; distance -= step) candidates.push_back((range.begin.value - distance - arena_size) & ~(step - 1));
+  for (uint64_t distance = 1024u << 20; distance >= step; distance -= step) candidates.push_back((range.end.value + distance + step) & ~(step - 1));
+  auto same_half = [&](uint64_t c) { return c >> 32 == range.begin.value >> 32 && (c + arena_size - 1) >> 32 == range.end.value >> 32; };
+  std::stable_partition(candidates.begin(), candidates.end(), same_half);
   auto free = std::find_if(candidates.begin(), candidates.end(), [&](uint64_t c) { return is_free(c) && near({c}, arena_size, range); });
   if (free == candidates.end()) return fail("no room for a code cache near {:#x}", range.begin.value);
   arena.base = {*free};
@@ -176,6 +195,11 @@ Space::Place Space::where(CachePc pc) const {
   return {rt::Place::NotCache, {pc.value}, 0, 0, {}};
 }
 
+void Space::save_archives() {
+  for (Region& r : regions_)
+    if (r.archive) r.archive->save();
+}
+
 bool Space::knows(AppRange range) const {
   return std::any_of(regions_.begin(), regions_.end(), [&](const Region& r) { return r.range.overlaps(range); });
 }
@@ -223,13 +247,13 @@ void Space::link(uint32_t id, CachePc to) {
   if (distance != static_cast<int32_t>(distance) || unit.dead) return;
   auto* displacement = arenas_[unit.arena].memory.as<int32_t>(unit.offset + s.exit.offset);
   __atomic_store_n(displacement, static_cast<int32_t>(distance), __ATOMIC_RELEASE);
-  s.linked = true;
+  s.exit.linked = true;
 }
 
 void Space::link_waiting(AppPc target, CachePc to) {
   const uint32_t* last = sites_.find(target);
   for (uint32_t n = last ? *last : 0; n; n = links_[n - 1].previous)
-    if (!links_[n - 1].linked) link(n - 1, to);
+    if (!links_[n - 1].exit.linked) link(n - 1, to);
 }
 
 void Space::unlink(AppPc target) {
@@ -238,7 +262,7 @@ void Space::unlink(AppPc target) {
     uint32_t id = n - 1;
     LinkSite& s = links_[id];
     Unit& unit = units_[s.unit];
-    if (!s.linked || unit.dead) continue;
+    if (!s.exit.linked || unit.dead) continue;
     Arena& arena = arenas_[unit.arena];
     CachePc stub = cache_pc(s.unit, s.exit.stub);
     if (!s.exit.stub) {  // it was linked from the start: it gets a stub now
@@ -247,7 +271,7 @@ void Space::unlink(AppPc target) {
       arena.used += 32;
     }
     link(id, stub);
-    s.linked = false;
+    s.exit.linked = false;
   }
 }
 

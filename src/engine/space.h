@@ -15,6 +15,7 @@
 #include "base/flat_map.h"
 #include "base/result.h"
 #include "elf/image.h"
+#include "engine/archive.h"
 #include "instrument/lower.h"
 #include "instrument/tool.h"
 #include "process/memory.h"
@@ -51,6 +52,7 @@ struct Region {
   uint64_t bias = 0;                  // address in memory less address in the file
   uint32_t image_index = 0;           // see Space::images
   uint32_t arena = 0;
+  std::shared_ptr<Archive> archive;   // of translations of the image
   bool is_pristine = false;           // a file's code as it is in the file
   bool is_volatile = false;           // writable, or shared memory: its code may change at any time
 };
@@ -62,10 +64,10 @@ struct Unit {
   uint32_t arena = 0, offset = 0, size = 0, entry_offset = 0;
   uint32_t previous = 0;  // of the same function: one more than its id
   bool dead = false;
-  std::vector<instrument::BlockPlace> blocks;
-  std::vector<instrument::Mark> marks;
-  std::vector<AppPc> table;            // addresses that the table sends here
-  std::vector<std::byte> snapshot;     // of volatile code: the bytes that were translated
+  std::vector<instrument::BlockPlace> blocks = {};
+  std::vector<instrument::Mark> marks = {};
+  std::vector<AppPc> table = {};            // addresses that the table sends here
+  std::vector<std::byte> snapshot = {};     // of volatile code: the bytes that were translated
 };
 
 // A place where translated code asks; see instrument::Exit. Direct ones with the same target form a list.
@@ -73,11 +75,10 @@ struct LinkSite {
   instrument::Exit exit;
   uint32_t unit = 0;
   uint32_t previous = 0;  // with the same target: one more than its id
-  bool linked = false;
 };
 
 struct SpaceStats {
-  uint64_t functions = 0, blocks = 0, instructions = 0, code_bytes = 0, app_bytes = 0, not_supported = 0, nanoseconds = 0, flushed_units = 0;
+  uint64_t functions = 0, blocks = 0, instructions = 0, code_bytes = 0, app_bytes = 0, not_supported = 0, nanoseconds = 0, flushed_units = 0, from_archive = 0;
 };
 
 class Space {
@@ -104,6 +105,8 @@ class Space {
 
   // The program changes the mappings of [range]: what was translated there is forgotten.
   void forget(AppRange range);
+  // Keeps what was translated for later runs.
+  void save_archives();
   // Is there a region of code in it that is known here?
   bool knows(AppRange range) const;
 
@@ -138,7 +141,9 @@ class Space {
   CachePc find_in_function(AppPc pc, AppRange bounds);
   CachePc find_volatile(AppPc pc, pid_t pid);
   void retire(uint32_t unit);
-  CachePc commit(const Region& region, const x86::Function& f);
+  CachePc commit(Region& region, Unit unit, const instrument::Lowered& lowered);
+  CachePc take_from_archive(Region& region, AppPc pc);
+  CachePc put_down(Region& region, const UnitView& kept);
   void link_waiting(AppPc target, CachePc to);
   void unlink(AppPc target);
   void write_page();
@@ -163,7 +168,7 @@ class Space {
   // Reused from one translation to the next.
   std::vector<std::byte> code_;
   instrument::Plan plan_;
-  instrument::Lowered lowered_;
+  instrument::Lowered lowered_, kept_;
 };
 
 // Images are the same for all spaces: opened once.

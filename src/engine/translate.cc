@@ -68,6 +68,7 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
   TRY(Region * region, find_region(pc, pid));
   AppRange bounds = bounds_of(*region, pc);
   if (CachePc known = region->is_volatile ? find_volatile(pc, pid) : find_in_function(pc, bounds)) return known;
+  if (CachePc kept = take_from_archive(*region, pc)) return kept;
   std::span<const std::byte> bytes = code_of(*region, bounds, pid);
   x86::ReadMemory code = [&](AppPc at, size_t size) -> std::span<const std::byte> {
     if (at < bounds.begin || at >= bounds.begin + static_cast<int64_t>(bytes.size())) return {};
@@ -99,43 +100,128 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
   if (arena.used + bound.bytes > arena.size) return fail("the code cache is full");
   instrument::lower({f, live, plan_, code, bound.uses_gs, arena.memory.mapping.bytes().subspan(arena.used, bound.bytes), arena.base + static_cast<int64_t>(arena.used),
                      static_cast<uint32_t>(links_.size()), [&](AppPc a) { return find(a); }}, lowered_);
-  CachePc entry = commit(*region, f);
-  stats_.nanoseconds += static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin_time).count());
-  return entry;
-}
-
-// The lowered code becomes a unit: known, in the table, linked.
-CachePc Space::commit(const Region& region, const x86::Function& f) {
-  Arena& arena = arenas_[region.arena];
-  auto id = static_cast<uint32_t>(units_.size());
-  Unit unit{f.entry, f.bounds, region.arena, static_cast<uint32_t>(arena.used), lowered_.size, lowered_.entry, 0, false, lowered_.blocks, lowered_.marks, {}, {}};
-  arena.units.push_back(id);
-  arena.used += lowered_.size;
-  if (region.is_volatile) unit.snapshot = code_;  // code_of() has just read them
-  else for (const auto& t : lowered_.table) unit.table.push_back(t.app);
-  units_.push_back(std::move(unit));
-  for (const instrument::Exit& exit : lowered_.exits) {
-    auto link_id = static_cast<uint32_t>(links_.size());
-    links_.push_back({exit, id, 0, exit.kind == instrument::Exit::Direct && exit.stub == 0});
-    if (exit.kind == instrument::Exit::Direct) links_[link_id].previous = std::exchange(sites_[exit.target], link_id + 1);
-  }
-  CachePc entry = cache_pc(id, lowered_.entry);
-  if (region.is_volatile) {
-    volatile_[f.entry] = id + 1;
-  } else {
-    units_[id].previous = std::exchange(functions_[f.bounds.begin], id + 1);
-    for (const auto& t : lowered_.table)
-      if (!table_entry(t.app) || t.app == f.entry) enter_in_table(t.app, cache_pc(id, t.offset));
-    entries_[f.entry] = entry;
-    link_waiting(f.entry, entry);
-  }
+  CachePc base = arena.base + static_cast<int64_t>(arena.used);
+  if (region->archive && !lowered_.not_supported)
+    region->archive->add(lowered_, arena.memory.mapping.bytes().subspan(arena.used, lowered_.size), pc, bounds, base, region->bias, static_cast<uint32_t>(links_.size()));
   stats_.functions++;
   stats_.blocks += f.blocks.size();
   stats_.instructions += f.insns.size();
   stats_.code_bytes += lowered_.size;
   for (const auto& b : f.blocks) stats_.app_bytes += static_cast<uint64_t>(b.end - b.begin);
   stats_.not_supported += lowered_.not_supported;
+  CachePc entry = commit(*region, {pc, bounds}, lowered_);
+  stats_.nanoseconds += static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin_time).count());
   return entry;
+}
+
+// The lowered code becomes a unit: known, in the table, linked.
+CachePc Space::commit(Region& region, Unit unit, const instrument::Lowered& lowered) {
+  Arena& arena = arenas_[region.arena];
+  auto id = static_cast<uint32_t>(units_.size());
+  AppPc entry_pc = unit.entry;
+  AppRange bounds = unit.bounds;
+  unit.arena = region.arena;
+  unit.offset = static_cast<uint32_t>(arena.used);
+  unit.size = lowered.size;
+  unit.entry_offset = lowered.entry;
+  unit.blocks = lowered.blocks;
+  unit.marks = lowered.marks;
+  arena.units.push_back(id);
+  arena.used += lowered.size;
+  if (region.is_volatile) unit.snapshot = code_;  // code_of() has just read them
+  else for (const auto& t : lowered.table) unit.table.push_back(t.app);
+  units_.push_back(std::move(unit));
+  for (const instrument::Exit& exit : lowered.exits) {
+    auto link_id = static_cast<uint32_t>(links_.size());
+    links_.push_back({exit, id, 0});
+    if (exit.kind == instrument::Exit::Direct) links_[link_id].previous = std::exchange(sites_[exit.target], link_id + 1);
+  }
+  CachePc entry = cache_pc(id, lowered.entry);
+  if (region.is_volatile) {
+    volatile_[entry_pc] = id + 1;
+  } else {
+    units_[id].previous = std::exchange(functions_[bounds.begin], id + 1);
+    for (const auto& t : lowered.table)
+      if (!table_entry(t.app) || t.app == entry_pc) enter_in_table(t.app, cache_pc(id, t.offset));
+    entries_[entry_pc] = entry;
+    link_waiting(entry_pc, entry);
+  }
+  return entry;
+}
+
+// A unit that was kept from an earlier run, and the functions that it calls, as far as they were kept too: what ran then
+// will probably run again.
+CachePc Space::take_from_archive(Region& region, AppPc pc) {
+  if (!region.archive) return {};
+  constexpr size_t at_once = 64;
+  std::vector<AppPc> wanted{pc};
+  CachePc result;
+  for (size_t i = 0; i < wanted.size(); i++) {
+    if (find(wanted[i])) continue;
+    auto kept = region.archive->find({wanted[i].value - region.bias});
+    if (!kept) continue;
+    CachePc entry = put_down(region, *kept);
+    if (i == 0) result = entry;
+    if (!entry) break;
+    for (const ArchivedExit& e : kept->exits())
+      if (e.kind == instrument::Exit::Direct && wanted.size() < at_once) wanted.push_back({e.target + region.bias});
+  }
+  return result;
+}
+
+CachePc Space::put_down(Region& region, const UnitView& kept) {
+  const ArchivedUnit& h = kept.head();
+  Arena& arena = arenas_[region.arena];
+  AppRange bounds{{h.begin + region.bias}, {h.end + region.bias}};
+  size_t room = h.code_size + h.exits * instrument::stub_size;
+  if (bounds.begin < region.range.begin || bounds.end > region.range.end || arena.used + room + 16 > arena.size) return {};
+  arena.used = (arena.used + 15) & ~size_t{15};
+  CachePc base = arena.base + static_cast<int64_t>(arena.used);
+  bool same_half = bounds.begin.value >> 32 == base.value >> 32 && bounds.end.value >> 32 == base.value >> 32 && (base.value + room) >> 32 == base.value >> 32;
+  if (!h.has_high && !same_half) return {};
+  std::span<std::byte> out = arena.memory.mapping.bytes().subspan(arena.used, room);
+  memcpy(out.data(), kept.code().data(), h.code_size);
+  auto first_exit = static_cast<uint32_t>(links_.size());
+  for (const instrument::Reloc& r : kept.relocs()) {
+    bool wide = r.kind == instrument::Reloc::Absolute;
+    uint64_t value = 0;
+    memcpy(&value, &out[r.offset], wide ? 8 : 4);
+    switch (r.kind) {
+      case instrument::Reloc::Rip: value += region.bias - base.value; break;
+      case instrument::Reloc::Low:
+      case instrument::Reloc::Absolute: value += region.bias; break;
+      case instrument::Reloc::High: value = (region.bias + r.value) >> 32; break;
+      case instrument::Reloc::ExitId: value += first_exit; break;
+    }
+    memcpy(&out[r.offset], &value, wide ? 8 : 4);
+  }
+  kept_.size = h.code_size;
+  kept_.entry = h.entry_offset;
+  kept_.blocks.clear(), kept_.table.clear(), kept_.exits.clear();
+  for (const ArchivedPair& b : kept.blocks()) kept_.blocks.push_back({bounds.begin + b.app, b.offset});
+  for (const ArchivedPair& t : kept.table()) kept_.table.push_back({bounds.begin + t.app, t.offset});
+  kept_.marks.assign(kept.marks().begin(), kept.marks().end());
+  AppPc entry_pc{h.entry + region.bias};
+  for (const ArchivedExit& e : kept.exits()) {
+    instrument::Exit exit{static_cast<instrument::Exit::Kind>(e.kind), {e.target + region.bias}, e.offset, e.stub, e.pops, false};
+    if (exit.kind == instrument::Exit::Direct) {
+      // Linked to what is known here, else to its stub; one that had none, as it was linked from the start, gets one.
+      CachePc to = exit.target == entry_pc ? base + h.entry_offset : find(exit.target);
+      if (!to && !exit.stub) {
+        exit.stub = kept_.size;
+        instrument::write_stub(out.subspan(kept_.size, instrument::stub_size), first_exit + static_cast<uint32_t>(kept_.exits.size()));
+        kept_.size += instrument::stub_size;
+      }
+      int64_t distance = to ? to - (base + exit.offset + 4) : int64_t(exit.stub) - (exit.offset + 4);
+      auto displacement = static_cast<int32_t>(distance);
+      if (displacement != distance) return {};
+      memcpy(&out[exit.offset], &displacement, 4);
+      exit.linked = static_cast<bool>(to);
+    }
+    kept_.exits.push_back(exit);
+  }
+  stats_.from_archive++;
+  return commit(region, {entry_pc, bounds}, kept_);
 }
 
 }  // namespace weir::engine

@@ -28,6 +28,7 @@ struct Exit {
   uint32_t offset;   // Direct: of the 32-bit displacement to patch
   uint32_t stub;     // Direct: where the stub is, which an unlinked displacement points to; 0: none yet
   uint16_t pops;     // Return: `ret n`
+  bool linked;       // Direct: the displacement leads to the target
 };
 
 // How to find the program's pc and registers from a cache pc: for offsets from `offset` up to the next mark.
@@ -43,6 +44,20 @@ struct Mark {
   Kind kind;
   uint8_t restore;   // rt::Restore bits
   uint8_t spilled;   // the registers in spill[0] and spill[1], four bits each
+};
+
+// A place in the code whose value depends on where the program or the code lies: for keeping code beyond a process.
+struct Reloc {
+  enum Kind : uint8_t {
+    Rip,       // 32 bits: an address of the program less that of the code
+    Low,       // 32 bits: the low half of an address of the program
+    High,      // … the upper half
+    Absolute,  // 64 bits: an address of the program
+    ExitId,    // 32 bits: the number of an exit
+  };
+  uint32_t offset;
+  Kind kind;
+  uint32_t value;  // High: the low half, which the code does not hold
 };
 
 struct TableEntry {
@@ -62,6 +77,8 @@ struct Lowered {
   std::vector<TableEntry> table;
   std::vector<Exit> exits;            // numbered from Input::first_exit
   std::vector<Mark> marks;            // by offset
+  std::vector<Reloc> relocs;
+  bool has_high = false;              // some Reloc is High
   uint32_t not_supported = 0;         // instructions that could not be translated
   struct Scratch;
   std::shared_ptr<Scratch> scratch;   // reused from one function to the next
@@ -80,6 +97,7 @@ struct Input {
 };
 
 // The stub that a direct exit goes through while it is not linked (at most 32 bytes).
+constexpr size_t stub_size = 32;
 void write_stub(std::span<std::byte> out, uint32_t exit_id);
 // An entry for the table that takes rcx back and goes to `to` (at most 32 bytes).
 void write_table_entry(std::span<std::byte> out, CachePc at, CachePc to);

@@ -109,6 +109,8 @@ class Tool {
  public:
   virtual ~Tool() = default;
   virtual std::unique_ptr<Tool> copy() const = 0;
+  // Translations may be kept beyond the process, and used by others, under this name; empty: they may not (code with counters).
+  virtual std::string archive_name() const { return {}; }
   // Called once for every translated function, or part of one.
   virtual void plan(const Subject& subject, Counters& counters, Plan& plan) = 0;
   // The cells of one thread that has ended (or is being looked at).

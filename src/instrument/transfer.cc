@@ -106,6 +106,7 @@ void Lowering::load_target(const Insn& insn, std::span<const std::byte> bytes, b
     int64_t distance = insn.target - AppPc{e_.pc().value};
     if (distance != static_cast<int32_t>(distance)) out_.not_supported++;
     e_.patch_u32(displacement, static_cast<uint32_t>(distance));
+    out_.relocs.push_back({displacement, Reloc::Rip, 0});
   }
   if (s.uses_gs) out_.not_supported++;
 }
@@ -124,7 +125,7 @@ void Lowering::indirect_jump(const Insn& insn, std::span<const std::byte> bytes)
   load_target(insn, bytes, false);
   look_up();
   e_.bytes(0xe3, 2, 0xff, 0xe1, 0xe9);  // jrcxz miss; jmp rcx; miss: jmp tail
-  out_.exits.push_back({Exit::Jump, insn.pc, 0, 0, 0});
+  out_.exits.push_back({Exit::Jump, insn.pc, 0, 0, 0, false});
   tails_.push_back({Tail::IndirectMiss, e_.offset(), &insn, {}, static_cast<uint32_t>(out_.exits.size() - 1)});
   e_.u32(0);
 }
@@ -137,7 +138,7 @@ void Lowering::indirect_call(BlockId b, const Insn& insn, std::span<const std::b
   load_target(insn, bytes, false);
   look_up();
   e_.bytes(0xe8);
-  out_.exits.push_back({Exit::Call, insn.pc, 0, 0, 0});
+  out_.exits.push_back({Exit::Call, insn.pc, 0, 0, 0, false});
   tails_.push_back({Tail::IndirectCallThunk, e_.offset(), &insn, {}, static_cast<uint32_t>(out_.exits.size() - 1)});
   e_.u32(0);
   return_site(b, insn.next());
@@ -157,7 +158,7 @@ void Lowering::return_(const Insn& insn, std::span<const std::byte> bytes) {
   if (pop) e_.bytes(0xc2, pop, pop >> 8);
   else e_.bytes(0xc3);
   e_.bytes(0xe9);
-  out_.exits.push_back({Exit::Return, insn.pc, 0, 0, pop});
+  out_.exits.push_back({Exit::Return, insn.pc, 0, 0, pop, false});
   tails_.push_back({Tail::ReturnMiss, e_.offset(), &insn, {}, static_cast<uint32_t>(out_.exits.size() - 1)});
   e_.u32(0);
 }
@@ -176,7 +177,10 @@ void Lowering::system_call(BlockId b, const Insn& insn) {
   BlockId to = f_.blocks[b].fallthrough;
   bool wants_rcx = to == no_block || is_live(to, x86::RCX);
   mark(Mark::Exact, next, rt::SetRcxToPc, e_.offset() + (wants_rcx ? 10 : 0));
-  if (wants_rcx) e_.mov_imm64(x86::RCX, next.value);
+  if (wants_rcx) {
+    out_.relocs.push_back({e_.offset() + 2, Reloc::Absolute, 0});
+    e_.mov_imm64(x86::RCX, next.value);
+  }
   fall_through(b, next);
 }
 
@@ -190,7 +194,7 @@ CachePc Lowering::known(AppPc target) const {
 void Lowering::link(uint32_t displacement, AppPc target) {
   if (CachePc pc = known(target)) {
     e_.patch_u32(displacement, static_cast<uint32_t>(pc - e_.pc_at(displacement + 4)));
-    out_.exits.push_back({Exit::Direct, target, displacement, 0, 0});
+    out_.exits.push_back({Exit::Direct, target, displacement, 0, 0, true});
   } else {
     tails_.push_back({Tail::LinkStub, displacement, nullptr, target});
   }
@@ -207,9 +211,12 @@ void Lowering::jump_out(AppPc target, uint8_t opcode) {
 // mov dword [rsp], low half; and the upper half, unless the call has pushed the same.
 void Lowering::store_return_address(AppPc address) {
   e_.bytes(0xc7, 0x04, 0x24);
+  out_.relocs.push_back({e_.offset(), Reloc::Low, 0});
   e_.u32(static_cast<uint32_t>(address.value));
-  if (address.value >> 32 == e_.pc().value >> 32) return;
+  if (address.value >> 32 == in_.base.value >> 32 && (in_.base.value + in_.out.size()) >> 32 == in_.base.value >> 32) return;
   e_.bytes(0xc7, 0x44, 0x24, 0x04);
+  out_.relocs.push_back({e_.offset(), Reloc::High, static_cast<uint32_t>(address.value)});
+  out_.has_high = true;
   e_.u32(static_cast<uint32_t>(address.value >> 32));
 }
 
@@ -228,6 +235,7 @@ void write_table_entry(std::span<std::byte> out, CachePc at, CachePc to) {
 void Lowering::emit_tail(const Tail& t) {
   auto comes_here = [&](uint32_t displacement) { e_.patch_u32(displacement, e_.offset() - displacement - 4); };
   auto leave = [&](uint32_t exit, uint32_t entry) {
+    out_.relocs.push_back({e_.offset() + 8, Reloc::ExitId, 0});
     e_.store_gs_imm(offsetof(rt::ThreadBlock, exit_id), in_.first_exit + exit);
     e_.jump_gs(entry);
   };
@@ -261,7 +269,7 @@ void Lowering::emit_tail(const Tail& t) {
       break;
     case Tail::LinkStub: {
       uint32_t stub = e_.offset();
-      out_.exits.push_back({Exit::Direct, t.target, t.from, stub, 0});
+      out_.exits.push_back({Exit::Direct, t.target, t.from, stub, 0, false});
       leave(static_cast<uint32_t>(out_.exits.size() - 1), offsetof(rt::ThreadBlock, enter_link));
       break;
     }

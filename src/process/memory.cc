@@ -60,14 +60,17 @@ Result<std::vector<Region>> regions(pid_t pid) {
   return result;
 }
 
-bool has_private_pages(pid_t pid, AppRange range) {
+Result<std::vector<AppPc>> private_pages(pid_t pid, AppRange range) {
   constexpr uint64_t page = 4096, present = uint64_t{1} << 63, swapped = uint64_t{1} << 62, of_file = uint64_t{1} << 61;
   Fd fd(open(fmt::format("/proc/{}/pagemap", pid).c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return true;
+  if (!fd) return fail_errno("/proc/{}/pagemap", pid);
   std::vector<uint64_t> entries(range.size() / page);
   auto size = static_cast<ssize_t>(entries.size() * 8);
-  if (pread(fd.get(), entries.data(), entries.size() * 8, static_cast<off_t>(range.begin.value / page * 8)) != size) return true;
-  return std::any_of(entries.begin(), entries.end(), [](uint64_t e) { return (e & swapped) || ((e & present) && !(e & of_file)); });
+  if (pread(fd.get(), entries.data(), entries.size() * 8, static_cast<off_t>(range.begin.value / page * 8)) != size) return fail_errno("/proc/{}/pagemap", pid);
+  std::vector<AppPc> pages;
+  for (size_t i = 0; i < entries.size(); i++)
+    if ((entries[i] & swapped) || ((entries[i] & present) && !(entries[i] & of_file))) pages.push_back(range.begin + static_cast<int64_t>(i * page));
+  return pages;
 }
 
 size_t read(pid_t pid, uint64_t address, std::span<std::byte> out) {

@@ -23,8 +23,9 @@ struct Region {
 
 Result<std::vector<Region>> regions(pid_t pid);
 
-// Has anybody written to a private mapping of a file, so that it may differ from the file? (True where that cannot be told.)
-bool has_private_pages(pid_t pid, AppRange range);
+// Pages of a private mapping of a file that somebody has written to, so that they may differ from the file; an error where
+// that cannot be told.
+Result<std::vector<AppPc>> private_pages(pid_t pid, AppRange range);
 
 // Reads as much of [address, address + out.size()) as can be read, from its begin; returns how much.
 size_t read(pid_t pid, uint64_t address, std::span<std::byte> out);
