@@ -222,6 +222,7 @@ void Server::serve(uint32_t slot) {
         if (!r.native && p->space->find(target)) p->space->link(static_cast<uint32_t>(r.args[0]), {r.pc});
       }
       break;
+    case rt::Request::Stale: p->space->forget_entry({r.args[0]}); [[fallthrough]];
     case rt::Request::Resume: go_on(*p, r, {r.args[0]}, nullptr); break;
     case rt::Request::Indirect:
       if (const LinkSite* s = p->space->link_site(static_cast<uint32_t>(r.args[0])); s && s->exit.kind != instrument::Exit::Direct) {

@@ -225,6 +225,12 @@ void Space::forget(AppRange range) {
     if (!units_[id].dead && units_[id].bounds.overlaps(range)) retire(id);
 }
 
+void Space::forget_entry(AppPc pc) {
+  const uint32_t* last = functions_.find(pc);
+  for (uint32_t n = last ? *last : 0; n; n = units_[n - 1].previous)
+    if (!units_[n - 1].dead && units_[n - 1].entry == pc) retire(n - 1);
+}
+
 // Nothing leads to the unit any more. A thread that is in it stays there until it leaves.
 void Space::retire(uint32_t id) {
   Unit& unit = units_[id];
@@ -235,7 +241,6 @@ void Space::retire(uint32_t id) {
     if (CachePc* entry = entries_.find(b.app)) *entry = {};
     unlink(b.app);
   }
-  if (uint32_t* known = volatile_.find(unit.entry)) *known = 0;
 }
 
 // The displacement of a link is aligned within a cache line, so that others see the old or the new one.
@@ -287,7 +292,6 @@ Result<std::unique_ptr<Space>> Space::copy() const {
   s->units_ = units_;
   s->functions_ = functions_;
   s->entries_ = entries_;
-  s->volatile_ = volatile_;
   s->sites_ = sites_;
   s->links_ = links_;
   s->stats_ = {};

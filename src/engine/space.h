@@ -67,7 +67,6 @@ struct Unit {
   std::vector<instrument::BlockPlace> blocks = {};
   std::vector<instrument::Mark> marks = {};
   std::vector<AppPc> table = {};            // addresses that the table sends here
-  std::vector<std::byte> snapshot = {};     // of volatile code: the bytes that were translated
 };
 
 // A place where translated code asks; see instrument::Exit. Direct ones with the same target form a list.
@@ -105,6 +104,8 @@ class Space {
 
   // The program changes the mappings of [range]: what was translated there is forgotten.
   void forget(AppRange range);
+  // Volatile code at `pc` is not what it was when it was translated.
+  void forget_entry(AppPc pc);
   // Keeps what was translated for later runs.
   void save_archives();
   // Is there a region of code in it that is known here?
@@ -139,7 +140,7 @@ class Space {
   AppRange bounds_of(const Region& region, AppPc pc) const;
   std::span<const std::byte> code_of(const Region& region, AppRange bounds, pid_t pid);
   CachePc find_in_function(AppPc pc, AppRange bounds);
-  CachePc find_volatile(AppPc pc, pid_t pid);
+  CachePc guard(const Region& region, uint32_t unit);
   void retire(uint32_t unit);
   CachePc commit(Region& region, Unit unit, const instrument::Lowered& lowered);
   CachePc take_from_archive(Region& region, AppPc pc);
@@ -160,13 +161,11 @@ class Space {
   FlatMap<uint32_t> functions_;   // by begin of the bounds: one more than its last unit (see Unit::previous)
   FlatMap<CachePc> entries_;      // of units, and of blocks that were asked for
   FlatMap<uint32_t> sites_;       // target → one more than its last LinkSite
-  // Units of volatile code. Nothing is linked to them, and the table does not know them: every transfer to them asks, and
-  // their bytes are compared with what was translated.
-  FlatMap<uint32_t> volatile_;    // by entry: one more than the unit
   std::vector<LinkSite> links_;
   SpaceStats stats_;
   // Reused from one translation to the next.
   std::vector<std::byte> code_;
+  std::vector<x86::Block> guarded_;  // blocks of the last unit
   instrument::Plan plan_;
   instrument::Lowered lowered_, kept_;
 };

@@ -37,19 +37,6 @@ CachePc Space::find_in_function(AppPc pc, AppRange bounds) {
   return {};
 }
 
-// Volatile code that is translated, and has not changed since.
-CachePc Space::find_volatile(AppPc pc, pid_t pid) {
-  const uint32_t* known = volatile_.find(pc);
-  if (!known || !*known) return {};
-  uint32_t id = *known - 1;
-  Unit& unit = units_[id];
-  code_.resize(unit.snapshot.size());
-  size_t got = process::read(pid, unit.bounds.begin.value, code_);
-  if (got == unit.snapshot.size() && code_ == unit.snapshot) return cache_pc(id, unit.entry_offset);
-  retire(id);
-  return {};
-}
-
 // The bytes of the function: those of the file while nobody has written to them, else those of the process.
 std::span<const std::byte> Space::code_of(const Region& region, AppRange bounds, pid_t pid) {
   if (region.is_pristine) {
@@ -67,7 +54,7 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
   auto begin_time = std::chrono::steady_clock::now();
   TRY(Region * region, find_region(pc, pid));
   AppRange bounds = bounds_of(*region, pc);
-  if (CachePc known = region->is_volatile ? find_volatile(pc, pid) : find_in_function(pc, bounds)) return known;
+  if (CachePc known = region->is_volatile ? CachePc{} : find_in_function(pc, bounds)) return known;
   if (CachePc kept = take_from_archive(*region, pc)) return kept;
   std::span<const std::byte> bytes = code_of(*region, bounds, pid);
   x86::ReadMemory code = [&](AppPc at, size_t size) -> std::span<const std::byte> {
@@ -91,13 +78,13 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
   if (counters_.size() > rt::max_counters) return fail("too many counters: the program is too large for this tool");
 
   instrument::Bound bound = instrument::size_bound(f, plan_);
-  if (arenas_[region->arena].used + bound.bytes > arenas_[region->arena].size) {
+  if (arenas_[region->arena].used + bound.bytes + bounds.size() + 256 > arenas_[region->arena].size) {
     TRY(auto all, process::regions(pid));
     TRY(region->arena, arena_for(region->range, all));
   }
   Arena& arena = arenas_[region->arena];
   arena.used = (arena.used + 15) & ~size_t{15};
-  if (arena.used + bound.bytes > arena.size) return fail("the code cache is full");
+  if (arena.used + bound.bytes + bounds.size() + 256 > arena.size) return fail("the code cache is full");
   instrument::lower({f, live, plan_, code, bound.uses_gs, arena.memory.mapping.bytes().subspan(arena.used, bound.bytes), arena.base + static_cast<int64_t>(arena.used),
                      static_cast<uint32_t>(links_.size()), [&](AppPc a) { return find(a); }}, lowered_);
   CachePc base = arena.base + static_cast<int64_t>(arena.used);
@@ -109,6 +96,7 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
   stats_.code_bytes += lowered_.size;
   for (const auto& b : f.blocks) stats_.app_bytes += static_cast<uint64_t>(b.end - b.begin);
   stats_.not_supported += lowered_.not_supported;
+  guarded_ = f.blocks;
   CachePc entry = commit(*region, {pc, bounds}, lowered_);
   stats_.nanoseconds += static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin_time).count());
   return entry;
@@ -128,25 +116,47 @@ CachePc Space::commit(Region& region, Unit unit, const instrument::Lowered& lowe
   unit.marks = lowered.marks;
   arena.units.push_back(id);
   arena.used += lowered.size;
-  if (region.is_volatile) unit.snapshot = code_;  // code_of() has just read them
-  else for (const auto& t : lowered.table) unit.table.push_back(t.app);
+  // The table leads straight to the places of a unit, but for volatile code, which is looked at before it is entered.
+  if (!region.is_volatile)
+    for (const auto& t : lowered.table) unit.table.push_back(t.app);
+  else unit.table.push_back(entry_pc);
   units_.push_back(std::move(unit));
   for (const instrument::Exit& exit : lowered.exits) {
     auto link_id = static_cast<uint32_t>(links_.size());
     links_.push_back({exit, id, 0});
     if (exit.kind == instrument::Exit::Direct) links_[link_id].previous = std::exchange(sites_[exit.target], link_id + 1);
   }
-  CachePc entry = cache_pc(id, lowered.entry);
-  if (region.is_volatile) {
-    volatile_[entry_pc] = id + 1;
-  } else {
-    units_[id].previous = std::exchange(functions_[bounds.begin], id + 1);
-    for (const auto& t : lowered.table)
-      if (!table_entry(t.app) || t.app == entry_pc) enter_in_table(t.app, cache_pc(id, t.offset));
-    entries_[entry_pc] = entry;
-    link_waiting(entry_pc, entry);
-  }
+  // (Units of volatile code are found by their entries only, and so stand alone as functions.)
+  units_[id].previous = std::exchange(functions_[region.is_volatile ? entry_pc : bounds.begin], id + 1);
+  if (region.is_volatile) return guard(region, id);
+  for (const auto& t : lowered.table)
+    if (!table_entry(t.app) || t.app == entry_pc) enter_in_table(t.app, cache_pc(id, t.offset));
+  CachePc entry = entries_[entry_pc] = cache_pc(id, lowered.entry);
+  link_waiting(entry_pc, entry);
   return entry;
+}
+
+// Entries for a unit of volatile code: they have the runtime compare the code with what was translated (rt_guard).
+CachePc Space::guard(const Region& region, uint32_t id) {
+  Arena& arena = arenas_[region.arena];
+  const Unit& unit = units_[id];
+  AppPc begin = unit.entry, end = unit.entry;
+  for (const auto& b : guarded_) begin = std::min(begin, b.begin), end = std::max(end, b.end);
+  auto size = static_cast<size_t>(end - begin);
+  std::span<const std::byte> code = std::span<const std::byte>(code_).subspan(static_cast<size_t>(begin - unit.bounds.begin), size);
+  arena.used = (arena.used + 15) & ~size_t{15};
+  std::span<std::byte> out = arena.memory.mapping.bytes().subspan(arena.used, sizeof(rt::Guard) + size + instrument::guard_size);
+  auto* record = reinterpret_cast<rt::Guard*>(out.data());
+  *record = {begin.value, size, cache_pc(id, unit.entry_offset).value, unit.entry.value};
+  memcpy(record + 1, code.data(), size);
+  size_t at = (sizeof(rt::Guard) + size + 15) & ~size_t{15};
+  CachePc direct = arena.base + static_cast<int64_t>(arena.used + at);
+  CachePc through_table = instrument::write_guard(out.subspan(at), direct, arena.base + static_cast<int64_t>(arena.used));
+  arena.used += at + instrument::guard_size;
+  enter_in_table(unit.entry, through_table);
+  entries_[unit.entry] = direct;
+  link_waiting(unit.entry, direct);
+  return direct;
 }
 
 // A unit that was kept from an earlier run, and the functions that it calls, as far as they were kept too: what ran then

@@ -73,8 +73,6 @@ void Lowering::gs_insn(const x86::Insn& insn, std::span<const std::byte> bytes, 
   if (spill) {
     e_.store_gs(scratch, gs_spill(0));
     mark(Mark::Middle, insn.pc, rt::RestoreSpill0, begin, scratch);
-  } else {
-    mark(Mark::Middle, insn.pc, 0, begin);
   }
   e_.load_gs(scratch, gs_app);
   uint8_t mod = p.modrm >> 6, rm = p.modrm & 7;

@@ -14,13 +14,38 @@ using x86::BlockId;
 using x86::Insn;
 using x86::no_block;
 
+namespace {
+
+// How long a probe can be: see probe.cc. Two spilled temporaries, stored and taken back, take 36 bytes.
+uint32_t probe_bound(std::span<const Op> ops) {
+  constexpr uint32_t spill_bound = 36, long_op_bound = 72;
+  uint32_t bound = 0, spill = 0;
+  for (const Op& op : ops) {
+    bool adds = op.kind == Op::AddCounter || op.kind == Op::AddClock;
+    bool is_long = op.kind == Op::Call || op.kind == Op::SkipUnless || (adds && op.value != int32_t(op.value));
+    bound += is_long ? long_op_bound : probe_op_bound;
+    if (!adds) spill = spill_bound;
+  }
+  return bound + spill;
+}
+
+// Registers that probes read.
+uint16_t registers_read(std::span<const Op> ops) {
+  uint16_t read = 0;
+  for (const Op& op : ops)
+    if (op.kind == Op::GetRegister) read |= uint16_t(1 << op.reg);
+  return read;
+}
+
+}  // namespace
+
 Bound size_bound(const x86::Function& f, const Plan& plan) {
   size_t n = 256;
   for (const Block& b : f.blocks) n += static_cast<size_t>(b.end - b.begin) + transfer_bound + tail_bound;
   bool uses_gs = false;
   for (const Insn& i : f.insns)
     if (i.shape->uses_gs) n += transfer_bound, uses_gs = true;
-  for (const Insertion& i : plan.insertions()) n += i.count * probe_op_bound + tail_bound;
+  for (const Insertion& i : plan.insertions()) n += probe_bound(plan.ops_of(i)) + tail_bound;
   return {n + f.jump_targets.size() * 16, uses_gs};
 }
 
@@ -29,7 +54,17 @@ Lowered::Scratch& scratch_of(Lowered& lowered) {
   return *lowered.scratch;
 }
 
-void lower(const Input& input, Lowered& result) { Lowering(input, result).run(); }
+// A register that a probe reads is live for the tool, if not for the program: probes before must keep it, and what comes
+// through the table must have taken rcx back.
+void lower(const Input& input, Lowered& result) {
+  uint16_t read = 0;
+  for (const Insertion& i : input.plan.insertions()) read |= registers_read(input.plan.ops_of(i));
+  if (!read) return Lowering(input, result).run();
+  x86::Liveness live = input.liveness;
+  for (x86::RegSet& set : live.live_in) set.gpr |= read;
+  for (x86::RegSet& set : live.live_out) set.gpr |= read;
+  Lowering({input.function, live, input.plan, input.code, input.uses_gs, input.out, input.base, input.first_exit, input.find}, result).run();
+}
 
 Lowering::Lowering(const Input& in, Lowered& out)
     : in_(in), out_(out), f_(in.function), live_(in.liveness), e_(in.out, in.base), scratch_(scratch_of(out)), body_(scratch_.body), bound_(scratch_.bound),
@@ -54,7 +89,7 @@ void Lowering::run() {
   for (BlockId b = 0; b < f_.blocks.size(); b++) {
     const Block& block = f_.blocks[b];
     bound += static_cast<uint32_t>(block.end - block.begin) + (block.ends <= BlockEnd::Jump ? 8 : block.ends == BlockEnd::Branch ? 28 : transfer_bound);
-    for (; probe_at != placed_.end() && probe_at->insn < block.first + block.count; ++probe_at) bound += probe_at->insertion->count * probe_op_bound;
+    for (; probe_at != placed_.end() && probe_at->insn < block.first + block.count; ++probe_at) bound += probe_bound(in_.plan.ops_of(*probe_at->insertion));
     if (in_.uses_gs)
       for (const Insn& i : f_.insns_of(block)) bound += i.shape->uses_gs ? transfer_bound : 0;
     bound_[b] = bound;
@@ -83,12 +118,13 @@ void Lowering::place_probes() {
       default: edges_.push_back(&i);
     }
   }
-  std::stable_sort(placed_.begin(), placed_.end(), [](const Placed& a, const Placed& b) { return a.insn < b.insn; });
-  // A probe of a block may stand anywhere in it: move it to where the flags are dead, if they are not at the begin.
+  // A probe of a block that only adds may stand anywhere in it: where the flags are dead, if they are not at the begin.
   for (Placed& p : placed_) {
     if (p.insertion->where != Where::Block) continue;
     BlockId b = p.insertion->index;
     if (!(live_.live_in[b].flags & 0x3f)) continue;
+    auto ops = in_.plan.ops_of(*p.insertion);
+    if (!std::all_of(ops.begin(), ops.end(), [](const Op& op) { return op.kind == Op::AddCounter || op.kind == Op::AddClock; })) continue;
     auto inside = live_.inside(f_, b);
     for (uint32_t i = 0; i < f_.blocks[b].count; i++)
       if (!(inside[i].flags & 0x3f)) {
@@ -96,6 +132,7 @@ void Lowering::place_probes() {
         break;
       }
   }
+  std::stable_sort(placed_.begin(), placed_.end(), [](const Placed& a, const Placed& b) { return std::pair(a.insn, a.after) < std::pair(b.insn, b.after); });
 }
 
 // Where calls come in: through the table, then directly.
@@ -120,11 +157,13 @@ void Lowering::emit_block(BlockId b) {
   auto bytes = in_.code(block.begin, static_cast<size_t>(block.end - block.begin));
   rax_ = -1;
   auto p = std::lower_bound(placed_.begin(), placed_.end(), block.first, [](const Placed& x, uint32_t i) { return x.insn < i; });
+  x86::RegSet read;  // by probes of this block
+  for (auto q = p; q != placed_.end() && q->insn < block.first + block.count; ++q) read.gpr |= registers_read(in_.plan.ops_of(*q->insertion));
   std::vector<x86::RegSet> inside;
   auto live_before = [&](uint32_t i) {
     if (i == 0) return live_.live_in[b];
     if (inside.empty()) inside = live_.inside(f_, b);
-    return inside[i];
+    return inside[i] | read;
   };
   bool ends_with_transfer = block.ends != BlockEnd::FallThrough;
   uint32_t plain = block.count - (ends_with_transfer ? 1 : 0);
@@ -138,7 +177,7 @@ void Lowering::emit_block(BlockId b) {
     do n++;
     while (n < plain && !insns[n - 1].shape->uses_gs && !insns[n].shape->uses_gs && !(p != placed_.end() && p->insn <= block.first + n - (p->after ? 1 : 0)));
     auto from = static_cast<size_t>(insns[i].pc - block.begin), to = static_cast<size_t>(insns[n - 1].next() - block.begin);
-    if (insns[i].shape->uses_gs) gs_insn(insns[i], bytes.subspan(from, to - from), live_before(i));
+    if (insns[i].shape->uses_gs) gs_insn(insns[i], bytes.subspan(from, to - from), live_before(i)), rax_ = -1;
     else copy_plain(insns.subspan(i, n - i), bytes.subspan(from, to - from));
     for (; p != placed_.end() && p->insn == block.first + n - 1 && p->after; ++p) probe(in_.plan.ops_of(*p->insertion), live_before(n), insns[n - 1].next());
     i = n;
@@ -182,6 +221,9 @@ void Lowering::emit_block_end(BlockId b, const Insn& last, std::span<const std::
   switch (block.ends) {
     case BlockEnd::FallThrough: break;
     case BlockEnd::Jump:
+      for (const Insertion* i : edges_)
+        if (i->where == Where::Taken && i->index == b)
+          probe(in_.plan.ops_of(*i), block.taken == no_block ? x86::RegSet::all() : live_.live_in[block.taken], last.pc);
       mark(Mark::Exact, last.pc);
       if (block.taken != no_block) jump_block(block.taken, b);
       else jump_out(last.target, 0xe9);

@@ -101,6 +101,10 @@ constexpr size_t stub_size = 32;
 void write_stub(std::span<std::byte> out, uint32_t exit_id);
 // An entry for the table that takes rcx back and goes to `to` (at most 32 bytes).
 void write_table_entry(std::span<std::byte> out, CachePc at, CachePc to);
+// Two entries that have the runtime look at the rt::Guard at `record` first: for direct transfers at `at`, and, returned, for
+// the table.
+constexpr size_t guard_size = 64;
+CachePc write_guard(std::span<std::byte> out, CachePc at, CachePc record);
 // An upper bound of the size that lower() needs.
 struct Bound {
   size_t bytes;

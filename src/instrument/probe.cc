@@ -1,6 +1,11 @@
 // Probes: abstract operations in the cheapest registers. Dead ones first; when there is none, one is spilled to the thread
 // block. Additions write flags only where the flags are dead.
+//
+// A temporary that is spilled stays so for the whole probe, in spill[0] or spill[1]: the marks say so, as a Load or a Store
+// may fault. What a single other operation needs beyond that is borrowed for it alone, through spill[2] and spill[3]: nothing
+// can fault there, and a signal waits for the end of the probe.
 
+#include <algorithm>
 #include <bit>
 
 #include "instrument/lowering.h"
@@ -12,6 +17,7 @@ using x86::Gpr;
 namespace {
 
 constexpr uint8_t arithmetic_flags = 0x3f;
+constexpr uint16_t not_rsp = uint16_t(~(1 << x86::RSP));
 
 // Where the two temporaries of a probe live.
 struct Places {
@@ -19,6 +25,9 @@ struct Places {
   bool used[2] = {false, false};
   bool spilled[2] = {false, false};
 };
+
+bool fits(int64_t value) { return value == int32_t(value); }
+int64_t negated(int64_t value) { return int64_t(-uint64_t(value)); }
 
 bool uses_temp(const Op& op, int n) {
   bool a = n == 0;
@@ -32,7 +41,13 @@ bool uses_temp(const Op& op, int n) {
   }
 }
 
-// Registers that the probe itself wants to read may not be overwritten before.
+// How many registers an operation needs besides temporaries.
+int scratch_count(const Op& op, bool flags_free) {
+  if (op.kind == Op::AddCounter || op.kind == Op::AddClock) return (flags_free ? 0 : 1) + (fits(op.value) ? 0 : 1);
+  return op.kind == Op::Add && !fits(op.value) ? 1 : 0;
+}
+
+// Registers that the probe itself wants to read: a dead one may not be overwritten before.
 uint16_t wanted_registers(std::span<const Op> ops) {
   uint16_t wanted = 0;
   for (const Op& op : ops)
@@ -42,87 +57,177 @@ uint16_t wanted_registers(std::span<const Op> ops) {
 
 Gpr lowest(uint16_t set) { return static_cast<Gpr>(std::countr_zero(set)); }
 
+// Registers to be handed out: dead ones, then others, those last that the probe wants to read.
+struct Pool {
+  uint16_t dead, others, wanted;
+
+  Gpr take(bool& spilled) {
+    spilled = dead == 0;
+    Gpr r = lowest(dead ? dead : others ? others : wanted);
+    exclude(r);
+    return r;
+  }
+  void exclude(Gpr r) {
+    for (uint16_t* set : {&dead, &others, &wanted}) *set &= uint16_t(~(1 << r));
+  }
+};
+
+// lea r, [a + b + 0] (no flags)
+void lea_sum(Emitter& e, Gpr r, Gpr a, Gpr b) {
+  e.bytes(0x48 | (r >> 3) << 2 | (b >> 3) << 1 | a >> 3, 0x8d, 0x44 | (r & 7) << 3, (b & 7) << 3 | (a & 7), 0);
+}
+
+// add gs:[disp], r (writes flags)
+void add_gs_register(Emitter& e, uint32_t disp, Gpr r) {
+  e.bytes(0x65, 0x48 | (r >> 3) << 2, 0x01, 0x04 | (r & 7) << 3, 0x25);
+  e.u32(disp);
+}
+
+// The cell += value, with as many registers as scratch_count() says.
+void add_to_cell(Emitter& e, uint32_t cell, int64_t value, bool flags_free, const Gpr (&scratch)[2]) {
+  if (flags_free) {
+    if (fits(value)) return e.add_gs(cell, int32_t(value));
+    e.mov_imm64(scratch[0], uint64_t(value));
+    return add_gs_register(e, cell, scratch[0]);
+  }
+  e.load_gs(scratch[0], cell);
+  if (fits(value)) {
+    e.lea(scratch[0], scratch[0], int32_t(value));
+  } else {
+    e.mov_imm64(scratch[1], uint64_t(value));
+    lea_sum(e, scratch[0], scratch[0], scratch[1]);
+  }
+  e.store_gs(scratch[0], cell);
+}
+
+// An operation that neither skips nor needs more than its temporaries and `scratch`.
+void emit_op(Emitter& e, const Op& op, const Places& at, const Gpr (&scratch)[2], bool flags_free, AppPc app) {
+  Gpr temp = at.reg[static_cast<int>(op.temp)], other = at.reg[static_cast<int>(op.other)];
+  switch (op.kind) {
+    case Op::AddCounter: return add_to_cell(e, gs_counter(op.counter), op.value, flags_free, scratch);
+    case Op::AddClock:
+      // The clock takes turns over its cells: an addition would wait for the one before it in the same cell.
+      return add_to_cell(e, gs_counter({static_cast<uint32_t>(app.value >> 2) % Counters::clock_cells}), op.value, flags_free, scratch);
+    case Op::Set: return e.mov_imm64(temp, uint64_t(op.value));
+    case Op::GetRegister:
+      for (int n = 0; n < 2; n++)
+        if (at.spilled[n] && at.reg[n] == op.reg) return e.load_gs(temp, gs_spill(n));
+      return e.mov(temp, op.reg);
+    case Op::LoadCounter: return e.load_gs(temp, gs_counter(op.counter));
+    case Op::StoreCounter: return e.store_gs(temp, gs_counter(op.counter));
+    case Op::Load:
+      CHECK(fits(op.value));
+      return e.load(temp, other, int32_t(op.value));
+    case Op::Store:
+      CHECK(fits(op.value));
+      return e.store(temp, other, int32_t(op.value));
+    case Op::Add:
+      if (fits(op.value)) return e.lea(temp, temp, int32_t(op.value));
+      e.mov_imm64(scratch[0], uint64_t(op.value));
+      return lea_sum(e, temp, temp, scratch[0]);
+    case Op::Call:
+      e.store_gs(at.reg[0], offsetof(rt::ThreadBlock, routine_args));
+      e.store_gs(at.reg[1], offsetof(rt::ThreadBlock, routine_args) + 8);
+      e.store_gs_imm(offsetof(rt::ThreadBlock, exit_id), static_cast<uint32_t>(op.value));
+      e.store_gs(x86::RCX, gs_rcx);
+      e.bytes(0x48, 0x8d, 0x0d);  // lea rcx, [behind the jump]
+      e.u32(8);
+      e.jump_gs(offsetof(rt::ThreadBlock, enter_routine));
+      return e.load_gs(x86::RCX, gs_rcx);
+    case Op::SkipUnless: break;
+  }
+}
+
+// Jumps over operations, which are not emitted yet.
+class Skips {
+ public:
+  explicit Skips(Emitter& e) : e_(e) {}
+
+  // Unless temp == value: on to operation `to`. No flags: rcx tells. lea rcx, [temp - value]; jrcxz go on; jmp over
+  void skip_unless(Gpr temp, int64_t value, size_t to, bool is_short) {
+    int64_t difference = negated(value);
+    e_.store_gs(x86::RCX, gs_spill(2));
+    if (fits(difference)) {
+      e_.lea(x86::RCX, temp, int32_t(difference));
+    } else {
+      e_.mov_imm64(x86::RCX, uint64_t(difference));
+      lea_sum(e_, x86::RCX, x86::RCX, temp);
+    }
+    e_.bytes(0xe3, is_short ? 11 : 14);
+    e_.load_gs(x86::RCX, gs_spill(2));
+    e_.bytes(is_short ? 0xeb : 0xe9);
+    skips_.push_back({e_.offset(), to, is_short});
+    is_short ? e_.bytes(0) : e_.u32(0);
+    e_.load_gs(x86::RCX, gs_spill(2));
+  }
+  // Operation `to` begins here.
+  void arrive(size_t to) {
+    for (const Skip& s : skips_) {
+      if (s.to != to) continue;
+      if (s.is_short) e_.patch_u8(s.displacement, static_cast<uint8_t>(e_.offset() - s.displacement - 1));
+      else e_.patch_u32(s.displacement, e_.offset() - s.displacement - 4);
+    }
+  }
+
+ private:
+  struct Skip {
+    uint32_t displacement;
+    size_t to;
+    bool is_short;
+  };
+  Emitter& e_;
+  std::vector<Skip> skips_;
+};
+
 }  // namespace
 
 void Lowering::probe(std::span<const Op> ops, x86::RegSet live, AppPc app) {
   bool flags_free = !(live.flags & arithmetic_flags);
   Places at;
+  bool needs_scratch = false, keep_rcx = false;
   for (const Op& op : ops) {
     for (int n = 0; n < 2; n++) at.used[n] |= uses_temp(op, n);
-    bool adds = op.kind == Op::AddCounter || op.kind == Op::AddClock;
-    if (adds && (!flags_free || op.value != int32_t(op.value))) at.used[0] = true;
+    needs_scratch |= scratch_count(op, flags_free) > 0;
+    keep_rcx |= op.kind == Op::SkipUnless && !fits(negated(op.value));
   }
-  constexpr uint16_t not_rsp = uint16_t(~(1 << x86::RSP));
-  uint16_t wanted = wanted_registers(ops);
-  uint16_t dead = uint16_t(~live.gpr) & not_rsp & uint16_t(~wanted), others = not_rsp & uint16_t(~wanted);
+  bool lends = needs_scratch && !at.used[0];  // the place of A, which no operation uses, serves them all
+  at.used[0] |= lends;
+  uint16_t wanted = wanted_registers(ops) & not_rsp;
+  Pool pool{uint16_t(~live.gpr & not_rsp & ~wanted), uint16_t(not_rsp & ~wanted), wanted};
+  if (keep_rcx) pool.exclude(x86::RCX);
   uint32_t begin = e_.offset();
   mark(Mark::Exact, app, 0, begin);
   uint8_t restore = 0, numbers = 0;
   for (int n = 0; n < 2; n++) {
     if (!at.used[n]) continue;
-    at.spilled[n] = dead == 0;
-    at.reg[n] = lowest(dead ? dead : others);
-    dead &= uint16_t(~(1 << at.reg[n])), others &= uint16_t(~(1 << at.reg[n]));
+    at.reg[n] = pool.take(at.spilled[n]);
     if (!at.spilled[n]) continue;
     e_.store_gs(at.reg[n], gs_spill(n));
     restore |= n ? rt::RestoreSpill1 : rt::RestoreSpill0;
     numbers |= uint8_t(at.reg[n] << 4 * n);
   }
-  mark(Mark::Middle, app, restore, begin, numbers);
-  auto reg = [&](Temp t) { return at.reg[static_cast<int>(t)]; };
-  std::vector<std::pair<uint32_t, size_t>> skips;  // displacement, operation to continue at
+  if (restore) mark(Mark::Middle, app, restore, begin, numbers);
+  Skips skips(e_);
   for (size_t k = 0; k < ops.size(); k++) {
-    for (auto [displacement, to] : skips)
-      if (to == k) e_.patch_u8(displacement, static_cast<uint8_t>(e_.offset() - displacement - 1));
+    skips.arrive(k);
     const Op& op = ops[k];
-    switch (op.kind) {
-      case Op::AddCounter:
-      case Op::AddClock: {
-        // The clock takes turns over its cells: an addition would wait for the one before it in the same cell.
-        uint32_t cell = gs_counter(op.kind == Op::AddClock ? Counter{static_cast<uint32_t>(app.value >> 2) % Counters::clock_cells} : op.counter);
-        if (flags_free && op.value == int32_t(op.value)) {
-          e_.add_gs(cell, int32_t(op.value));
-        } else {
-          e_.load_gs(at.reg[0], cell);
-          e_.lea(at.reg[0], at.reg[0], int32_t(op.value));
-          e_.store_gs(at.reg[0], cell);
-        }
-        break;
-      }
-      case Op::Set: e_.mov_imm64(reg(op.temp), uint64_t(op.value)); break;
-      case Op::GetRegister: e_.mov(reg(op.temp), op.reg); break;
-      case Op::LoadCounter: e_.load_gs(reg(op.temp), gs_counter(op.counter)); break;
-      case Op::StoreCounter: e_.store_gs(reg(op.temp), gs_counter(op.counter)); break;
-      case Op::Load: e_.load(reg(op.temp), reg(op.other), int32_t(op.value)); break;
-      case Op::Store: e_.store(reg(op.temp), reg(op.other), int32_t(op.value)); break;
-      case Op::Add: e_.lea(reg(op.temp), reg(op.temp), int32_t(op.value)); break;
-      case Op::SkipUnless: {
-        // No flags: rcx tells. lea rcx, [temp - value]; jrcxz go on; jmp short over
-        e_.store_gs(x86::RCX, gs_spill(2));
-        e_.lea(x86::RCX, reg(op.temp), int32_t(-op.value));
-        e_.bytes(0xe3, 11);
-        e_.load_gs(x86::RCX, gs_spill(2));
-        e_.bytes(0xeb);
-        skips.push_back({e_.offset(), k + 1 + op.count});
-        e_.bytes(0);
-        e_.load_gs(x86::RCX, gs_spill(2));
-        break;
-      }
-      case Op::Call: {
-        e_.store_gs(reg(Temp::A), offsetof(rt::ThreadBlock, routine_args));
-        e_.store_gs(reg(Temp::B), offsetof(rt::ThreadBlock, routine_args) + 8);
-        e_.store_gs_imm(offsetof(rt::ThreadBlock, exit_id), static_cast<uint32_t>(op.value));
-        e_.store_gs(x86::RCX, gs_rcx);
-        e_.bytes(0x48, 0x8d, 0x0d);  // lea rcx, [behind the jump]
-        e_.u32(8);
-        e_.jump_gs(offsetof(rt::ThreadBlock, enter_routine));
-        e_.load_gs(x86::RCX, gs_rcx);
-        break;
-      }
+    if (op.kind == Op::SkipUnless) {
+      size_t to = std::min(k + 1 + op.count, ops.size());
+      skips.skip_unless(at.reg[static_cast<int>(op.temp)], op.value, to, to - k <= 2);  // one operation is less than 127 bytes
+      continue;
     }
+    Gpr scratch[2] = {at.reg[0], at.reg[0]};
+    bool spilled[2] = {false, false};
+    Pool rest = pool;
+    for (int n = lends ? 1 : 0; n < scratch_count(op, flags_free); n++) {
+      scratch[n] = rest.take(spilled[n]);
+      if (spilled[n]) e_.store_gs(scratch[n], gs_spill(2 + n));
+    }
+    emit_op(e_, op, at, scratch, flags_free, app);
+    for (int n = 0; n < 2; n++)
+      if (spilled[n]) e_.load_gs(scratch[n], gs_spill(2 + n));
   }
-  for (auto [displacement, to] : skips)
-    if (to >= ops.size()) e_.patch_u8(displacement, static_cast<uint8_t>(e_.offset() - displacement - 1));
+  skips.arrive(ops.size());
   for (int n = 0; n < 2; n++)
     if (at.spilled[n]) e_.load_gs(at.reg[n], gs_spill(n));
   mark(Mark::Run, app);

@@ -8,6 +8,13 @@ using x86::BlockId;
 using x86::Insn;
 using x86::no_block;
 
+namespace {
+// A link is patched while others run: its displacement, which will stand `ahead` bytes from here, must be within a cache line.
+void keep_in_line(Emitter& e, uint32_t ahead) {
+  while (e.pc_at(e.offset() + ahead).value % 64 > 60) e.bytes(0x90);
+}
+}  // namespace
+
 // Is a jump at the end of `from` surely within 127 bytes of the block `to`, which is not emitted yet?
 bool Lowering::is_surely_near(BlockId from, BlockId to) const {
   return body_[to] == ~0u && to > from && edges_.empty() && bound_[to - 1] - bound_[from] < 92;
@@ -33,6 +40,10 @@ void Lowering::branch(BlockId b, const Insn& insn, std::span<const std::byte> by
   const Insertion* taken_probe = nullptr;
   for (const Insertion* i : edges_)
     if (i->where == Where::Taken && i->index == b) taken_probe = i;
+  if (block.taken == no_block && !taken_probe) {
+    mark(Mark::Exact, insn.pc);
+    keep_in_line(e_, insn.shape->short_only ? insn.shape->length + 3u : 2);
+  }
   mark(insn.shape->short_only ? Mark::Exact : Mark::Run, insn.pc);
   if (insn.shape->short_only) {
     // jrcxz L1; jmp short L2; L1: jmp target; L2:
@@ -72,7 +83,7 @@ void Lowering::return_site(BlockId b, AppPc address) {
     e_.load_gs(x86::RCX, gs_rcx);
   }
   for (const Insertion* i : edges_)
-    if (i->where == Where::ReturnSite && i->index == to) probe(in_.plan.ops_of(*i), live_.live_in[to], address);
+    if ((i->where == Where::ReturnSite && i->index == to) || (i->where == Where::FallThrough && i->index == b)) probe(in_.plan.ops_of(*i), live_.live_in[to], address);
   if (to != b + 1) {
     mark(Mark::Exact, address);
     jump_block(to, b);
@@ -201,7 +212,7 @@ void Lowering::link(uint32_t displacement, AppPc target) {
 }
 
 void Lowering::jump_out(AppPc target, uint8_t opcode) {
-  while (e_.pc_at(e_.offset() + 1).value % 64 > 60) e_.bytes(0x90);  // a link is patched while others run: within a line
+  keep_in_line(e_, 1);
   e_.bytes(opcode);
   uint32_t displacement = e_.offset();
   e_.u32(0);
@@ -230,6 +241,16 @@ void write_table_entry(std::span<std::byte> out, CachePc at, CachePc to) {
   Emitter e(out, at);
   e.load_gs(x86::RCX, gs_rcx);
   e.jump(to);
+}
+
+CachePc write_guard(std::span<std::byte> out, CachePc at, CachePc record) {
+  Emitter e(out, at);
+  e.store_gs(x86::RCX, gs_rcx);
+  CachePc through_table = e.pc();
+  e.bytes(0x48, 0x8d, 0x0d);  // lea rcx, [record]
+  e.u32(static_cast<uint32_t>(record - (e.pc() + 4)));
+  e.jump_gs(offsetof(rt::ThreadBlock, enter_guard));
+  return through_table;
 }
 
 void Lowering::emit_tail(const Tail& t) {

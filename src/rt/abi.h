@@ -42,6 +42,7 @@ enum class Request : uint32_t {
   Link,         // args: exit id                    → pc: where to go on
   Indirect,     // args: exit id, program pc        → pc: where to go on; values[0]: program pc of the transfer, values[1]: to add to rsp
   Resume,       // args: program pc                 → pc: where to go on
+  Stale,        // the same, for code that has changed since it was translated
   Where,        // args: cache pc, is-a-fault       → WhereReply
   NewThread,    // args: clone flags                → values[0]: slot
   NoThread,     // args: slot: the clone failed
@@ -138,6 +139,7 @@ struct ThreadBlock {
   uint64_t enter_link;
   uint64_t enter_indirect;
   uint64_t enter_syscall;
+  uint64_t enter_guard;
   uint64_t enter_routine;
 
   Registers regs;          // the program's, while the runtime runs
@@ -167,12 +169,19 @@ struct ThreadBlock {
   alignas(64) uint8_t stack[rt_stack_size];
 };
 static_assert(offsetof(ThreadBlock, rcx) == 8);
-static_assert(offsetof(ThreadBlock, regs) == 152);
+static_assert(offsetof(ThreadBlock, regs) == 160);
 static_assert(sizeof(ThreadBlock) <= 32 << 10);
 
 // Counters of tools: 8-byte cells behind the thread block, up to the end of the slot.
 constexpr uint32_t counters_offset = 64 << 10;
 constexpr uint32_t max_counters = (block_stride - counters_offset) / 8;
+
+// What guards a unit of volatile code: the code as it was translated follows.
+struct Guard {
+  uint64_t begin, size;
+  uint64_t cache_pc;  // where to go if the code is the same
+  uint64_t app_pc;
+};
 
 // ---- The control block (slot 0) -----------------------------------------------------------------------------------
 struct ControlBlock {
@@ -196,7 +205,7 @@ static_assert(sizeof(SpacePage) <= space_page_size);
 // ---- The head of the runtime's image ------------------------------------------------------------------------------
 struct RuntimeHeader {
   uint64_t version;
-  uint64_t enter_link, enter_indirect, enter_syscall, enter_routine;
+  uint64_t enter_link, enter_indirect, enter_syscall, enter_guard, enter_routine;
   uint64_t image_size;
 };
 

@@ -65,13 +65,14 @@
         .globl rt_header
 rt_header:
         .quad ABI_VERSION
-        .quad enter_link, enter_indirect, enter_syscall, enter_routine
+        .quad enter_link, enter_indirect, enter_syscall, enter_guard, enter_routine
         .quad rt_image_size
 
         .text
         ENTER enter_link, rt_link
         ENTER enter_indirect, rt_indirect
         ENTER enter_syscall, rt_syscall
+        ENTER enter_guard, rt_guard
         ENTER enter_routine, rt_routine
 
         .globl rt_exit, rt_exit_end, rt_unmasked, rt_unmasked_end

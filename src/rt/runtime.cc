@@ -121,6 +121,21 @@ void rt_indirect(ThreadBlock* tb) {
   tb->regs.pc = tb->request.pc;
 }
 
+// The entry of a unit of volatile code; rcx holds its guard, the program's rcx is in the slot.
+void rt_guard(ThreadBlock* tb) {
+  const auto* guard = reinterpret_cast<const Guard*>(tb->regs.gpr[1]);
+  tb->regs.gpr[1] = tb->rcx;
+  const auto* was = reinterpret_cast<const uint8_t*>(guard + 1);
+  const auto* is = reinterpret_cast<const uint8_t*>(guard->begin);
+  uint64_t i = 0;
+  for (; i + 8 <= guard->size && *reinterpret_cast<const uint64_t*>(was + i) == *reinterpret_cast<const uint64_t*>(is + i); i += 8) {}
+  while (i < guard->size && was[i] == is[i]) i++;
+  tb->regs.pc = guard->cache_pc;
+  if (i == guard->size) return;
+  ask(tb, Request::Stale, guard->app_pc);
+  tb->regs.pc = tb->request.pc;
+}
+
 void rt_routine(ThreadBlock* tb) {
   // rcx holds where to go on; the program's is in the slot, and the code there takes it back.
   tb->regs.pc = tb->regs.gpr[1];
