@@ -1,8 +1,11 @@
 // Injection: at the exec stop the kernel has mapped the program as it would natively. The stopped process maps the
 // runtime and the space, gets a thread block, and goes on in the translation of its first instruction.
 
+#include <elf.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
+
+#include <algorithm>
 
 #include "engine/server.h"
 #include "process/tracee.h"
@@ -22,6 +25,54 @@ Result<> map(process::RemoteSyscalls& remote, const SharedMemory& memory, uint64
   return {};
 }
 
+// The table is indexed by the low 32 bits of an address: no two executable mappings may share them. The kernel places the
+// program and its loader by chance, libraries come where there is room. So a loader that is in the way of the program is moved
+// (it has not begun to run), and where a library would be, nothing is left free.
+constexpr uint64_t low32 = 0xffffffff;
+
+bool share_low_half(AppRange a, AppRange b) {
+  uint64_t begin = a.begin.value & low32, other = b.begin.value & low32;
+  return begin < other + b.size() && other < begin + a.size();
+}
+
+// The value of an entry of the auxiliary vector, and where it is on the stack.
+struct AuxEntry {
+  uint64_t value = 0, address = 0;
+};
+AuxEntry auxiliary(pid_t pid, uint64_t rsp, uint64_t type) {
+  std::vector<uint64_t> words(1 << 16);
+  words.resize(process::read(pid, rsp, std::as_writable_bytes(std::span(words))) / 8);
+  size_t i = words.empty() ? 0 : 2 + words[0];           // argc, argv, 0
+  while (i < words.size() && words[i]) i++;              // envp, 0
+  for (i++; i + 1 < words.size() && words[i]; i += 2)
+    if (words[i] == type) return {words[i + 1], rsp + (i + 1) * 8};
+  return {};
+}
+
+Result<> move_loader(const process::Tracee& tracee, process::RemoteSyscalls& remote, user_regs_struct& regs, std::span<const process::Region> regions, AppRange program) {
+  AuxEntry base = auxiliary(tracee.pid(), regs.rsp, AT_BASE);
+  auto first = std::find_if(regions.begin(), regions.end(), [&](const process::Region& r) { return r.range.begin.value == base.value; });
+  if (!base.value || first == regions.end()) return {};
+  auto last = first;
+  while (last + 1 != regions.end() && (last + 1)->range.begin == last->range.end && ((last + 1)->inode == first->inode || (last + 1)->inode == 0) && (last + 1)->path.find('[') == std::string::npos) ++last;
+  if (!share_low_half({first->range.begin, last->range.end}, program)) return {};
+  auto distance = static_cast<int64_t>((program.size() + (64u << 20)) & ~uint64_t{0xfff});
+  for (auto r = first; r <= last; ++r)
+    TRY_VOID(remote.call("mremap", SYS_mremap, r->range.begin.value, r->range.size(), r->range.size(), MREMAP_MAYMOVE | MREMAP_FIXED, static_cast<uint64_t>(static_cast<int64_t>(r->range.begin.value) - distance)));
+  uint64_t moved = base.value - static_cast<uint64_t>(distance);
+  TRY_VOID(tracee.write(base.address, std::as_bytes(std::span(&moved, 1))));
+  regs.rip -= static_cast<uint64_t>(distance);
+  return {};
+}
+
+void keep_free(process::RemoteSyscalls& remote, AppRange program, uint64_t near) {
+  for (uint64_t window = 0; window < 4; window++) {
+    uint64_t at = ((near >> 32) - window) << 32 | (program.begin.value & low32);
+    // Where something is mapped already the call fails: that cannot become code of a library.
+    (void)remote.call("mmap", SYS_mmap, at & ~uint64_t{0xfff}, program.size(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, ~0ull, 0);
+  }
+}
+
 }  // namespace
 
 std::string program_name(pid_t pid) {
@@ -35,12 +86,17 @@ Result<> Server::inject(pid_t pid) {
   TRY(user_regs_struct regs, tracee.registers());
   constexpr uint64_t cs_64 = 0x33;
   if (regs.cs != cs_64) return fail("{}: a 32-bit program; Weir runs 64-bit x86 programs", program_name(pid));
+  AuxEntry entry_point = auxiliary(pid, regs.rsp, AT_ENTRY);
   TRY(auto regions, process::regions(pid));
+  auto program = std::find_if(regions.begin(), regions.end(), [&](const process::Region& r) { return r.range.contains({entry_point.value}); });
+  if (program == regions.end()) return fail("{}: its entry point is not mapped", program_name(pid));
+  TRY(auto remote, process::RemoteSyscalls::begin(tracee, entry_point.value));
+  TRY_VOID(move_loader(tracee, remote, regs, regions, program->range));
+  if (regs.rip >> 32 != entry_point.value >> 32) keep_free(remote, program->range, regs.rip);
+  TRY(regions, process::regions(pid));
   TRY(auto made, Space::create(options_.make_tool(), pid));
   std::shared_ptr<Space> space = std::move(made);
   TRY_VOID(space->cover(regions));
-
-  TRY(auto remote, process::RemoteSyscalls::begin(tracee));
   TRY_VOID(map(remote, runtime_, rt::runtime_base, PROT_READ | PROT_EXEC));
   TRY_VOID(map(remote, blocks_, rt::blocks_base, PROT_READ | PROT_WRITE));
   TRY_VOID(map(remote, space->table(), rt::table_base, PROT_READ));

@@ -53,6 +53,7 @@ Result<Outcome> Server::run() {
   loop();
   await_newborn();
   look_for_ended();
+  if (failed_) main_status_ = 125;
   if (processes_.empty()) return Outcome{main_status_, Outcome::Ended, stats_};
   TRY(bool behind, stay_behind());
   if (!behind) {
@@ -298,6 +299,11 @@ void Server::go_on(Process& p, rt::RequestBlock& r, AppPc target, const instrume
     r.values[1] = site ? stack_change(*site, rt::NotNative) : 0;
     if (site && site->kind == instrument::Exit::Return) stats_.slow_returns++;
     return;
+  }
+  if (to.error().exit_status == Space::collision) {
+    fmt::print(stderr, "weir: {}: {}; the process is ended\n", p.program, to.error().what);
+    kill(p.pid, SIGKILL);
+    if (p.pid == main_pid_) failed_ = true;
   }
   bool canonical = static_cast<int64_t>(target.value << 16) >> 16 == static_cast<int64_t>(target.value);
   r.native = canonical || !site ? rt::NativeTarget : rt::NativeSite;

@@ -91,6 +91,7 @@ class Server {
   pid_t main_pid_ = 0;
   bool main_ended_ = false;
   int main_status_ = 0;
+  bool failed_ = false;              // Weir had to end the program
   bool behind_ = false;              // see stay_behind()
   bool quiet_ = false;               // some thread cannot wake us: never sleep for long
   uint32_t current_slot_ = 0;        // whose request is being served

@@ -59,6 +59,11 @@ Result<Region*> Space::find_region(AppPc pc, pid_t pid) {
   for (const process::Region& r : all)
     if (r.range.contains(pc) && r.executable && r.path != "[vsyscall]") {
       if (may_add && !may_add(r)) return fail("parted");
+      for (const Region& known : regions_) {
+        uint64_t a = r.range.begin.value & 0xffffffff, b = known.range.begin.value & 0xffffffff;
+        if (a < b + known.range.size() && b < a + r.range.size())
+          return std::unexpected(Error{fmt::format("{:#x} and {:#x}: two mappings of code have the same low 32 bits", r.range.begin.value, known.range.begin.value), Space::collision});
+      }
       TRY(uint32_t arena, arena_for(r.range, all));
       TRY(Region * added, add_region(r, pid));
       added->arena = arena;

@@ -82,6 +82,7 @@ struct SpaceStats {
 
 class Space {
  public:
+  static constexpr int collision = -1;  // exit_status of an error that no program can go on from
   static Result<std::unique_ptr<Space>> create(std::unique_ptr<instrument::Tool> tool, pid_t pid);
   // A copy with memory of its own, for a process that takes a way of its own.
   Result<std::unique_ptr<Space>> copy() const;

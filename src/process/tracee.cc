@@ -30,22 +30,22 @@ Result<> Tracee::write(uint64_t address, std::span<const std::byte> bytes) const
   return {};
 }
 
-Result<RemoteSyscalls> RemoteSyscalls::begin(const Tracee& tracee) {
+Result<RemoteSyscalls> RemoteSyscalls::begin(const Tracee& tracee, uint64_t at) {
   TRY(auto regs, tracee.registers());
   uint64_t mask = 0, all = ~uint64_t{0};
   if (ptrace(PTRACE_GETSIGMASK, tracee.pid(), sizeof mask, &mask) || ptrace(PTRACE_SETSIGMASK, tracee.pid(), sizeof all, &all))
     return fail_errno("process {}: cannot block signals", tracee.pid());
   errno = 0;
-  long code = ptrace(PTRACE_PEEKTEXT, tracee.pid(), regs.rip, 0);
+  long code = ptrace(PTRACE_PEEKTEXT, tracee.pid(), at, 0);
   if (errno) return fail_errno("process {}: cannot read code", tracee.pid());
   constexpr uint64_t syscall_int3 = 0xcc050f;
   uint64_t patched = (static_cast<uint64_t>(code) & ~uint64_t{0xffffff}) | syscall_int3;
-  if (ptrace(PTRACE_POKETEXT, tracee.pid(), regs.rip, patched)) return fail_errno("process {}: cannot write code", tracee.pid());
-  return RemoteSyscalls(tracee, regs, static_cast<uint64_t>(code), mask);
+  if (ptrace(PTRACE_POKETEXT, tracee.pid(), at, patched)) return fail_errno("process {}: cannot write code", tracee.pid());
+  return RemoteSyscalls(tracee, regs, at, static_cast<uint64_t>(code), mask);
 }
 
 Result<> RemoteSyscalls::end() {
-  if (ptrace(PTRACE_POKETEXT, tracee_.pid(), saved_.rip, code_)) return fail_errno("process {}: cannot restore code", tracee_.pid());
+  if (ptrace(PTRACE_POKETEXT, tracee_.pid(), at_, code_)) return fail_errno("process {}: cannot restore code", tracee_.pid());
   if (ptrace(PTRACE_SETSIGMASK, tracee_.pid(), sizeof mask_, &mask_)) return fail_errno("process {}: cannot restore the signal mask", tracee_.pid());
   return tracee_.set_registers(saved_);
 }
@@ -53,6 +53,7 @@ Result<> RemoteSyscalls::end() {
 Result<uint64_t> RemoteSyscalls::call(const char* name, long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f) {
   user_regs_struct regs = saved_;
   regs.orig_rax = ~0ull;  // no system call is under way that the kernel could restart
+  regs.rip = at_;
   regs.rax = static_cast<uint64_t>(nr);
   regs.rdi = a, regs.rsi = b, regs.rdx = c, regs.r10 = d, regs.r8 = e, regs.r9 = f;
   TRY_VOID(tracee_.set_registers(regs));

@@ -29,11 +29,11 @@ class Tracee {
   pid_t pid_;
 };
 
-// Runs system calls in a stopped tracee, at an address that holds a `syscall; int3` for as long as this lives. The tracee's
+// Runs system calls in a stopped tracee, at an executable address that holds a `syscall; int3` meanwhile. The tracee's
 // registers, code and signal mask are as before when it has ended.
 class RemoteSyscalls {
  public:
-  static Result<RemoteSyscalls> begin(const Tracee& tracee);
+  static Result<RemoteSyscalls> begin(const Tracee& tracee, uint64_t at);
   Result<> end();
 
   // The value that the kernel returned, or an error that names the call.
@@ -42,10 +42,12 @@ class RemoteSyscalls {
   Result<int> open(const std::string& path, int flags);
 
  private:
-  RemoteSyscalls(const Tracee& t, const user_regs_struct& saved, uint64_t code, uint64_t mask) : tracee_(t), saved_(saved), code_(code), mask_(mask) {}
+  RemoteSyscalls(const Tracee& t, const user_regs_struct& saved, uint64_t at, uint64_t code, uint64_t mask)
+      : tracee_(t), saved_(saved), at_(at), code_(code), mask_(mask) {}
   Tracee tracee_;
   user_regs_struct saved_;
-  uint64_t code_;
+  uint64_t at_;
+  uint64_t code_;  // what is there otherwise
   uint64_t mask_;  // the tracee's signals wait meanwhile
 };
 
