@@ -158,6 +158,23 @@ bool Image::is_go() const {
   });
 }
 
+bool Image::uses_address_sanitizer() const {
+  const Segment* dynamic = parts_->contents.find(PT_DYNAMIC);
+  if (!dynamic) return false;
+  Vaddr strings;
+  uint64_t size = 0;
+  Bytes table = parts_->contents.at(dynamic->vaddr);
+  for (uint64_t offset = 0;; offset += sizeof(Elf64_Dyn)) {
+    auto entry = load<Elf64_Dyn>(table, offset);
+    if (!entry || entry->d_tag == DT_NULL) break;
+    if (entry->d_tag == DT_STRTAB) strings = {entry->d_un.d_ptr};
+    if (entry->d_tag == DT_STRSZ) size = entry->d_un.d_val;
+  }
+  Bytes names = parts_->contents.at(strings);
+  std::string_view text(reinterpret_cast<const char*>(names.data()), std::min<uint64_t>(size, names.size()));
+  return text.find("__asan_init") != text.npos || text.find("libasan.so") != text.npos;
+}
+
 std::optional<VRange> Image::function_bounds(Vaddr v) const {
   std::optional<VRange> code = parts_->contents.code_at(v);
   if (!code) return std::nullopt;

@@ -93,13 +93,15 @@ Result<> Server::inject(pid_t pid) {
   TRY(auto remote, process::RemoteSyscalls::begin(tracee, entry_point.value));
   TRY_VOID(move_loader(tracee, remote, regs, regions, program->range));
   if (regs.rip >> 32 != entry_point.value >> 32) keep_free(remote, program->range, regs.rip);
-  TRY(regions, process::regions(pid));
-  TRY(auto made, Space::create(options_.make_tool(), pid));
+  auto image = open_image(pid, *program);
+  bool sanitized = image && (*image)->uses_address_sanitizer();
+  TRY(auto made, Space::create(options_.make_tool(), sanitized ? rt::high_table_base : rt::table_base));
   std::shared_ptr<Space> space = std::move(made);
+  TRY(regions, process::regions(pid));
   TRY_VOID(space->cover(regions));
   TRY_VOID(map(remote, runtime_, rt::runtime_base, PROT_READ | PROT_EXEC));
   TRY_VOID(map(remote, blocks_, rt::blocks_base, PROT_READ | PROT_WRITE));
-  TRY_VOID(map(remote, space->table(), rt::table_base, PROT_READ));
+  TRY_VOID(map(remote, space->table(), space->table_address(), PROT_READ));
   TRY_VOID(map(remote, space->page(), rt::space_base, PROT_READ));
   for (const Arena& a : space->arenas()) TRY_VOID(map(remote, a.memory, a.base.value, PROT_READ | PROT_EXEC));
   TRY_VOID(remote.end());

@@ -331,7 +331,7 @@ void Server::change(Process& p, uint32_t slot, AppRange range) {
 // The process gets a space of its own: the same code at the same addresses, in memory that nobody shares.
 Result<> Server::part(Process& p, uint32_t slot) {
   TRY(auto own, p.space->copy());
-  TRY_VOID(remote_map(slot, own->table(), rt::table_base, PROT_READ));
+  TRY_VOID(remote_map(slot, own->table(), own->table_address(), PROT_READ));
   TRY_VOID(remote_map(slot, own->page(), rt::space_base, PROT_READ));
   for (const Arena& a : own->arenas()) TRY_VOID(remote_map(slot, a.memory, a.base.value, PROT_READ | PROT_EXEC));
   p.space = std::move(own);

@@ -34,10 +34,10 @@ Result<SharedMemory> SharedMemory::create(const char* name, size_t size) {
   return m;
 }
 
-Result<std::unique_ptr<Space>> Space::create(std::unique_ptr<instrument::Tool> tool, pid_t pid) {
-  (void)pid;
+Result<std::unique_ptr<Space>> Space::create(std::unique_ptr<instrument::Tool> tool, uint64_t table_address) {
   std::unique_ptr<Space> s(new Space);
   s->tool_ = std::move(tool);
+  s->table_address_ = table_address;
   TRY(s->table_, SharedMemory::create("weir-table", rt::table_size));
   TRY(s->page_, SharedMemory::create("weir-page", rt::space_page_size));
   return s;
@@ -94,7 +94,7 @@ Result<Region*> Space::add_region(const process::Region& r, pid_t pid) {
   if (auto image = open_image(pid, r)) {
     region.image = *image;
     region.is_pristine = !region.is_volatile && r.inode && is_as_in_file(pid, region);
-    if (region.is_pristine) region.archive = Archive::open(*region.image, tool_->archive_name());
+    if (region.is_pristine && table_address_ == rt::table_base) region.archive = Archive::open(*region.image, tool_->archive_name());
     // By the executable segment that the mapping's first page holds a part of: segments may share a page of the file.
     for (const elf::Segment& x : region.image->segments())
       if (x.type == PT_LOAD && (x.flags & PF_X) && r.offset >= (x.offset & ~uint64_t{4095}) && r.offset < x.offset + x.file_size)
@@ -289,6 +289,7 @@ Result<std::unique_ptr<Space>> Space::copy() const {
   std::unique_ptr<Space> s(new Space);
   s->tool_ = tool_->copy();
   s->counters_ = counters_;
+  s->table_address_ = table_address_;
   TRY(s->table_, SharedMemory::create("weir-table", rt::table_size));
   TRY(s->page_, SharedMemory::create("weir-page", rt::space_page_size));
   memcpy(s->page_.mapping.data(), page_.mapping.data(), rt::space_page_size);

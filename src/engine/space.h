@@ -83,7 +83,7 @@ struct SpaceStats {
 class Space {
  public:
   static constexpr int collision = -1;  // exit_status of an error that no program can go on from
-  static Result<std::unique_ptr<Space>> create(std::unique_ptr<instrument::Tool> tool, pid_t pid);
+  static Result<std::unique_ptr<Space>> create(std::unique_ptr<instrument::Tool> tool, uint64_t table_address);
   // A copy with memory of its own, for a process that takes a way of its own.
   Result<std::unique_ptr<Space>> copy() const;
 
@@ -129,6 +129,7 @@ class Space {
   std::function<bool(const process::Region&)> may_add;
 
   const SharedMemory& table() const { return table_; }
+  uint64_t table_address() const { return table_address_; }
   const SharedMemory& page() const { return page_; }
   std::span<const Arena> arenas() const { return arenas_; }
 
@@ -155,6 +156,7 @@ class Space {
   std::unique_ptr<instrument::Tool> tool_;
   instrument::Counters counters_;
   SharedMemory table_, page_;
+  uint64_t table_address_ = rt::table_base;  // in the target
   std::vector<Arena> arenas_;
   std::vector<Region> regions_;  // by address
   std::vector<std::string> images_;

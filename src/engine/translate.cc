@@ -85,7 +85,7 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
   Arena& arena = arenas_[region->arena];
   arena.used = (arena.used + 15) & ~size_t{15};
   if (arena.used + bound.bytes + bounds.size() + 256 > arena.size) return fail("the code cache is full");
-  instrument::lower({f, live, plan_, code, bound.uses_gs, arena.memory.mapping.bytes().subspan(arena.used, bound.bytes), arena.base + static_cast<int64_t>(arena.used),
+  instrument::lower({f, live, plan_, code, bound.uses_gs, arena.memory.mapping.bytes().subspan(arena.used, bound.bytes), arena.base + static_cast<int64_t>(arena.used), table_address_,
                      static_cast<uint32_t>(links_.size()), [&](AppPc a) { return find(a); }}, lowered_);
   CachePc base = arena.base + static_cast<int64_t>(arena.used);
   if (region->archive && !lowered_.not_supported)

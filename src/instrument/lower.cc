@@ -63,7 +63,7 @@ void lower(const Input& input, Lowered& result) {
   x86::Liveness live = input.liveness;
   for (x86::RegSet& set : live.live_in) set.gpr |= read;
   for (x86::RegSet& set : live.live_out) set.gpr |= read;
-  Lowering({input.function, live, input.plan, input.code, input.uses_gs, input.out, input.base, input.first_exit, input.find}, result).run();
+  Lowering({input.function, live, input.plan, input.code, input.uses_gs, input.out, input.base, input.table, input.first_exit, input.find}, result).run();
 }
 
 Lowering::Lowering(const Input& in, Lowered& out)

@@ -92,6 +92,7 @@ struct Input {
   bool uses_gs;                        // as size_bound() said
   std::span<std::byte> out;
   CachePc base;                        // where `out` will be executed
+  uint64_t table;                      // where the table is in the target
   uint32_t first_exit;
   std::function<CachePc(AppPc)> find;  // a direct target that is translated already, or 0
 };

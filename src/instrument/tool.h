@@ -37,7 +37,7 @@ struct Op {
     Store,       // the 8 bytes at [other + value] = temp
     Add,         // temp += value
     SkipUnless,  // unless temp == value: skip the next `count` operations
-    Call,        // runtime routine number `value`, with temps A and B as arguments
+    Call,        // rt::Routine number `value`, with temps A and B as arguments
   };
   Kind kind;
   Temp temp = Temp::A;
@@ -115,9 +115,6 @@ class Tool {
   virtual void plan(const Subject& subject, Counters& counters, Plan& plan) = 0;
   // The cells of one thread that has ended (or is being looked at).
   virtual void collect(uint32_t pid, uint32_t tid, std::span<const uint64_t> cells) = 0;
-  // The thread was stopped before instruction `insn` of the function at `block`, and will not go on from there: what was counted
-  // for the rest of the block did not happen.
-  virtual void interrupted(AppPc block, AppPc insn, std::span<uint64_t> cells) { (void)block, (void)insn, (void)cells; }
 };
 
 }  // namespace weir::instrument

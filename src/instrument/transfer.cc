@@ -124,8 +124,15 @@ void Lowering::load_target(const Insn& insn, std::span<const std::byte> bytes, b
 
 // mov rcx, [rcx*8 + table]
 void Lowering::look_up() {
-  e_.bytes(0x48, 0x8b, 0x0c, 0xcd);
-  e_.u32(static_cast<uint32_t>(rt::table_base));
+  if (in_.table <= INT32_MAX) {
+    e_.bytes(0x48, 0x8b, 0x0c, 0xcd);
+    e_.u32(static_cast<uint32_t>(in_.table));
+    return;
+  }
+  e_.store_gs(x86::RAX, gs_spill(0));
+  e_.mov_imm64(x86::RAX, in_.table);
+  e_.bytes(0x48, 0x8b, 0x0c, 0xc8);  // mov rcx, [rax + rcx*8]
+  e_.load_gs(x86::RAX, gs_spill(0));
 }
 
 void Lowering::indirect_jump(const Insn& insn, std::span<const std::byte> bytes) {

@@ -17,6 +17,8 @@ constexpr uint32_t abi_version = 1;
 // space, sparse. It begins below 2 GiB so that [rcx*8 + table] needs no base register.
 constexpr uint64_t table_base = 0x7000'0000;
 constexpr uint64_t table_size = uint64_t{8} << 32;
+// Where a program needs that range itself (AddressSanitizer's shadow), the table is here, and look-ups are longer.
+constexpr uint64_t high_table_base = 0x2200'0000'0000;
 // Programs at fixed low addresses get their code cache here.
 constexpr uint64_t low_arena_begin = 0x5000'0000;
 // The runtime's own code, and the page that says which ranges of the program are translated.
@@ -175,6 +177,11 @@ static_assert(sizeof(ThreadBlock) <= 32 << 10);
 // Counters of tools: 8-byte cells behind the thread block, up to the end of the slot.
 constexpr uint32_t counters_offset = 64 << 10;
 constexpr uint32_t max_counters = (block_stride - counters_offset) / 8;
+
+// Routines that probes can call, with two arguments.
+enum class Routine : uint32_t {
+  AddToCounter,  // counter number A += B
+};
 
 // What guards a unit of volatile code: the code as it was translated follows.
 struct Guard {

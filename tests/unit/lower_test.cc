@@ -162,7 +162,7 @@ class View {
   View(const Subjects& s, const Plan& plan, CachePc base, uint32_t first_exit = 0) : s_(s), base_(base) {
     Bound bound = size_bound(s.f, plan);
     code_.assign(bound.bytes + 64, std::byte{0x06});
-    lower({s.f, s.live, plan, s.read, bound.uses_gs, std::span(code_).first(bound.bytes), base, first_exit, [&](AppPc a) { return find(a); }}, out);
+    lower({s.f, s.live, plan, s.read, bound.uses_gs, std::span(code_).first(bound.bytes), base, rt::table_base, first_exit, [&](AppPc a) { return find(a); }}, out);
     for (BlockId b = 0; b < out.blocks.size(); b++) body_[out.blocks[b].offset] = b;
     for (const Exit& e : out.exits)
       if (e.kind == Exit::Direct) direct_[e.offset] = e;
@@ -678,7 +678,7 @@ void execute(Machine& m, Random& random, std::span<const Op> ops, x86::RegSet li
   Bound bound = size_bound(s.f, plan);
   CachePc base{reinterpret_cast<uint64_t>(m.code)};
   Lowered out;
-  lower({s.f, s.live, plan, s.read, bound.uses_gs, {m.code, m.room}, base, 0, [&](AppPc) { return CachePc{reinterpret_cast<uint64_t>(m.leave())}; }}, out);
+  lower({s.f, s.live, plan, s.read, bound.uses_gs, {m.code, m.room}, base, rt::table_base, 0, [&](AppPc) { return CachePc{reinterpret_cast<uint64_t>(m.leave())}; }}, out);
   ASSERT_LE(out.size, bound.bytes);
 
   rt::Registers before{};
@@ -824,11 +824,13 @@ void append_plain(Random& random, Bytes& b) {
     case 6: return two({0xf7}, uint8_t(2 + random() % 2), r);                                // not, neg
     case 7: two({0xc1}, uint8_t(random() % 8), r); return b.push_back(uint8_t(random() % 70));
     case 8: return two({0xd3}, uint8_t(random() % 8), r);                                    // shifts by cl
-    case 9: two({0x0f, 0xba}, uint8_t(4 + random() % 4), r); return b.push_back(uint8_t(random()));
+    case 9:  // bt… leaves flags undefined: setc, cmp
+      two({0x0f, 0xba}, uint8_t(4 + random() % 4), r), b.push_back(uint8_t(random()));
+      return two({0x0f, 0x92}, 0, r), two({0x39}, q, r);
     case 10: return two({0x89}, q, r);
     case 11: return two({0x0f, uint8_t(0x40 + random() % 16)}, q, r);                        // cmov
     case 12: return two({0x0f, uint8_t(0x90 + random() % 16)}, 0, r);                        // set
-    case 13: return two({0x0f, 0xaf}, q, r);                                                 // imul
+    case 13: return two({0x0f, 0xaf}, q, r), two({0x39}, q, r);                              // imul, and as above
     case 14: return two({0x87}, q, r);                                                       // xchg
     case 15: return two({0x0f, 0xb6}, q, r);                                                 // movzx
     case 16: b.push_back(std::array<uint8_t, 5>{0xf5, 0xf8, 0xf9, 0x9e, 0x9f}[random() % 5]); return;  // cmc clc stc sahf lahf
@@ -933,7 +935,7 @@ TEST(Probe, RandomFunctionsRunAsTheyWould) {
     Bound bound = size_bound(s.f, plan);
     ASSERT_LT(bound.bytes, m.room);
     Lowered out;
-    lower({s.f, s.live, plan, s.read, bound.uses_gs, {m.code, m.room}, {reinterpret_cast<uint64_t>(m.code)}, 0, [&](AppPc) { return CachePc{reinterpret_cast<uint64_t>(m.leave())}; }}, out);
+    lower({s.f, s.live, plan, s.read, bound.uses_gs, {m.code, m.room}, {reinterpret_cast<uint64_t>(m.code)}, rt::table_base, 0, [&](AppPc) { return CachePc{reinterpret_cast<uint64_t>(m.leave())}; }}, out);
     ASSERT_LE(out.size, bound.bytes);
     ASSERT_EQ(out.not_supported, 0u);
     State before, native, ours;
