@@ -89,6 +89,7 @@ Result<> Server::spawn() {
   if (pid < 0) return fail_errno("fork");
   if (pid == 0) {
     signal(SIGCHLD, SIG_DFL);
+    setrlimit(RLIMIT_NOFILE, &descriptors_);
     prctl(PR_SET_PDEATHSIG, SIGKILL);  // when Weir is killed, so is the program
     int error = getppid() == parent && ptrace(PTRACE_TRACEME, 0, 0, 0) == 0 ? 0 : errno;
     if (!error) {

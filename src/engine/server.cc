@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -95,6 +96,10 @@ Result<bool> Server::stay_behind() {
 }
 
 Result<> Server::set_up() {
+  // A process of the target takes half a dozen descriptors here; the target itself keeps the limit that it was given.
+  getrlimit(RLIMIT_NOFILE, &descriptors_);
+  rlimit all = {descriptors_.rlim_max, descriptors_.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &all);
   TRY(blocks_, SharedMemory::create("weir-threads", rt::blocks_size));
   size_t size = static_cast<size_t>(weir_runtime_image_end - weir_runtime_image);
   TRY(runtime_, SharedMemory::create("weir-runtime", (size + 4095) & ~size_t{4095}));

@@ -2,6 +2,7 @@
 // (programs.cc), injection (inject.cc).
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <map>
@@ -79,6 +80,7 @@ class Server {
   Result<> inject(pid_t pid);
 
   const Options& options_;
+  rlimit descriptors_{};             // the limit as it was
   Stats stats_;
   SharedMemory runtime_, blocks_;
   rt::RuntimeHeader header_{};
