@@ -150,22 +150,39 @@ void Archive::add(const instrument::Lowered& l, std::span<const std::byte> code,
   added_.push_back(std::move(out));
 }
 
+std::optional<UnitView> Archive::next(const UnitView& unit) const {
+  std::span<const std::byte> file = file_.bytes();
+  auto offset = static_cast<size_t>(unit.bytes().data() + unit.bytes().size() - file.data());
+  ArchivedUnit head;
+  if (offset + sizeof head > file.size()) return {};
+  memcpy(&head, &file[offset], sizeof head);
+  if (head.total > file.size() - offset) return {};
+  UnitView view(file.subspan(offset, head.total));
+  return view.is_sound() ? std::optional(view) : std::nullopt;
+}
+
 void Archive::save() {
   if (added_.empty()) return;
-  std::map<uint64_t, std::span<const std::byte>> units;
-  for (const Index& i : index_)
-    if (auto view = find({i.entry})) units[i.entry] = view->bytes();
-  for (const auto& a : added_) units[UnitView(a).head().entry] = a;
+  std::vector<std::pair<uint64_t, std::span<const std::byte>>> units;  // by entry, in the order of the file
+  std::vector<Index> index(index_.begin(), index_.end());
+  std::sort(index.begin(), index.end(), [](const Index& a, const Index& b) { return a.offset < b.offset; });
+  for (const Index& i : index)
+    if (auto view = find({i.entry})) units.push_back({i.entry, view->bytes()});
+  for (const auto& a : added_) units.push_back({UnitView(a).head().entry, a});
   FileHead head = own_head();
   head.units = units.size();
-  std::vector<std::byte> out;
-  append(out, head);
   uint64_t offset = sizeof head + units.size() * sizeof(Index);
+  index.clear();
   for (const auto& [entry, bytes] : units) {
-    append(out, Index{entry, offset, bytes.size()});
+    index.push_back({entry, offset, bytes.size()});
     offset += bytes.size();
   }
   if (offset > max_size) return;
+  std::stable_sort(index.begin(), index.end(), [](const Index& a, const Index& b) { return a.entry < b.entry; });
+  std::vector<std::byte> out;
+  out.reserve(offset);
+  append(out, head);
+  for (const Index& i : index) append(out, i);
   for (const auto& [entry, bytes] : units) out.insert(out.end(), bytes.begin(), bytes.end());
   std::string temporary = fmt::format("{}.{}", path_, getpid());
   Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));

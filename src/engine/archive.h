@@ -72,6 +72,8 @@ class Archive {
 
   // The unit with this entry, if it is kept and sound.
   std::optional<UnitView> find(elf::Vaddr entry) const;
+  // The unit that was first used next after this one.
+  std::optional<UnitView> next(const UnitView& unit) const;
   // A unit to be kept from now on.
   void add(const instrument::Lowered& lowered, std::span<const std::byte> code, AppPc entry, AppRange bounds, CachePc base, uint64_t bias, uint32_t first_exit);
   // Writes the file anew, if there is anything new; quietly does nothing where it cannot.
@@ -84,7 +86,7 @@ class Archive {
   };
   std::string path_;
   Mapping file_;
-  std::span<const Index> index_;              // of the file, by entry
+  std::span<const Index> index_;              // of the file, by entry; the units themselves lie in the order of their first use
   std::vector<std::vector<std::byte>> added_;
 };
 

@@ -304,6 +304,7 @@ void Server::begin_block(uint32_t slot) {
   tb->self = reinterpret_cast<rt::ThreadBlock*>(address);
   tb->version = rt::abi_version;
   tb->slot = slot;
+  tb->spins = rt::max_spins;
   tb->enter_link = header_.enter_link;
   tb->enter_indirect = header_.enter_indirect;
   tb->enter_syscall = header_.enter_syscall;

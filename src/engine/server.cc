@@ -18,7 +18,6 @@ namespace weir::engine {
 
 namespace {
 
-constexpr int spins = 3000;
 constexpr long sleep_ns = 100'000'000;       // then look for processes that ended without a word
 constexpr long quiet_sleep_ns = 50'000;
 
@@ -136,10 +135,11 @@ void Server::loop() {
     }
     if (serve_posted()) continue;
     bool more = false;
-    for (int i = 0; i < spins && !more && !child_event; i++) {
+    for (uint32_t i = 0; i < spins_ && !more && !child_event; i++) {
       for (uint32_t w = 0; w <= slots_used_ / 64 && !more; w++) more = __atomic_load_n(&control()->posted[w], __ATOMIC_RELAXED);
       __builtin_ia32_pause();
     }
+    spins_ = rt::adapted_spins(spins_, more);
     if (!more) sleep();
   }
 }

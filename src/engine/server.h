@@ -96,6 +96,7 @@ class Server {
   bool failed_ = false;              // Weir had to end the program
   bool behind_ = false;              // see stay_behind()
   bool quiet_ = false;               // some thread cannot wake us: never sleep for long
+  uint32_t spins_ = rt::max_spins;   // for the next request
   uint32_t current_slot_ = 0;        // whose request is being served
 };
 

@@ -159,22 +159,16 @@ CachePc Space::guard(const Region& region, uint32_t id) {
   return direct;
 }
 
-// A unit that was kept from an earlier run, and the functions that it calls, as far as they were kept too: what ran then
-// will probably run again.
+// A unit that was kept from an earlier run, and those that were first used after it: they will probably be wanted next.
 CachePc Space::take_from_archive(Region& region, AppPc pc) {
   if (!region.archive) return {};
-  constexpr size_t at_once = 64;
-  std::vector<AppPc> wanted{pc};
-  CachePc result;
-  for (size_t i = 0; i < wanted.size(); i++) {
-    if (find(wanted[i])) continue;
-    auto kept = region.archive->find({wanted[i].value - region.bias});
-    if (!kept) continue;
-    CachePc entry = put_down(region, *kept);
-    if (i == 0) result = entry;
-    if (!entry) break;
-    for (const ArchivedExit& e : kept->exits())
-      if (e.kind == instrument::Exit::Direct && wanted.size() < at_once) wanted.push_back({e.target + region.bias});
+  auto kept = region.archive->find({pc.value - region.bias});
+  CachePc result = kept ? put_down(region, *kept) : CachePc{};
+  constexpr int at_once = 32;
+  for (int i = 1; result && i < at_once; i++) {
+    kept = region.archive->next(*kept);
+    if (!kept) break;
+    if (!find({kept->head().entry + region.bias}) && !put_down(region, *kept)) break;
   }
   return result;
 }

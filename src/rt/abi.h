@@ -38,6 +38,14 @@ struct Registers {
 };
 static_assert(sizeof(Registers) == 144);
 
+// Spinning for an answer, or for the next request, is right while the other side runs on another processor, and wrong when it waits
+// for this one: so both sides adapt.
+constexpr uint32_t min_spins = 32, max_spins = 4096;  // of `pause`: some 0.5 to 50 µs
+inline uint32_t adapted_spins(uint32_t spins, bool succeeded) {
+  spins = succeeded ? spins * 2 : spins / 2;
+  return spins < min_spins ? min_spins : spins > max_spins ? max_spins : spins;
+}
+
 // ---- Requests -----------------------------------------------------------------------------------------------------
 enum class Request : uint32_t {
   None,
@@ -133,7 +141,7 @@ struct ThreadBlock {
   uint64_t spill[4];       // for probes and glue
   uint64_t target;         // program address of an indirect jump, call or return that missed
   uint32_t exit_id;
-  uint32_t unused;
+  uint32_t spins;          // how long to spin for an answer: longer while that succeeds
   uint64_t app_gs;         // the program's own %gs base
   uint64_t routine_args[6];
 

@@ -20,7 +20,6 @@ static_assert(STACK_TOP == offsetof(ThreadBlock, stack) + rt_stack_size);
 namespace {
 
 constexpr uint64_t FUTEX_WAIT = 0, FUTEX_WAKE = 1;
-constexpr int spins = 4000;  // some 40 µs: an answer takes a few while Weir is awake
 
 ControlBlock* control() { return reinterpret_cast<ControlBlock*>(blocks_base); }
 
@@ -50,10 +49,14 @@ bool answered(RequestBlock& r) {
 
 void wait(ThreadBlock* tb) {
   RequestBlock& r = tb->request;
-  for (int i = 0; i < spins; i++) {
-    if (answered(r)) return;
+  for (uint32_t i = 0; i < tb->spins; i++) {
+    if (answered(r)) {
+      tb->spins = adapted_spins(tb->spins, true);
+      return;
+    }
     asm volatile("pause");
   }
+  tb->spins = adapted_spins(tb->spins, false);
   if (tb->quiet)
     while (!answered(r)) asm volatile("pause");
   __atomic_store_n(&r.waiting, 1, __ATOMIC_SEQ_CST);

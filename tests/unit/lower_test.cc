@@ -157,12 +157,20 @@ struct Subjects {
   }
 };
 
+Lowered lowered(const Subjects& s, const Plan& plan, std::span<std::byte> code, CachePc base, std::function<CachePc(AppPc)> find, uint64_t table = rt::table_base) {
+  Lowered out;
+  lower({.function = s.f, .liveness = s.live, .plan = plan, .code = s.read, .uses_gs = size_bound(s.f, plan).uses_gs, .out = code, .base = base,
+         .table = table, .first_exit = 1000, .find = std::move(find)}, out);
+  return out;
+}
+
 class View {
  public:
-  View(const Subjects& s, const Plan& plan, CachePc base, uint32_t first_exit = 0) : s_(s), base_(base) {
-    Bound bound = size_bound(s.f, plan);
-    code_.assign(bound.bytes + 64, std::byte{0x06});
-    lower({s.f, s.live, plan, s.read, bound.uses_gs, std::span(code_).first(bound.bytes), base, rt::table_base, first_exit, [&](AppPc a) { return find(a); }}, out);
+  View(const Subjects& s, const Plan& plan, CachePc base) : s_(s), base_(base) {
+    size_t bound = size_bound(s.f, plan).bytes;
+    code_.assign(bound + 64, std::byte{0x06});
+    uint64_t table = base.value % 128 < 64 ? rt::table_base : rt::high_table_base;
+    out = lowered(s, plan, std::span(code_).first(bound), base, [&](AppPc a) { return find(a); }, table);
     for (BlockId b = 0; b < out.blocks.size(); b++) body_[out.blocks[b].offset] = b;
     for (const Exit& e : out.exits)
       if (e.kind == Exit::Direct) direct_[e.offset] = e;
@@ -472,7 +480,7 @@ void check_random(Random& random, size_t blocks, size_t max_size, unsigned place
     for (BlockId b = 0; b < s.f.blocks.size(); b += 7)
       if (s.f.blocks[b].begin != s.f.entry) s.f.jump_targets.push_back(s.f.blocks[b].begin);
   Counting c = count(s.f, places, random, one_in);
-  View v(s, c.plan, {0x2000'0000 + random() % 64 * 16}, uint32_t(random()));
+  View v(s, c.plan, {0x2000'0000 + random() % 64 * 16});
   v.expected = c.expected;
   v.check();
 }
@@ -604,6 +612,10 @@ struct Machine {
     use_gs(block);
   }
   std::byte* leave() const { return code + room; }
+  // To `code`; what leaves the function leaves.
+  Lowered lower(const Subjects& s, const Plan& plan) const {
+    return lowered(s, plan, {code, room}, {reinterpret_cast<uint64_t>(code)}, [&](AppPc) { return CachePc{reinterpret_cast<uint64_t>(leave())}; });
+  }
   static void use_gs(const void* base) { syscall(SYS_arch_prctl, ARCH_SET_GS, base); }
 
   static constexpr size_t room = 4 << 20;
@@ -675,11 +687,8 @@ void execute(Machine& m, Random& random, std::span<const Op> ops, x86::RegSet li
   s.live.live_in[0] = live;
   Plan plan;
   insert(plan, Where::Before, 0, ops);
-  Bound bound = size_bound(s.f, plan);
-  CachePc base{reinterpret_cast<uint64_t>(m.code)};
-  Lowered out;
-  lower({s.f, s.live, plan, s.read, bound.uses_gs, {m.code, m.room}, base, rt::table_base, 0, [&](AppPc) { return CachePc{reinterpret_cast<uint64_t>(m.leave())}; }}, out);
-  ASSERT_LE(out.size, bound.bytes);
+  Lowered out = m.lower(s, plan);
+  ASSERT_LE(out.size, size_bound(s.f, plan).bytes);
 
   rt::Registers before{};
   for (uint64_t& r : before.gpr) r = random() % 4 ? random() : reinterpret_cast<uint64_t>(m.memory + random() % cells);
@@ -734,8 +743,7 @@ TEST(Lower, SystemCallNumberFromGs) {
   // mov eax, 39; mov rax, gs:[0]; syscall; jmp to itself: it may be any call
   Subjects s({0xb8, 39, 0, 0, 0, 0x65, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0, 0x0f, 0x05, 0xeb, 0xfe}, 0);
   std::vector<std::byte> code(size_bound(s.f, {}).bytes);
-  Lowered out;
-  lower({s.f, s.live, {}, s.read, true, code, {0x2000'0000}, 0, [](AppPc) { return CachePc{}; }}, out);
+  Lowered out = lowered(s, {}, code, {0x2000'0000}, [](AppPc) { return CachePc{}; });
   uint8_t jump[] = {0x65, 0xff, 0x24, 0x25, offsetof(rt::ThreadBlock, enter_syscall)};
   EXPECT_NE(memmem(code.data(), out.size, jump, sizeof jump), nullptr);
 }
@@ -792,8 +800,7 @@ TEST(Probe, ReadsOfDeadRegisters) {
   for (uint32_t n : {0, 1}) plan.insert(Where::Before, n, {{.kind = Op::Set, .temp = Temp::A, .value = 1}, {.kind = Op::Set, .temp = Temp::B, .value = 2}});
   uint32_t cell = 10;
   for (x86::Gpr r : {x86::RAX, x86::RCX, x86::RDX}) plan.insert(Where::Before, 2, {{.kind = Op::GetRegister, .reg = r}, {.kind = Op::StoreCounter, .counter = {cell++}}});
-  Lowered out;
-  lower({s.f, s.live, plan, s.read, false, {m.code, m.room}, {reinterpret_cast<uint64_t>(m.code)}, 0, [&](AppPc) { return CachePc{reinterpret_cast<uint64_t>(m.leave())}; }}, out);
+  Lowered out = m.lower(s, plan);
   rt::Registers r{};
   r.gpr[x86::RAX] = 100, r.gpr[x86::RDX] = 102, r.gpr[x86::RSP] = reinterpret_cast<uint64_t>(m.stack + 32);
   m.block->rcx = 101;
@@ -824,13 +831,11 @@ void append_plain(Random& random, Bytes& b) {
     case 6: return two({0xf7}, uint8_t(2 + random() % 2), r);                                // not, neg
     case 7: two({0xc1}, uint8_t(random() % 8), r); return b.push_back(uint8_t(random() % 70));
     case 8: return two({0xd3}, uint8_t(random() % 8), r);                                    // shifts by cl
-    case 9:  // bt… leaves flags undefined: setc, cmp
-      two({0x0f, 0xba}, uint8_t(4 + random() % 4), r), b.push_back(uint8_t(random()));
-      return two({0x0f, 0x92}, 0, r), two({0x39}, q, r);
+    case 9: two({0x0f, 0xba}, uint8_t(4 + random() % 4), r); return b.push_back(uint8_t(random()));  // bt, bts, btr, btc
     case 10: return two({0x89}, q, r);
     case 11: return two({0x0f, uint8_t(0x40 + random() % 16)}, q, r);                        // cmov
     case 12: return two({0x0f, uint8_t(0x90 + random() % 16)}, 0, r);                        // set
-    case 13: return two({0x0f, 0xaf}, q, r), two({0x39}, q, r);                              // imul, and as above
+    case 13: return two({0x0f, 0xaf}, q, r), two({0x39}, q, r);                              // imul, cmp: it leaves flags undefined
     case 14: return two({0x87}, q, r);                                                       // xchg
     case 15: return two({0x0f, 0xb6}, q, r);                                                 // movzx
     case 16: b.push_back(std::array<uint8_t, 5>{0xf5, 0xf8, 0xf9, 0x9e, 0x9f}[random() % 5]); return;  // cmc clc stc sahf lahf
@@ -859,7 +864,7 @@ Bytes running_function(Random& random, size_t count) {
   for (size_t i = 0; i < count; i++) {
     for (uint64_t n = random() % 8 + (i == 0); n > 0; n--) append_plain(random, bodies[i]);
     kind[i] = i + 1 == count ? 2 : int(random() % 5);
-    if (kind[i] == 3) bodies[i].insert(bodies[i].end(), {0xd1, 0x6c, 0x24, uint8_t(-64 - 4 * int(random() % 8))});  // shr dword [rsp - n], 1
+    if (kind[i] == 3) bodies[i].insert(bodies[i].end(), {0xd1, 0x6c, 0x24, uint8_t(-68 - 4 * int(random() % 8))});  // shr dword [rsp - n], 1
     at.push_back(at.back() + bodies[i].size() + (kind[i] == 2 ? 5 : kind[i] == 4 ? 0 : 6));
   }
   Bytes all;
@@ -927,16 +932,15 @@ TEST(Probe, RandomFunctionsRunAsTheyWould) {
   Random random(8);
   char* app = static_cast<char*>(mmap(reinterpret_cast<void*>(app_base), 1 << 20, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0));
   ASSERT_EQ(reinterpret_cast<uint64_t>(app), app_base);
-  for (int round = 0; round < 1500; round++) {
+  for (int round = 0; round < 10'000; round++) {
     SCOPED_TRACE(fmt::format("round {}", round));
     Subjects s(running_function(random, random() % 30 + 1), 0);
     Plan plan;
     Flow flow = plan_flow(s.f, random, plan, m.memory);
-    Bound bound = size_bound(s.f, plan);
-    ASSERT_LT(bound.bytes, m.room);
-    Lowered out;
-    lower({s.f, s.live, plan, s.read, bound.uses_gs, {m.code, m.room}, {reinterpret_cast<uint64_t>(m.code)}, rt::table_base, 0, [&](AppPc) { return CachePc{reinterpret_cast<uint64_t>(m.leave())}; }}, out);
-    ASSERT_LE(out.size, bound.bytes);
+    size_t bound = size_bound(s.f, plan).bytes;
+    ASSERT_LT(bound, m.room);
+    Lowered out = m.lower(s, plan);
+    ASSERT_LE(out.size, bound);
     ASSERT_EQ(out.not_supported, 0u);
     State before, native, ours;
     for (uint64_t& w : before.stack) w = random();
@@ -945,7 +949,6 @@ TEST(Probe, RandomFunctionsRunAsTheyWould) {
     before.registers.gpr[x86::RSP] = reinterpret_cast<uint64_t>(m.stack + 32);
     before.registers.flags = 0x202;
     memcpy(app, s.bytes.data(), s.bytes.size());
-    if (getenv("DUMP")) { FILE* f = fopen("/tmp/pt/f.bin", "w"); fwrite(app, 1, s.bytes.size(), f); fclose(f); f = fopen("/tmp/pt/c.bin", "w"); fwrite(m.code, 1, out.size, f); fclose(f); }
     Emitter e({reinterpret_cast<std::byte*>(app) + s.bytes.size() + 0x100, 16}, {});
     e.bytes(0xff, 0x25, 0, 0, 0, 0);  // jmp [rip]
     e.u64(reinterpret_cast<uint64_t>(weir_test_leave));
