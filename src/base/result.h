@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -30,6 +32,13 @@ template <class... Args>
 std::unexpected<Error> fail_errno(fmt::format_string<Args...> format, Args&&... args) {
   int saved = errno;
   return std::unexpected(Error{fmt::format("{}: {}", fmt::format(format, std::forward<Args>(args)...), strerror(saved))});
+}
+
+// One line on stderr, with Weir's prefix. Never fails: a program may run with stderr closed or full.
+template <class... Args>
+void say(fmt::format_string<Args...> format, Args&&... args) {
+  std::string line = "weir: " + fmt::format(format, std::forward<Args>(args)...) + "\n";
+  [[maybe_unused]] ssize_t n = write(2, line.data(), line.size());
 }
 
 [[noreturn]] inline void check_failed(const char* condition, const char* file, int line) {

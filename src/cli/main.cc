@@ -58,6 +58,6 @@ Result<int> dispatch(int argc, char** argv) {
 int main(int argc, char** argv) {
   auto status = weir::cli::dispatch(argc, argv);
   if (status) return *status;
-  fmt::print(stderr, "weir: {}\n", status.error().what);
+  weir::say("{}", status.error().what);
   return status.error().exit_status;
 }

@@ -62,15 +62,15 @@ void add_program(json& result, icount::Icount& tool, const engine::ProgramRun& r
 
 void print_stats(const engine::Stats& s) {
   auto us_each = s.functions ? double(s.translate_ns) / 1000 / double(s.functions) : 0;
-  fmt::print(stderr, "weir: processes {}, threads {}, signals {}\n", s.processes, s.threads, s.signals);
-  fmt::print(stderr, "weir: translator: {} functions, {:.2f} us each, {} blocks, {} instructions, {} -> {} bytes\n", s.functions, us_each, s.blocks, s.instructions, s.app_bytes, s.code_bytes);
-  if (s.from_archive) fmt::print(stderr, "weir: {} functions from the archive of earlier runs\n", s.from_archive);
-  fmt::print(stderr, "weir: time in the translator {:.3f} ms\n", double(s.translate_ns) / 1e6);
-  fmt::print(stderr, "weir: requests {}, look-up misses {}, slow returns {}\n", s.requests, s.misses, s.slow_returns);
-  fmt::print(stderr, "weir: peak sizes: code {} KiB, table {} KiB, counters {} KiB a thread\n", s.peak_code / 1024, s.peak_table / 1024, s.peak_counters / 1024);
-  if (s.not_supported) fmt::print(stderr, "weir: {} instructions cannot be translated (reported when they are reached)\n", s.not_supported);
-  if (s.not_followed) fmt::print(stderr, "weir: {} programs not followed\n", s.not_followed);
-  if (s.flushed_units) fmt::print(stderr, "weir: {} functions forgotten, as their memory was changed\n", s.flushed_units);
+  say("processes {}, threads {}, signals {}", s.processes, s.threads, s.signals);
+  say("translator: {} functions, {:.2f} us each, {} blocks, {} instructions, {} -> {} bytes", s.functions, us_each, s.blocks, s.instructions, s.app_bytes, s.code_bytes);
+  if (s.from_archive) say("{} functions from the archive of earlier runs", s.from_archive);
+  say("time in the translator {:.3f} ms", double(s.translate_ns) / 1e6);
+  say("requests {}, look-up misses {}, slow returns {}", s.requests, s.misses, s.slow_returns);
+  say("peak sizes: code {} KiB, table {} KiB, counters {} KiB a thread", s.peak_code / 1024, s.peak_table / 1024, s.peak_counters / 1024);
+  if (s.not_supported) say("{} instructions cannot be translated (reported when they are reached)", s.not_supported);
+  if (s.not_followed) say("{} programs not followed", s.not_followed);
+  if (s.flushed_units) say("{} functions forgotten, as their memory was changed", s.flushed_units);
 }
 
 Result<Settings> parse(const Words& words, bool& done) {
@@ -106,11 +106,7 @@ Result<int> run(const Words& words) {
   bool done = false;
   TRY(Settings s, parse(words, done));
   if (done) return 0;
-  std::ofstream json_file;
-  if (!s.json.empty()) {
-    json_file.open(s.json);
-    if (!json_file) return fail_errno("{}: cannot be written", s.json);
-  }
+  if (!s.json.empty() && !std::ofstream(s.json)) return fail_errno("{}: cannot be written", s.json);  // (told before the run)
   json result = {{"instructions", uint64_t{0}}, {"blocks", uint64_t{0}}, {"threads", json::array()}, {"images", json::object()}, {"processes", json::array()}};
   engine::Options options;
   options.command = words.program;
@@ -123,12 +119,11 @@ Result<int> run(const Words& words) {
   }
   TRY(auto outcome, engine::run(options));
   s.quiet |= outcome.end == engine::Outcome::Behind;
-  if (outcome.end == engine::Outcome::LeftRunning && !s.quiet && s.tool != "none") fmt::print(stderr, "weir: some processes outlive the program: {}\n", s.json.empty() ? "their counts are those so far" : s.json + " is completed when they end");
+  if (outcome.end == engine::Outcome::LeftRunning && !s.quiet && s.tool != "none") say("some processes outlive the program: {}", s.json.empty() ? "their counts are those so far" : s.json + " is completed when they end");
   if (s.stats) print_stats(outcome.stats);
   if (s.tool == "icount" && !s.quiet)
-    fmt::print(stderr, "weir: {} instructions, {} blocks\n", result["instructions"].get<uint64_t>(), result["blocks"].get<uint64_t>());
-  json_file.seekp(0);
-  if (json_file.is_open() && !(json_file << result.dump(2) << "\n" << std::flush)) return fail("{}: cannot be written", s.json);
+    say("{} instructions, {} blocks", result["instructions"].get<uint64_t>(), result["blocks"].get<uint64_t>());
+  if (!s.json.empty() && !(std::ofstream(s.json) << result.dump(2) << "\n" << std::flush)) return fail("{}: cannot be written", s.json);
   return outcome.status;
 }
 

@@ -26,19 +26,6 @@ FileHead own_head() {
   return {magic, st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec, 0};
 }
 
-uint64_t checksum_of(std::span<const std::byte> bytes) {
-  uint64_t h = 0x9E3779B97F4A7C15ull * (bytes.size() + 1);
-  size_t i = 0;
-  for (; i + 8 <= bytes.size(); i += 8) {
-    uint64_t w;
-    memcpy(&w, &bytes[i], 8);
-    h = (h ^ w) * 0xD6E8FEB86659FD93ull;
-    h ^= h >> 32;
-  }
-  for (; i < bytes.size(); i++) h = (h ^ static_cast<uint64_t>(bytes[i])) * 0xD6E8FEB86659FD93ull;
-  return h;
-}
-
 // $XDG_CACHE_HOME/weir or ~/.cache/weir, for us alone; empty where there is none.
 std::string directory() {
   const char* xdg = getenv("XDG_CACHE_HOME");
@@ -60,6 +47,22 @@ void append(std::vector<std::byte>& out, const T& value) {
 }
 
 }  // namespace
+
+// Four sums side by side: a multiplication need not wait for the one before.
+uint64_t checksum_of(std::span<const std::byte> bytes) {
+  constexpr uint64_t k = 0xD6E8FEB86659FD93ull;
+  uint64_t h[4] = {bytes.size() + 1, 2, 3, 4}, w;
+  size_t i = 0;
+  for (; i + 32 <= bytes.size(); i += 32)
+    for (size_t lane = 0; lane < 4; lane++) {
+      memcpy(&w, &bytes[i + 8 * lane], 8);
+      h[lane] = (h[lane] ^ w) * k;
+      h[lane] ^= h[lane] >> 32;
+    }
+  for (; i < bytes.size(); i++) h[0] = (h[0] ^ static_cast<uint64_t>(bytes[i])) * k;
+  for (uint64_t x : h) h[0] = (h[0] ^ x ^ x >> 29) * k;
+  return h[0];
+}
 
 bool UnitView::is_sound() const {
   if (bytes_.size() < sizeof(ArchivedUnit) || reinterpret_cast<uintptr_t>(bytes_.data()) % 8) return false;
@@ -110,12 +113,13 @@ std::optional<UnitView> Archive::find(elf::Vaddr entry) const {
   return view;
 }
 
-void Archive::add(const instrument::Lowered& l, std::span<const std::byte> code, AppPc entry, AppRange bounds, CachePc base, uint64_t bias, uint32_t first_exit) {
+void Archive::add(const instrument::Lowered& l, std::span<const std::byte> code, std::span<const std::byte> source, AppPc entry, AppRange bounds, CachePc base, uint64_t bias, uint32_t first_exit) {
   if ((bounds.end.value - bias) >> 32) return;
   std::vector<std::byte> out;
   ArchivedUnit head{};
   head.code_size = l.size;
   head.entry = entry.value - bias, head.begin = bounds.begin.value - bias, head.end = bounds.end.value - bias;
+  head.source = checksum_of(source);
   head.entry_offset = l.entry, head.has_high = l.has_high;
   head.blocks = static_cast<uint32_t>(l.blocks.size()), head.table = static_cast<uint32_t>(l.table.size()), head.exits = static_cast<uint32_t>(l.exits.size());
   head.marks = static_cast<uint32_t>(l.marks.size()), head.relocs = static_cast<uint32_t>(l.relocs.size());

@@ -2,7 +2,7 @@
 //
 // Code that runs once costs more to translate than to run; but the same libraries and programs run again and again. A unit
 // is kept with what depends on where program and code lie taken out (see instrument::Reloc), so that it can be put down
-// anywhere. The name of the file has the image's build-id and the tool's; its head has the size and date of the weir that wrote it. A
+// anywhere. The code that it was made from is compared by a checksum. The name of the file has the image's build-id and the tool's; its head has the size and date of the weir that wrote it. A
 // file that is not as it should be is as good as none.
 #pragma once
 
@@ -17,12 +17,15 @@
 
 namespace weir::engine {
 
+uint64_t checksum_of(std::span<const std::byte> bytes);
+
 // A unit as it lies in an archive: this head, then blocks, table, exits, marks, relocs and code. Addresses are the file's own
 // (less the load bias); those of blocks, table and marks count from the begin of the bounds.
 struct ArchivedUnit {
   uint64_t checksum;        // of all that follows
   uint32_t total, code_size;
   uint64_t entry, begin, end;
+  uint64_t source;          // checksum of the program's code in [begin, end)
   uint32_t entry_offset, has_high;
   uint32_t blocks, table, exits, marks, relocs, pad;
 };
@@ -75,7 +78,7 @@ class Archive {
   // The unit that was first used next after this one.
   std::optional<UnitView> next(const UnitView& unit) const;
   // A unit to be kept from now on.
-  void add(const instrument::Lowered& lowered, std::span<const std::byte> code, AppPc entry, AppRange bounds, CachePc base, uint64_t bias, uint32_t first_exit);
+  void add(const instrument::Lowered& lowered, std::span<const std::byte> code, std::span<const std::byte> source, AppPc entry, AppRange bounds, CachePc base, uint64_t bias, uint32_t first_exit);
   // Writes the file anew, if there is anything new; quietly does nothing where it cannot.
   void save();
 

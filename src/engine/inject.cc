@@ -108,7 +108,7 @@ Result<> Server::inject(pid_t pid) {
 
   uint32_t slot = allocate_slot(pid, pid);
   if (!slot) return fail("too many threads");
-  slots_[slot] = {SlotState::Running, pid, pid};
+  slots_[slot] = {SlotState::Running, pid, pid, 0, nullptr};
   rt::ThreadBlock* tb = block(slot);
   tb->pid = tb->tid = static_cast<uint32_t>(pid);
   Process& p = processes_[pid];
@@ -118,6 +118,8 @@ Result<> Server::inject(pid_t pid) {
   p.program = program_name(pid);
   p.slots = {slot};
   p.first_slot = slot;
+  p.memory = ++next_memory_;
+  p.quiet = false;
   stats_.processes++;
   stats_.threads++;
   TRY(CachePc entry, space->translate({regs.rip}, pid));

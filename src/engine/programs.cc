@@ -2,14 +2,18 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
-#include <sys/prctl.h>
+#include <sys/auxv.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 #include "engine/server.h"
 #include "process/tracee.h"
@@ -84,14 +88,13 @@ Result<> Server::spawn() {
   int error_pipe[2];
   if (pipe2(error_pipe, O_CLOEXEC)) return fail_errno("pipe");
   Fd reads(error_pipe[0]), writes(error_pipe[1]);
-  pid_t parent = getpid();
   pid_t pid = fork();
   if (pid < 0) return fail_errno("fork");
   if (pid == 0) {
-    signal(SIGCHLD, SIG_DFL);
+    sigaction(SIGCHLD, &child_action_, nullptr);
+    signal(SIGXFSZ, SIG_DFL);
     setrlimit(RLIMIT_NOFILE, &descriptors_);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // when Weir is killed, so is the program
-    int error = getppid() == parent && ptrace(PTRACE_TRACEME, 0, 0, 0) == 0 ? 0 : errno;
+    int error = ptrace(PTRACE_TRACEME, 0, 0, 0) == 0 ? 0 : errno;
     if (!error) {
       execv(file.c_str(), argv.data());
       error = errno;
@@ -110,6 +113,7 @@ Result<> Server::spawn() {
   if (failed) return std::unexpected(exec_error(file, error));
   if (!WIFSTOPPED(status)) return fail("{}: ended before it began", file);
   main_pid_ = pid;
+  guardian_.watch(pid);
   auto injected = inject(pid);
   if (!injected) {
     kill(pid, SIGKILL);
@@ -142,18 +146,34 @@ void Server::reap() {
       if (event == PTRACE_EVENT_STOP) ptrace(PTRACE_LISTEN, pid, 0, 0);
       else ptrace(PTRACE_CONT, pid, 0, WSTOPSIG(status));
     } else if (pid == main_pid_) {
-      stopped(WSTOPSIG(status));
+      stopped();
     }
   }
 }
 
-// The program was stopped: so are we, for the shell that waits for us. SIGCONT is passed on by the loop.
-void Server::stopped(int) { raise(SIGSTOP); }
+// The program was stopped: so are we, for the shell that waits for us, unless other processes need us. SIGCONT is passed on by the loop.
+void Server::stopped() {
+  auto is_reserved = [](const Slot& s) { return s.state == SlotState::Reserved; };
+  if (processes_.size() <= 1 && std::none_of(slots_.begin(), slots_.begin() + slots_used_, is_reserved)) raise(SIGSTOP);
+}
 
-void Server::exec_begins(uint32_t slot, pid_t tid, const std::string& path) {
+namespace {
+// Would the kernel give the program privileges, which it does not do under ptrace?
+bool gains_privileges(pid_t tid, const std::string& path, int64_t directory) {
+  std::string place = path.starts_with('/') ? fmt::format("/proc/{}/root{}", tid, path)
+                      : directory == AT_FDCWD ? fmt::format("/proc/{}/cwd/{}", tid, path)
+                                              : fmt::format("/proc/{}/fd/{}/{}", tid, directory, path);
   struct stat st {};
-  bool privileged = stat(path.c_str(), &st) == 0 && (st.st_mode & (S_ISUID | S_ISGID)) && geteuid() != 0;
-  if (!options_.follow || privileged || tid != slots_[slot].tid || ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC)) {
+  if (geteuid() == 0 || stat(place.c_str(), &st)) return false;
+  return (st.st_mode & (S_ISUID | S_ISGID)) || getxattr(place.c_str(), "security.capability", nullptr, 0) > 0;
+}
+}  // namespace
+
+void Server::exec_begins(uint32_t slot, uint64_t path, int64_t directory) {
+  pid_t tid = slots_[slot].tid;
+  char name[4096] = {};
+  process::read(tid, path, std::as_writable_bytes(std::span(name, sizeof name - 1)));
+  if (!options_.follow || gains_privileges(tid, name, directory) || ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC)) {
     stats_.not_followed++;
     return;
   }
@@ -167,11 +187,8 @@ void Server::exec_failed(pid_t tid) {
   }
   // The thread waits for our answer, so it can be stopped here.
   ptrace(PTRACE_INTERRUPT, tid, 0, 0);
-  int status;
-  if (waitpid(tid, &status, __WALL) == tid && WIFSTOPPED(status)) {
-    int sig = status >> 16 ? 0 : WSTOPSIG(status);
-    ptrace(PTRACE_DETACH, tid, 0, sig);
-  }
+  auto status = process::wait_stop(tid);
+  if (status) ptrace(PTRACE_DETACH, tid, 0, *status >> 16 ? 0 : WSTOPSIG(*status));
 }
 
 // A new program begins in the process; its other threads are gone.
@@ -180,16 +197,14 @@ void Server::exec_stop(pid_t pid) {
   ptrace(PTRACE_GETEVENTMSG, pid, 0, &former);
   seized_.erase(static_cast<pid_t>(former));
   seized_.erase(pid);
-  Fd pidfd;
   if (auto old = processes_.find(pid); old != processes_.end()) {
     program_ended(old->second);
     processes_.erase(old);
   }
   // The stop is inside execve, whose result would overwrite rax: go on to its end.
-  int status = 0;
-  if (ptrace(PTRACE_SYSCALL, pid, 0, 0) || waitpid(pid, &status, __WALL) != pid || !WIFSTOPPED(status)) return;
+  if (ptrace(PTRACE_SYSCALL, pid, 0, 0) || !process::wait_stop(pid)) return;
   if (auto injected = inject(pid); !injected) {
-    fmt::print(stderr, "weir: not followed: {}\n", injected.error().what);
+    say("not followed: {}", injected.error().what);
     stats_.not_followed++;
     if (auto p = processes_.find(pid); p != processes_.end()) processes_.erase(p);
   }
@@ -213,6 +228,7 @@ void Server::process_ended(pid_t pid) {
   if (p == processes_.end()) return;
   program_ended(p->second);
   processes_.erase(p);
+  guardian_.forget(pid);
 }
 
 void Server::program_ended(Process& p) {
@@ -220,8 +236,8 @@ void Server::program_ended(Process& p) {
   p.space->save_archives();
   for (uint32_t slot : p.slots) free_slot(slot);
   p.slots.clear();
-  for (uint32_t slot = 1; slot < slots_used_; slot++)  // a child may be on its way
-    if (slots_[slot].state == SlotState::Reserved && slots_[slot].pid == p.pid) newborn_spaces_[slot] = p.space;
+  for (uint32_t slot = 1; slot < slots_used_; slot++)  // threads that it did not come to create
+    if (slots_[slot].state == SlotState::Reserved && slots_[slot].pid == p.pid && (slots_[slot].clone_flags & CLONE_THREAD)) free_slot(slot);
 }
 
 // The counts of a program's threads, and its share of the statistics.
@@ -235,7 +251,7 @@ void Server::report(Process& p) {
   struct stat st {};
   if (fstat(p.space->table().file.get(), &st) == 0) stats_.peak_table = std::max<uint64_t>(stats_.peak_table, static_cast<uint64_t>(st.st_blocks) * 512);
   if (options_.on_program_end) options_.on_program_end(p.space->tool(), {static_cast<uint32_t>(p.pid), p.program, {p.space->images().begin(), p.space->images().end()}});
-  if (is_shared(p)) return;
+  if (p.space.use_count() > 1) return;
   stats_.functions += s.functions;
   stats_.blocks += s.blocks;
   stats_.instructions += s.instructions;
@@ -256,30 +272,72 @@ void Server::collect(Process& p, uint32_t slot) {
   p.space->tool().collect(static_cast<uint32_t>(p.pid), static_cast<uint32_t>(slots_[slot].tid), {cells, p.space->counters()});
 }
 
-void Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
+namespace {
+
+// The last word of the line NSpid in a status file: the id in the innermost namespace.
+pid_t innermost_id(const std::string& status_file) {
+  std::ifstream file(status_file);
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("NSpid:")) return static_cast<pid_t>(atoi(line.c_str() + line.find_last_of(" \t") + 1));
+  return 0;
+}
+
+// Does the thread have this thread block?
+bool has_block(pid_t tid, uint32_t slot) {
+  uint64_t address = rt::blocks_base + slot * rt::block_stride, self = 0;
+  return process::read(tid, address, std::as_writable_bytes(std::span(&self, 1))) == 8 && self == address;
+}
+
+// The child of a thread that has this block, and this id in its own namespace.
+pid_t child_with_block(const Slot& parent, pid_t inner, uint32_t slot) {
+  std::ifstream children(fmt::format("/proc/{}/task/{}/children", parent.pid, parent.tid));
+  for (pid_t child; children >> child;)
+    if (innermost_id(fmt::format("/proc/{}/status", child)) == inner && has_block(child, slot)) return child;
+  return 0;
+}
+
+}  // namespace
+
+// The target tells its own ids; they are believed only of a process that has our memory. In another pid namespace they are not ours, and are looked for.
+bool Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
   Slot& s = slots_[slot];
-  if (s.state != SlotState::Reserved) return;
-  auto parent = processes_.find(s.pid);
-  std::shared_ptr<Space> space = parent != processes_.end() ? parent->second.space : newborn_spaces_[slot];
-  newborn_spaces_.erase(slot);
-  s = {SlotState::Running, pid, tid};
+  if (s.state != SlotState::Reserved) return false;
   rt::ThreadBlock* tb = block(slot);
+  bool is_thread = s.clone_flags & CLONE_THREAD;
+  if (is_thread) pid = s.pid;
+  else if (!has_block(pid, slot) || innermost_id(fmt::format("/proc/{}/status", pid)) != pid) tb->elsewhere = 1;
+  if (tb->elsewhere) {
+    if (!is_thread) pid = child_with_block(s, pid, slot);
+    std::error_code none;
+    for (const auto& thread : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), none))
+      if (innermost_id(thread.path() / "status") == tid) {
+        tid = static_cast<pid_t>(atoi(thread.path().filename().c_str()));
+        break;
+      }
+  }
+  if (!pid || access(fmt::format("/proc/{}/task/{}", pid, tid).c_str(), F_OK)) return false;
+  auto parent = processes_.find(s.pid);
+  uint64_t memory = (s.clone_flags & CLONE_VM) && parent != processes_.end() ? parent->second.memory : ++next_memory_;
+  Slot old = std::exchange(s, {SlotState::Running, pid, tid, 0, nullptr});
   tb->pid = static_cast<uint32_t>(pid);
   tb->tid = static_cast<uint32_t>(tid);
   stats_.threads++;
   auto own = processes_.find(pid);
   if (own == processes_.end()) {
-    if (!space) return;
     Process p;
     p.pid = pid;
     p.pidfd = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-    p.space = space;
+    p.space = parent != processes_.end() ? parent->second.space : old.space;
     p.program = program_name(pid);
     p.first_slot = slot;
+    p.memory = memory;
+    p.quiet = tb->quiet;
     own = processes_.emplace(pid, std::move(p)).first;
+    guardian_.watch(pid);
     stats_.processes++;
   }
   own->second.slots.push_back(slot);
+  return true;
 }
 
 // The thread makes its last system call. Its block is free when it is gone.
@@ -305,6 +363,8 @@ void Server::begin_block(uint32_t slot) {
   tb->version = rt::abi_version;
   tb->slot = slot;
   tb->spins = rt::max_spins;
+  constexpr unsigned long hwcap2_fsgsbase = 2;
+  tb->has_wrgsbase = (getauxval(AT_HWCAP2) & hwcap2_fsgsbase) != 0;
   tb->enter_link = header_.enter_link;
   tb->enter_indirect = header_.enter_indirect;
   tb->enter_syscall = header_.enter_syscall;
@@ -321,7 +381,7 @@ uint32_t Server::allocate_slot(pid_t pid, pid_t tid) {
   });
   for (uint32_t slot = 1; slot < rt::max_slots; slot++) {
     if (slots_[slot].state != SlotState::Free) continue;
-    slots_[slot] = {SlotState::Reserved, pid, tid};
+    slots_[slot] = {SlotState::Reserved, pid, tid, 0, nullptr};
     slots_used_ = std::max(slots_used_, slot + 1);
     begin_block(slot);
     return slot;
@@ -331,7 +391,6 @@ uint32_t Server::allocate_slot(pid_t pid, pid_t tid) {
 
 void Server::free_slot(uint32_t slot) {
   madvise(block(slot), rt::block_stride, MADV_REMOVE);
-  newborn_spaces_.erase(slot);
   slots_[slot] = {};
 }
 

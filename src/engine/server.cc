@@ -7,6 +7,8 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -47,6 +49,11 @@ extern "C" const std::byte weir_runtime_image[], weir_runtime_image_end[];
 
 Result<Outcome> run(const Options& options) { return Server(options).run(); }
 
+// The handlers ring a doorbell that goes with us.
+Server::~Server() {
+  for (int sig : {SIGCHLD, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT, SIGINT, SIGQUIT}) signal(sig, SIG_DFL);
+}
+
 Result<Outcome> Server::run() {
   TRY_VOID(set_up());
   TRY_VOID(spawn());
@@ -54,7 +61,10 @@ Result<Outcome> Server::run() {
   await_newborn();
   look_for_ended();
   if (failed_) main_status_ = 125;
-  if (processes_.empty()) return Outcome{main_status_, Outcome::Ended, stats_};
+  if (processes_.empty()) {
+    guardian_.dismiss();
+    return Outcome{main_status_, Outcome::Ended, stats_};
+  }
   TRY(bool behind, stay_behind());
   if (!behind) {
     for (auto& [pid, p] : processes_) report(p);  // what they did so far
@@ -64,12 +74,13 @@ Result<Outcome> Server::run() {
     loop();
     await_newborn();
   }
+  guardian_.dismiss();
   return Outcome{main_status_, Outcome::Behind, stats_};
 }
 
 // A program may end just after it forked, before its child has said hello.
 void Server::await_newborn() {
-  auto is_reserved = [](const Slot& s) { return s.state == SlotState::Reserved; };
+  auto is_reserved = [](const Slot& s) { return s.state == SlotState::Reserved && !(s.clone_flags & CLONE_THREAD); };
   for (int i = 0; i < 3000 && std::any_of(slots_.begin(), slots_.begin() + slots_used_, is_reserved); i++) {
     serve_posted();
     timespec t{0, 100'000};
@@ -95,10 +106,12 @@ Result<bool> Server::stay_behind() {
 }
 
 Result<> Server::set_up() {
+  TRY(guardian_, Guardian::start());
   // A process of the target takes half a dozen descriptors here; the target itself keeps the limit that it was given.
   getrlimit(RLIMIT_NOFILE, &descriptors_);
   rlimit all = {descriptors_.rlim_max, descriptors_.rlim_max};
   setrlimit(RLIMIT_NOFILE, &all);
+  signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is told as an error
   TRY(blocks_, SharedMemory::create("weir-threads", rt::blocks_size));
   size_t size = static_cast<size_t>(weir_runtime_image_end - weir_runtime_image);
   TRY(runtime_, SharedMemory::create("weir-runtime", (size + 4095) & ~size_t{4095}));
@@ -111,7 +124,7 @@ Result<> Server::set_up() {
   struct sigaction action {};
   action.sa_handler = on_child;
   action.sa_flags = SA_RESTART;  // the doorbell has changed all the same
-  sigaction(SIGCHLD, &action, nullptr);
+  sigaction(SIGCHLD, &action, &child_action_);
   return {};
 }
 
@@ -149,8 +162,9 @@ void Server::sleep() {
   uint32_t doorbell = __atomic_load_n(&c->doorbell, __ATOMIC_SEQ_CST);
   __atomic_store_n(&c->sleeping, 1, __ATOMIC_SEQ_CST);
   bool more = child_event || forwarded_signal;
+  bool quiet = std::any_of(processes_.begin(), processes_.end(), [](const auto& p) { return p.second.quiet; });
   for (uint32_t w = 0; w <= slots_used_ / 64 && !more; w++) more = __atomic_load_n(&c->posted[w], __ATOMIC_SEQ_CST);
-  if (!more) futex_wait(&c->doorbell, doorbell, quiet_ ? quiet_sleep_ns : sleep_ns);
+  if (!more) futex_wait(&c->doorbell, doorbell, quiet ? quiet_sleep_ns : sleep_ns);
   __atomic_store_n(&c->sleeping, 0, __ATOMIC_SEQ_CST);
   if (!more && (behind_ || processes_.size() > 1)) look_for_ended();
 }
@@ -186,7 +200,9 @@ Result<int64_t> Server::remote_call(uint32_t slot, long nr, std::initializer_lis
     if (i % 4096) continue;
     timespec t{0, 20'000};
     nanosleep(&t, nullptr);
-    if (kill(slots_[slot].pid, 0) && errno == ESRCH) return fail("process {} has gone", slots_[slot].pid);
+    Process* p = process_of(slot);
+    pollfd gone{p ? p->pidfd.get() : -1, POLLIN, 0};
+    if (poll(&gone, 1, 0) > 0) return fail("process {} has gone", slots_[slot].pid);
   }
   if (r.call[0] < 0) {
     errno = static_cast<int>(-r.call[0]);
@@ -216,7 +232,7 @@ void Server::serve(uint32_t slot) {
   current_slot_ = slot;
   Process* p = process_of(slot);
   if (r.kind == rt::Request::Hello) {
-    hello(slot, static_cast<pid_t>(r.args[0]), static_cast<pid_t>(r.args[1]));
+    shared.values[0] = hello(slot, static_cast<pid_t>(r.args[0]), static_cast<pid_t>(r.args[1]));
     return answer(slot);
   }
   if (!p) return;
@@ -237,20 +253,19 @@ void Server::serve(uint32_t slot) {
       }
       break;
     case rt::Request::Where: where(*p, r); break;
-    case rt::Request::NewThread: r.values[0] = allocate_slot(slots_[slot].pid, slots_[slot].tid); break;
+    case rt::Request::NewThread:
+      r.values[0] = allocate_slot(slots_[slot].pid, slots_[slot].tid);
+      slots_[r.values[0]].clone_flags = r.args[0];
+      slots_[r.values[0]].space = p->space;
+      break;
     case rt::Request::NoThread:
       if (r.args[0] < rt::max_slots && slots_[r.args[0]].state == SlotState::Reserved) free_slot(static_cast<uint32_t>(r.args[0]));
       break;
     case rt::Request::ThreadEnd: return thread_ended(slot);
-    case rt::Request::Exec: {
-      char path[4096] = {};
-      process::read(p->pid, r.args[2], std::as_writable_bytes(std::span(path, sizeof path - 1)));
-      exec_begins(slot, static_cast<pid_t>(r.args[1]), path);
-      break;
-    }
+    case rt::Request::Exec: exec_begins(slot, r.args[0], static_cast<int64_t>(r.args[1])); break;
     case rt::Request::ExecFailed: exec_failed(slots_[slot].tid); break;
     case rt::Request::Change: change(*p, slot, {{r.args[0]}, {r.args[1]}}); break;
-    case rt::Request::Quiet: quiet_ = true; break;
+    case rt::Request::Quiet: p->quiet = true; break;
     case rt::Request::None:
     case rt::Request::Hello: break;
   }
@@ -267,7 +282,7 @@ Result<CachePc> Server::translate(Process& p, uint32_t slot, AppPc pc) {
   s.may_add = [&](const process::Region& r) {
     // Processes that share the space must have the same there.
     for (auto& [pid, other] : processes_) {
-      if (other.space != p.space || pid == p.pid) continue;
+      if (other.space != p.space || other.memory == p.memory) continue;
       auto theirs = process::regions(pid);
       bool same = theirs && std::any_of(theirs->begin(), theirs->end(), [&](const process::Region& x) {
         return x.range == r.range && x.offset == r.offset && x.inode == r.inode && x.inode != 0;
@@ -276,7 +291,7 @@ Result<CachePc> Server::translate(Process& p, uint32_t slot, AppPc pc) {
     }
     return !must_part;
   };
-  auto result = s.translate(pc, p.pid);
+  auto result = s.translate(pc, slots_[slot].tid);  // (the first thread of a process may have ended)
   if (!result && must_part) {
     TRY_VOID(part(p, slot));
     return translate(p, slot, pc);
@@ -305,11 +320,7 @@ void Server::go_on(Process& p, rt::RequestBlock& r, AppPc target, const instrume
     if (site && site->kind == instrument::Exit::Return) stats_.slow_returns++;
     return;
   }
-  if (to.error().exit_status == Space::collision) {
-    fmt::print(stderr, "weir: {}: {}; the process is ended\n", p.program, to.error().what);
-    kill(p.pid, SIGKILL);
-    if (p.pid == main_pid_) failed_ = true;
-  }
+  if (to.error().exit_status != Space::no_code) end_with_message(p, to.error().what);
   bool canonical = static_cast<int64_t>(target.value << 16) >> 16 == static_cast<int64_t>(target.value);
   r.native = canonical || !site ? rt::NativeTarget : rt::NativeSite;
   r.pc = target.value;
@@ -329,8 +340,22 @@ void Server::where(Process& p, rt::RequestBlock& r) {
 void Server::change(Process& p, uint32_t slot, AppRange range) {
   if (!p.space->knows(range)) return;
   if (is_shared(p))
-    if (auto ok = part(p, slot); !ok) return;
+    if (auto ok = part(p, slot); !ok) return end_with_message(p, ok.error().what);
   p.space->forget(range);
+}
+
+// Does a process with another memory use the space, or is one about to?
+bool Server::is_shared(const Process& p) const {
+  auto uses = [&](const auto& other) { return other.second.space == p.space && other.second.memory != p.memory; };
+  auto will_use = [&](const Slot& s) { return s.space == p.space && !(s.clone_flags & CLONE_VM); };
+  return std::any_of(processes_.begin(), processes_.end(), uses) || std::any_of(slots_.begin(), slots_.begin() + slots_used_, will_use);
+}
+
+// The process cannot go on under Weir, and must not go on beside it.
+void Server::end_with_message(Process& p, const std::string& why) {
+  say("{}: {}; the process is ended", p.program, why);
+  kill(p.pid, SIGKILL);
+  if (p.pid == main_pid_) failed_ = true;
 }
 
 // The process gets a space of its own: the same code at the same addresses, in memory that nobody shares.
@@ -339,7 +364,11 @@ Result<> Server::part(Process& p, uint32_t slot) {
   TRY_VOID(remote_map(slot, own->table(), own->table_address(), PROT_READ));
   TRY_VOID(remote_map(slot, own->page(), rt::space_base, PROT_READ));
   for (const Arena& a : own->arenas()) TRY_VOID(remote_map(slot, a.memory, a.base.value, PROT_READ | PROT_EXEC));
-  p.space = std::move(own);
+  std::shared_ptr<Space> space = std::move(own);
+  for (auto& [pid, other] : processes_)
+    if (other.memory == p.memory) other.space = space;
+  for (Slot& s : slots_)
+    if (s.state == SlotState::Reserved && s.pid == p.pid && (s.clone_flags & CLONE_VM)) s.space = space;
   return {};
 }
 

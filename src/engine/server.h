@@ -2,12 +2,14 @@
 // (programs.cc), injection (inject.cc).
 #pragma once
 
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
 #include <map>
 
 #include "engine/engine.h"
+#include "engine/guardian.h"
 #include "engine/space.h"
 
 namespace weir::engine {
@@ -19,13 +21,17 @@ struct Process {
   std::string program;
   std::vector<uint32_t> slots;
   uint32_t first_slot = 0;   // holds the signal actions: kept until the program ends
+  uint64_t memory = 0;       // processes with the same number share their memory (vfork), and so their space
+  bool quiet = false;        // it has a seccomp filter, and cannot wake us
 };
 
 enum class SlotState : uint8_t { Free, Reserved, Running, Ending };
 
 struct Slot {
   SlotState state = SlotState::Free;
-  pid_t pid = 0, tid = 0;   // Reserved: of the thread that asked
+  pid_t pid = 0, tid = 0;         // Reserved: of the thread that asked
+  uint64_t clone_flags = 0;       // Reserved
+  std::shared_ptr<Space> space;   // Reserved: of the process that asked, which may be gone by the time
 };
 
 // What /proc/PID/exe says.
@@ -34,6 +40,7 @@ std::string program_name(pid_t pid);
 class Server {
  public:
   explicit Server(const Options& options) : options_(options) {}
+  ~Server();
   Result<Outcome> run();
 
  private:
@@ -54,7 +61,7 @@ class Server {
   void where(Process& p, rt::RequestBlock& r);
   void change(Process& p, uint32_t slot, AppRange range);
   Result<> part(Process& p, uint32_t slot);
-  bool is_shared(const Process& p) const { return p.space.use_count() > 1; }
+  bool is_shared(const Process& p) const;
   Result<CachePc> translate(Process& p, uint32_t slot, AppPc pc);
 
   // programs.cc
@@ -64,24 +71,27 @@ class Server {
   void process_ended(pid_t pid);
   void program_ended(Process& p);
   void report(Process& p);
-  void hello(uint32_t slot, pid_t pid, pid_t tid);
-  void exec_begins(uint32_t slot, pid_t tid, const std::string& path);
+  bool hello(uint32_t slot, pid_t pid, pid_t tid);
+  void exec_begins(uint32_t slot, uint64_t path, int64_t directory);
   void exec_failed(pid_t tid);
   void exec_stop(pid_t pid);
   void thread_ended(uint32_t slot);
   void collect(Process& p, uint32_t slot);
   uint32_t allocate_slot(pid_t pid, pid_t tid);
+  void end_with_message(Process& p, const std::string& why);
   void free_slot(uint32_t slot);
   void begin_block(uint32_t slot);
   Process* process_of(uint32_t slot);
-  void stopped(int signal);
+  void stopped();
 
   // inject.cc
   Result<> inject(pid_t pid);
 
   const Options& options_;
   rlimit descriptors_{};             // the limit as it was
+  struct sigaction child_action_{};  // … and what was done about SIGCHLD
   Stats stats_;
+  Guardian guardian_;
   SharedMemory runtime_, blocks_;
   rt::RuntimeHeader header_{};
   std::vector<Slot> slots_;
@@ -89,13 +99,12 @@ class Server {
   std::vector<uint32_t> ending_;     // slots whose threads are about to be gone
   std::map<pid_t, Process> processes_;
   std::map<pid_t, bool> seized_;     // threads that we hold for an exec
-  std::map<uint32_t, std::shared_ptr<Space>> newborn_spaces_;  // by reserved slot: of a parent that is gone
   pid_t main_pid_ = 0;
   bool main_ended_ = false;
   int main_status_ = 0;
   bool failed_ = false;              // Weir had to end the program
   bool behind_ = false;              // see stay_behind()
-  bool quiet_ = false;               // some thread cannot wake us: never sleep for long
+  uint64_t next_memory_ = 0;
   uint32_t spins_ = rt::max_spins;   // for the next request
   uint32_t current_slot_ = 0;        // whose request is being served
 };

@@ -27,7 +27,7 @@ constexpr uint64_t image_margin = 256u << 20;
 Result<SharedMemory> SharedMemory::create(const char* name, size_t size) {
   SharedMemory m;
   m.file = Fd(memfd_create(name, MFD_CLOEXEC));
-  if (!m.file || ftruncate(m.file.get(), static_cast<off_t>(size))) return fail_errno("shared memory {}", name);
+  if (!m.file || ftruncate(m.file.get(), static_cast<off_t>(size))) return fail_errno("shared memory {} (ulimit -f must allow it)", name);
   void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, m.file.get(), 0);
   if (p == MAP_FAILED) return fail_errno("shared memory {}", name);
   m.mapping = Mapping(p, size);
@@ -62,14 +62,15 @@ Result<Region*> Space::find_region(AppPc pc, pid_t pid) {
       for (const Region& known : regions_) {
         uint64_t a = r.range.begin.value & 0xffffffff, b = known.range.begin.value & 0xffffffff;
         if (a < b + known.range.size() && b < a + r.range.size())
-          return std::unexpected(Error{fmt::format("{:#x} and {:#x}: two mappings of code have the same low 32 bits", r.range.begin.value, known.range.begin.value), Space::collision});
+          return fail("{:#x} and {:#x}: two mappings of code have the same low 32 bits", r.range.begin.value, known.range.begin.value);
       }
       TRY(uint32_t arena, arena_for(r.range, all));
       TRY(Region * added, add_region(r, pid));
       added->arena = arena;
       return added;
     }
-  return fail("{:#x} is not executable", pc.value);
+  if (all.empty()) return fail("its memory map cannot be read");
+  return std::unexpected(Error{fmt::format("{:#x} is not executable", pc.value), no_code});
 }
 
 namespace {
@@ -226,8 +227,10 @@ void Space::forget(AppRange range) {
   }
   regions_ = std::move(kept);
   write_page();
-  for (uint32_t id = 0; id < units_.size(); id++)
+  std::erase_if(live_, [&](uint32_t id) {
     if (!units_[id].dead && units_[id].bounds.overlaps(range)) retire(id);
+    return units_[id].dead;
+  });
 }
 
 void Space::forget_entry(AppPc pc) {
@@ -267,15 +270,21 @@ void Space::link_waiting(AppPc target, CachePc to) {
 }
 
 void Space::unlink(AppPc target) {
-  const uint32_t* last = sites_.find(target);
-  for (uint32_t n = last ? *last : 0; n; n = links_[n - 1].previous) {
-    uint32_t id = n - 1;
+  uint32_t* place = sites_.find(target);  // of the number of the next site; those of dead units are taken out
+  while (place && *place) {
+    uint32_t id = *place - 1;
     LinkSite& s = links_[id];
     Unit& unit = units_[s.unit];
-    if (!s.exit.linked || unit.dead) continue;
+    if (unit.dead) {
+      *place = s.previous;
+      continue;
+    }
+    place = &s.previous;
+    if (!s.exit.linked) continue;
     Arena& arena = arenas_[unit.arena];
     CachePc stub = cache_pc(s.unit, s.exit.stub);
-    if (!s.exit.stub) {  // it was linked from the start: it gets a stub now
+    if (!s.exit.stub) {
+      CHECK(arena.used + instrument::stub_size <= arena.size);  // it was linked from the start: it gets a stub now
       instrument::write_stub(arena.memory.mapping.bytes().subspan(arena.used, 32), id);
       stub = arena.base + static_cast<int64_t>(arena.used);
       arena.used += 32;
@@ -296,6 +305,7 @@ Result<std::unique_ptr<Space>> Space::copy() const {
   s->regions_ = regions_;
   s->images_ = images_;
   s->units_ = units_;
+  s->live_ = live_;
   s->functions_ = functions_;
   s->entries_ = entries_;
   s->sites_ = sites_;
@@ -340,6 +350,8 @@ Result<std::shared_ptr<elf::Image>> open_image(pid_t pid, const process::Region&
   Key key{st.st_dev, st.st_ino, st.st_mtim};
   for (auto& [k, image] : opened)
     if (k == key) return image;
+  constexpr size_t enough = 256;
+  if (opened.size() >= enough) opened.erase(opened.begin());
   TRY(auto image, elf::Image::open(std::move(fd), region.path));
   opened.emplace_back(key, std::move(image));
   return opened.back().second;

@@ -82,14 +82,14 @@ struct SpaceStats {
 
 class Space {
  public:
-  static constexpr int collision = -1;  // exit_status of an error that no program can go on from
+  static constexpr int no_code = -1;  // exit_status of an error of translate(): nothing can be executed there
   static Result<std::unique_ptr<Space>> create(std::unique_ptr<instrument::Tool> tool, uint64_t table_address);
   // A copy with memory of its own, for a process that takes a way of its own.
   Result<std::unique_ptr<Space>> copy() const;
 
   // Where a program address is translated: the place for direct transfers; 0 where it is not.
   CachePc find(AppPc pc) const;
-  // The same, and translates it if need be, reading the code of process `pid`. An error: no code is there.
+  // The same, and translates it if need be, reading the code of process `pid`.
   Result<CachePc> translate(AppPc pc, pid_t pid);
   // Makes the table send `pc` to its translation at `to`, if it does not yet.
   void enter_indirect_target(AppPc pc, CachePc to);
@@ -161,6 +161,7 @@ class Space {
   std::vector<Region> regions_;  // by address
   std::vector<std::string> images_;
   std::vector<Unit> units_;
+  std::vector<uint32_t> live_;    // units that are not dead
   FlatMap<uint32_t> functions_;   // by begin of the bounds: one more than its last unit (see Unit::previous)
   FlatMap<CachePc> entries_;      // of units, and of blocks that were asked for
   FlatMap<uint32_t> sites_;       // target → one more than its last LinkSite

@@ -28,11 +28,17 @@ AppRange Space::bounds_of(const Region& region, AppPc pc) const {
 
 // Another unit of the function may have it as a block.
 CachePc Space::find_in_function(AppPc pc, AppRange bounds) {
-  const uint32_t* last = functions_.find(bounds.begin);
-  for (uint32_t n = last ? *last : 0; n; n = units_[n - 1].previous) {
-    const Unit& unit = units_[n - 1];
+  uint32_t* place = functions_.find(bounds.begin);  // of the number of the next unit; dead ones are taken out
+  while (place && *place) {
+    uint32_t id = *place - 1;
+    Unit& unit = units_[id];
+    if (unit.dead) {
+      *place = unit.previous;
+      continue;
+    }
+    place = &unit.previous;
     auto b = std::lower_bound(unit.blocks.begin(), unit.blocks.end(), pc, [](const instrument::BlockPlace& x, AppPc a) { return x.app < a; });
-    if (!unit.dead && b != unit.blocks.end() && b->app == pc) return entries_[pc] = cache_pc(n - 1, b->offset);
+    if (b != unit.blocks.end() && b->app == pc) return entries_[pc] = cache_pc(id, b->offset);
   }
   return {};
 }
@@ -67,11 +73,11 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
     data_bytes.resize(size);
     return std::span<const std::byte>(data_bytes).first(process::read(pid, at.value, data_bytes));
   };
-  if (code(pc, 1).empty()) return fail("{:#x} cannot be read", pc.value);
+  if (code(pc, 1).empty()) return fail("its code at {:#x} cannot be read", pc.value);
   x86::Function f = x86::lift(pc, bounds, code, data);
   x86::BlockId first = f.block_at(pc);
   if (first == x86::no_block || (f.blocks[first].ends == x86::BlockEnd::Undecodable && f.blocks[first].count == 1))
-    return fail("{:#x} cannot be translated", pc.value);
+    return std::unexpected(Error{fmt::format("{:#x} cannot be translated", pc.value), no_code});
   x86::Liveness live = x86::liveness(f);
   plan_.clear();
   tool_->plan({f, live, region->image_index}, counters_, plan_);
@@ -89,7 +95,7 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
                      static_cast<uint32_t>(links_.size()), [&](AppPc a) { return find(a); }}, lowered_);
   CachePc base = arena.base + static_cast<int64_t>(arena.used);
   if (region->archive && !lowered_.not_supported)
-    region->archive->add(lowered_, arena.memory.mapping.bytes().subspan(arena.used, lowered_.size), pc, bounds, base, region->bias, static_cast<uint32_t>(links_.size()));
+    region->archive->add(lowered_, arena.memory.mapping.bytes().subspan(arena.used, lowered_.size), bytes, pc, bounds, base, region->bias, static_cast<uint32_t>(links_.size()));
   stats_.functions++;
   stats_.blocks += f.blocks.size();
   stats_.instructions += f.insns.size();
@@ -121,6 +127,7 @@ CachePc Space::commit(Region& region, Unit unit, const instrument::Lowered& lowe
     for (const auto& t : lowered.table) unit.table.push_back(t.app);
   else unit.table.push_back(entry_pc);
   units_.push_back(std::move(unit));
+  live_.push_back(id);
   for (const instrument::Exit& exit : lowered.exits) {
     auto link_id = static_cast<uint32_t>(links_.size());
     links_.push_back({exit, id, 0});
@@ -179,6 +186,7 @@ CachePc Space::put_down(Region& region, const UnitView& kept) {
   AppRange bounds{{h.begin + region.bias}, {h.end + region.bias}};
   size_t room = h.code_size + h.exits * instrument::stub_size;
   if (bounds.begin < region.range.begin || bounds.end > region.range.end || arena.used + room + 16 > arena.size) return {};
+  if (checksum_of(code_of(region, bounds, 0)) != h.source) return {};  // another file with the same build-id
   arena.used = (arena.used + 15) & ~size_t{15};
   CachePc base = arena.base + static_cast<int64_t>(arena.used);
   bool same_half = bounds.begin.value >> 32 == base.value >> 32 && bounds.end.value >> 32 == base.value >> 32 && (base.value + room) >> 32 == base.value >> 32;

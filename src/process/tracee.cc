@@ -8,6 +8,15 @@
 
 namespace weir::process {
 
+Result<int> wait_stop(pid_t pid) {
+  siginfo_t info;
+  int status;
+  if (waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WEXITED | WNOWAIT | __WALL)) return fail_errno("process {}: cannot be waited for", pid);
+  if (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED) return fail("process {} has ended", pid);
+  if (waitpid(pid, &status, __WALL | WUNTRACED) != pid) return fail_errno("process {}: cannot be waited for", pid);
+  return status;
+}
+
 Result<user_regs_struct> Tracee::registers() const {
   user_regs_struct regs;
   if (ptrace(PTRACE_GETREGS, pid_, 0, &regs)) return fail_errno("process {}: cannot read registers", pid_);
@@ -45,6 +54,7 @@ Result<RemoteSyscalls> RemoteSyscalls::begin(const Tracee& tracee, uint64_t at) 
 }
 
 Result<> RemoteSyscalls::end() {
+  if (std::exchange(ended_, true)) return {};
   if (ptrace(PTRACE_POKETEXT, tracee_.pid(), at_, code_)) return fail_errno("process {}: cannot restore code", tracee_.pid());
   if (ptrace(PTRACE_SETSIGMASK, tracee_.pid(), sizeof mask_, &mask_)) return fail_errno("process {}: cannot restore the signal mask", tracee_.pid());
   return tracee_.set_registers(saved_);
@@ -59,9 +69,7 @@ Result<uint64_t> RemoteSyscalls::call(const char* name, long nr, uint64_t a, uin
   TRY_VOID(tracee_.set_registers(regs));
   if (ptrace(PTRACE_CONT, tracee_.pid(), 0, 0)) return fail_errno("process {}: cannot continue", tracee_.pid());
   for (;;) {
-    int status;
-    if (waitpid(tracee_.pid(), &status, __WALL) != tracee_.pid()) return fail_errno("process {}: {}", tracee_.pid(), name);
-    if (!WIFSTOPPED(status)) return fail("process {}: ended during {}", tracee_.pid(), name);
+    TRY(int status, wait_stop(tracee_.pid()));
     if (WSTOPSIG(status) == SIGTRAP) break;
     if (ptrace(PTRACE_CONT, tracee_.pid(), 0, 0)) return fail_errno("process {}: cannot continue", tracee_.pid());
   }

@@ -9,11 +9,15 @@
 
 #include <span>
 #include <string>
+#include <utility>
 
 #include "base/address.h"
 #include "base/result.h"
 
 namespace weir::process {
+
+// Waits until the thread stops, and returns its status. That it ended is an error, and is left for waitpid() to tell.
+Result<int> wait_stop(pid_t pid);
 
 class Tracee {
  public:
@@ -35,6 +39,8 @@ class RemoteSyscalls {
  public:
   static Result<RemoteSyscalls> begin(const Tracee& tracee, uint64_t at);
   Result<> end();
+  ~RemoteSyscalls() { (void)end(); }
+  RemoteSyscalls(RemoteSyscalls&& o) noexcept : tracee_(o.tracee_), saved_(o.saved_), at_(o.at_), code_(o.code_), mask_(o.mask_), ended_(std::exchange(o.ended_, true)) {}
 
   // The value that the kernel returned, or an error that names the call.
   Result<uint64_t> call(const char* name, long nr, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0, uint64_t e = 0, uint64_t f = 0);
@@ -49,6 +55,7 @@ class RemoteSyscalls {
   uint64_t at_;
   uint64_t code_;  // what is there otherwise
   uint64_t mask_;  // the tracee's signals wait meanwhile
+  bool ended_ = false;
 };
 
 }  // namespace weir::process

@@ -56,10 +56,10 @@ enum class Request : uint32_t {
   Where,        // args: cache pc, is-a-fault       → WhereReply
   NewThread,    // args: clone flags                → values[0]: slot
   NoThread,     // args: slot: the clone failed
-  Hello,        // args: pid, tid: the first words of a new thread
+  Hello,        // args: pid, tid: the first words of a new thread → values[0]: 1 when all is well
   ThreadEnd,    // the thread is about to exit; no reply is awaited
-  Exec,         // args: pid, tid, path             → values[0]: 1 when Weir follows
-  ExecFailed,   // args: pid, tid
+  Exec,         // args: path, directory descriptor
+  ExecFailed,
   Change,       // args: begin, end: the program changes mappings that hold translated code
   Quiet,        // the program is about to install a seccomp filter: the runtime makes no more system calls of its own
 };
@@ -169,6 +169,8 @@ struct ThreadBlock {
   uint64_t exit_mask;       // the mask to set when the runtime is left
   uint32_t exit_unmask;     // … if so
   uint32_t quiet;           // a seccomp filter is on: no system calls of our own
+  uint32_t elsewhere;       // in another pid namespace than Weir
+  uint32_t has_wrgsbase;    // the processor and the kernel allow it
   uint32_t misses, signals;  // statistics
   uint32_t interrupted_next;
   uint8_t pending_info[128];
@@ -203,7 +205,6 @@ struct ControlBlock {
   uint32_t doorbell;   // changes when there is something to do for Weir: a futex
   uint32_t sleeping;   // Weir waits on the doorbell
   uint32_t weir_pid;
-  uint32_t ended;      // Weir has gone: do not wait for it
   uint64_t posted[max_slots / 64];  // slots with a request
 };
 

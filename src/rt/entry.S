@@ -134,14 +134,48 @@ rt_clone:
         jz 1f
         popq %rbx
         ret
-1:      movq %rbx, %rsi                   // the child: no stack of its own yet
+1:      cmpl $0, HAS_WRGSBASE(%rbx)       // the child: no stack of its own yet
+        je 2f
+        wrgsbase %rbx
+        jmp 3f
+2:      movq %rbx, %rsi
         movl $0x1001, %edi                // ARCH_SET_GS
         movl $158, %eax
         syscall
-        movq %rbx, %rdi
+3:      movq %rbx, %rdi
         leaq STACK_TOP(%rbx), %rsp
         call rt_child
         jmp rt_exit
+
+// long rt_exec(long nr, long args[6], const uint64_t* mask). A signal that comes in the window, where the mask is the
+// program's already, takes the thread to rt_exec_aborted.
+        .globl rt_exec, rt_exec_window, rt_exec_window_end, rt_exec_aborted
+rt_exec:
+        pushq %rbx
+        pushq %rbp
+        movq %rdi, %rbx
+        movq %rsi, %rbp
+        movq %rdx, %rsi
+        movl $2, %edi                     // SIG_SETMASK
+        movl $0, %edx
+        movl $8, %r10d
+        movl $14, %eax
+        syscall
+rt_exec_window:
+        movq %rbx, %rax
+        movq 0(%rbp), %rdi
+        movq 8(%rbp), %rsi
+        movq 16(%rbp), %rdx
+        movq 24(%rbp), %r10
+        movq 32(%rbp), %r8
+        syscall
+rt_exec_window_end:
+        popq %rbp
+        popq %rbx
+        ret
+rt_exec_aborted:
+        movq $-512, %rax
+        jmp rt_exec_window_end
 
 // void rt_exit_thread(ThreadBlock*, long status): nothing of the thread block is touched behind `dead`.
         .globl rt_exit_thread

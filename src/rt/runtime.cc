@@ -14,6 +14,7 @@ static_assert(DEAD == offsetof(ThreadBlock, dead));
 static_assert(SIGNAL_PENDING == offsetof(ThreadBlock, signal_pending));
 static_assert(EXIT_MASK == offsetof(ThreadBlock, exit_mask));
 static_assert(EXIT_UNMASK == offsetof(ThreadBlock, exit_unmask));
+static_assert(HAS_WRGSBASE == offsetof(ThreadBlock, has_wrgsbase));
 static_assert(SIGNAL_STACK_TOP == offsetof(ThreadBlock, signal_stack) + signal_stack_size);
 static_assert(STACK_TOP == offsetof(ThreadBlock, stack) + rt_stack_size);
 
@@ -63,7 +64,7 @@ void wait(ThreadBlock* tb) {
   while (!answered(r)) {
     struct { int64_t seconds, nanoseconds; } second{1, 0};
     sys(SYS_futex, address(&r.state), FUTEX_WAIT, uint64_t(RequestState::Posted), address(&second));
-    if (!answered(r) && (control()->ended || sys(SYS_kill, control()->weir_pid, 0) == -ESRCH)) die("the weir process has gone");
+    if (!answered(r) && !tb->elsewhere && sys(SYS_kill, control()->weir_pid, 0) == -ESRCH) die("the weir process has gone");
   }
 }
 
@@ -89,10 +90,17 @@ void die(const char* why) {
   for (;;) sys(SYS_exit_group, 125);
 }
 
-uint64_t block_signals() {
+uint64_t block_signals(ThreadBlock* tb) {
   uint64_t all = all_signals, before = 0;
+  if (tb->quiet) return before;
   sys(SYS_rt_sigprocmask, 2, address(&all), address(&before), 8);
-  return before;
+  return tb->signal_pending ? tb->pending_mask : before;  // one that was kept has blocked them all already
+}
+
+void unblock_signals(ThreadBlock* tb, uint64_t mask) {
+  if (tb->quiet) return;
+  tb->exit_mask = mask;
+  tb->exit_unmask = 1;
 }
 
 namespace {
@@ -106,6 +114,23 @@ bool copy(int64_t nr, const void* local, const void* remote, uint64_t size) {
 bool read_memory(const void* from, void* to, uint64_t size) { return copy(SYS_process_vm_readv, to, from, size); }
 bool write_memory(void* to, const void* from, uint64_t size) { return copy(SYS_process_vm_writev, from, to, size); }
 
+namespace {
+// The vsyscall page: three system calls at fixed addresses, for programs of another time. The kernel would return to the program itself.
+bool call_vsyscall(ThreadBlock* tb) {
+  constexpr uint64_t page = 0xffff'ffff'ff60'0000;
+  constexpr int64_t calls[] = {96, 201, 309};  // gettimeofday, time, getcpu
+  uint64_t which = (tb->target - page) / 0x400;
+  if (tb->target < page || tb->target % 0x400 || which > 2) return false;
+  uint64_t* r = tb->regs.gpr;
+  r[0] = uint64_t(sys(calls[which], r[7], r[6], r[2]));
+  uint64_t return_address = *reinterpret_cast<uint64_t*>(r[4]);
+  r[4] += 8;
+  ask(tb, Request::Resume, return_address);
+  tb->regs.pc = tb->request.pc;
+  return true;
+}
+}  // namespace
+
 extern "C" {
 
 // A direct jump or call whose target was not translated when its own function was.
@@ -118,6 +143,7 @@ void rt_link(ThreadBlock* tb) {
 void rt_indirect(ThreadBlock* tb) {
   tb->misses++;
   tb->regs.gpr[1] = tb->rcx;
+  if (call_vsyscall(tb)) return;
   ask(tb, Request::Indirect, tb->exit_id, tb->target);
   if (tb->request.native == NativeSite) tb->fault_pc = tb->request.values[0];
   tb->regs.gpr[4] += tb->request.values[1];

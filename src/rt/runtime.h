@@ -13,7 +13,10 @@ void tell(ThreadBlock* tb, Request kind);
 // Ends the process with one line on stderr.
 [[noreturn]] void die(const char* why);
 
-uint64_t block_signals();  // all of them; returns the mask before
+// All of them; returns the program's mask. (Under a seccomp filter: nothing is done.)
+uint64_t block_signals(ThreadBlock* tb);
+// When the runtime is left.
+void unblock_signals(ThreadBlock* tb, uint64_t mask);
 bool read_memory(const void* from, void* to, uint64_t size);  // false: not readable
 bool write_memory(void* to, const void* from, uint64_t size);
 
@@ -22,10 +25,13 @@ int64_t set_action(ThreadBlock* tb, int sig, uint64_t act, uint64_t old, uint64_
 void return_from_signal(ThreadBlock* tb);
 
 extern "C" {
+// execve with this signal mask; -ERESTARTSYS when a signal came before it.
+int64_t rt_exec(int64_t nr, const uint64_t* args, const uint64_t* mask);
 int64_t rt_clone(int64_t nr, const uint64_t* args, ThreadBlock* child);
 [[noreturn]] void rt_exit_thread(ThreadBlock* tb, uint64_t status);
 [[noreturn]] void rt_sigreturn(uint64_t rsp);
 void rt_signal_entry();
+extern const char rt_exec_window[], rt_exec_window_end[], rt_exec_aborted[];
 extern const char rt_exit[], rt_exit_end[], rt_unmasked[], rt_unmasked_end[], rt_begin[], rt_end[];
 }
 

@@ -85,7 +85,8 @@ void begin_stepping(ThreadBlock* tb, int sig, const SigInfo* info, UContext* uc)
     install(SIGTRAP, now);
   }
   uc->eflags |= flag_tf;
-  uc->sigmask = all_signals & ~signal_bit(SIGTRAP);
+  // A fault on the way is the program's own.
+  uc->sigmask = all_signals & ~(signal_bit(SIGTRAP) | signal_bit(SIGSEGV) | signal_bit(SIGBUS) | signal_bit(SIGFPE) | signal_bit(SIGILL));
 }
 
 void stop_stepping(ThreadBlock* tb, UContext* uc) {
@@ -96,7 +97,7 @@ void stop_stepping(ThreadBlock* tb, UContext* uc) {
 // In the runtime. True: the signal was kept, go back.
 bool keep_in_runtime(ThreadBlock* tb, int sig, const SigInfo* info, UContext* uc) {
   if (!within(uc->rip, rt_begin, rt_end) || within(uc->rip, rt_unmasked, rt_unmasked_end)) return false;
-  if (is_fault(sig, info) && !tb->stepping) {
+  if (is_fault(sig, info) && !(tb->stepping && sig == SIGTRAP)) {
     if (tb->fault_pc && within(uc->rip, rt_exit, rt_exit_end)) return false;  // a jump that the processor refused
     restore_default(sig);  // a bug of ours, or a bad stack of the program's: it ends as it would have
     return true;
@@ -107,6 +108,7 @@ bool keep_in_runtime(ThreadBlock* tb, int sig, const SigInfo* info, UContext* uc
     keep(tb, sig, info, uc);
   uc->sigmask = all_signals;
   if (within(uc->rip, rt_exit, rt_exit_end)) uc->rip = address(rt_exit);
+  if (within(uc->rip, rt_exec_window, rt_exec_window_end)) uc->rip = address(rt_exec_aborted);
   return true;
 }
 
@@ -172,6 +174,11 @@ int rt_signal(int sig, SigInfo* info, UContext* uc, ThreadBlock* tb) {
   }
   bool step = tb->stepping && sig == SIGTRAP && info->code == TRAP_TRACE;
   bool fault = is_fault(sig, info) && !step;
+  if (fault && tb->stepping) {  // the other signal is delivered behind this one
+    stop_stepping(tb, uc);
+    uc->sigmask = tb->pending_mask;
+    queue_again(tb);
+  }
   uint64_t cache_pc = uc->rip;
   ask(tb, Request::Where, cache_pc, fault);
   Place place = Place(tb->request.values[0]);
@@ -238,10 +245,8 @@ void return_from_signal(ThreadBlock* tb) {
   }
   uint64_t mask = uc->sigmask;
   // Signals stay blocked until the program is back in its own context: a kept one is queued again there.
-  if (!tb->signal_pending) block_signals();
-  if (tb->signal_pending) {
-    queue_again(tb);
-  }
+  block_signals(tb);
+  if (tb->signal_pending) queue_again(tb);
   uc->rip = pc;
   uc->sigmask = mask;
   rt_sigreturn(rsp);

@@ -26,7 +26,7 @@ enum Nr : int64_t {
   SYS_process_vm_writev = 311, SYS_seccomp = 317, SYS_execveat = 322, SYS_pkey_mprotect = 329, SYS_rseq = 334, SYS_clone3 = 435,
 };
 
-constexpr int64_t ENOSYS = 38, EFAULT = 14, ESRCH = 3, EINVAL = 22;
+constexpr int64_t ENOSYS = 38, EFAULT = 14, ESRCH = 3, EINVAL = 22, EAGAIN = 11;
 constexpr uint64_t all_signals = ~uint64_t{0};
 constexpr uint64_t CLONE_VM = 0x100, CLONE_SIGHAND = 0x800, CLONE_VFORK = 0x4000, CLONE_THREAD = 0x10000;
 

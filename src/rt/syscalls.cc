@@ -12,7 +12,9 @@ namespace weir::rt {
 namespace {
 
 constexpr uint64_t syscall_length = 2;
-constexpr uint64_t PROT_EXEC = 4, PROT_WRITE = 2, MAP_FIXED = 0x10, MREMAP_FIXED = 2;
+constexpr uint64_t entry_length = 15;     // of the instructions before `inline`
+constexpr int64_t restart = -512;         // no error that a program ever sees: the kernel's ERESTARTSYS
+constexpr uint64_t MAP_FIXED = 0x10, MREMAP_FIXED = 2;
 
 // Does [begin, begin + size) touch translated code?
 bool is_translated(uint64_t begin, uint64_t size) {
@@ -25,26 +27,27 @@ bool is_translated(uint64_t begin, uint64_t size) {
   }
 }
 
-void announce_change(ThreadBlock* tb, uint64_t begin, uint64_t size) {
-  if (is_translated(begin, size)) ask(tb, Request::Change, begin, begin + size);
-}
-
-int64_t mapping_call(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
-  switch (nr) {
-    case SYS_mmap:
-      if (a[3] & MAP_FIXED) announce_change(tb, a[0], a[1]);
-      break;
-    case SYS_munmap:
-    case SYS_mprotect:
-    case SYS_pkey_mprotect:
-      announce_change(tb, a[0], a[1]);
-      break;
-    case SYS_mremap:
-      announce_change(tb, a[0], a[1]);
-      if (a[3] & MREMAP_FIXED) announce_change(tb, a[4], a[2]);
-      break;
+struct Changes {
+  struct {
+    uint64_t begin, size;
+  } ranges[2];
+  int count = 0;
+  void add(uint64_t begin, uint64_t size) { ranges[count++] = {begin, size}; }
+  void announce(ThreadBlock* tb) const {
+    for (int i = 0; i < count; i++)
+      if (is_translated(ranges[i].begin, ranges[i].size)) ask(tb, Request::Change, ranges[i].begin, ranges[i].begin + ranges[i].size);
   }
-  return sys(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+};
+
+// What was translated is forgotten before its memory changes, and, as another thread may have run it meanwhile, once more after.
+int64_t mapping_call(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
+  Changes changes;
+  if (nr != SYS_mmap || (a[3] & MAP_FIXED)) changes.add(a[0], a[1]);
+  if (nr == SYS_mremap && (a[3] & MREMAP_FIXED)) changes.add(a[4], a[2]);
+  changes.announce(tb);
+  int64_t result = sys(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+  changes.announce(tb);
+  return result;
 }
 
 struct CloneArgs {  // the kernel's struct clone_args, as far as we look
@@ -64,10 +67,10 @@ int64_t new_thread(ThreadBlock* tb, int64_t nr, const uint64_t* a, uint64_t next
     flags = args.flags;
     if (args.stack) stack = args.stack + args.stack_size;
   }
-  uint64_t mask = block_signals();
+  uint64_t mask = block_signals(tb);
   ask(tb, Request::NewThread, flags);
   uint64_t slot = tb->request.values[0];
-  if (!slot) die("too many threads");
+  if (!slot) return unblock_signals(tb, mask), -EAGAIN;
   ThreadBlock* child = block_of(slot);
   child->regs = tb->regs;
   child->regs.gpr[0] = 0;
@@ -75,8 +78,8 @@ int64_t new_thread(ThreadBlock* tb, int64_t nr, const uint64_t* a, uint64_t next
   child->regs.pc = next_pc;
   child->app_gs = tb->app_gs;
   child->quiet = tb->quiet;
-  child->exit_mask = mask;
-  child->exit_unmask = 1;
+  child->elsewhere = tb->elsewhere;
+  unblock_signals(child, mask);
   if (flags & CLONE_SIGHAND) {
     child->actions = tb->actions;
   } else {
@@ -85,17 +88,18 @@ int64_t new_thread(ThreadBlock* tb, int64_t nr, const uint64_t* a, uint64_t next
   }
   int64_t result = rt_clone(nr, a, child);
   if (result < 0) ask(tb, Request::NoThread, slot);
-  tb->exit_mask = mask;
-  tb->exit_unmask = 1;
+  unblock_signals(tb, mask);
   return result;
 }
 
-// Weir takes hold of the process just before, to be there when the new program begins.
+// Weir takes hold of the process just before, to be there when the new program begins. The new program inherits the signal mask, so it
+// must be the program's own when the call is made: a signal that came before is delivered first, and the call begun again.
 int64_t exec(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
-  ask(tb, Request::Exec, uint64_t(sys(SYS_getpid)), uint64_t(sys(SYS_gettid)), nr == SYS_execve ? a[0] : a[1],
-      nr == SYS_execve ? uint64_t(-100) : a[0]);
-  int64_t result = sys(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
-  ask(tb, Request::ExecFailed, uint64_t(sys(SYS_getpid)), uint64_t(sys(SYS_gettid)));
+  ask(tb, Request::Exec, nr == SYS_execve ? a[0] : a[1], nr == SYS_execve ? uint64_t(-100) : a[0]);
+  uint64_t mask = block_signals(tb);
+  int64_t result = restart;
+  if (!tb->signal_pending) result = rt_exec(nr, a, &mask);
+  ask(tb, Request::ExecFailed);
   return result;
 }
 
@@ -109,7 +113,7 @@ int64_t arch_prctl(ThreadBlock* tb, const uint64_t* a) {
   return sys(SYS_arch_prctl, a[0], a[1]);
 }
 
-// A seccomp filter might kill us for a call of our own: from here on the runtime makes none.
+// A seccomp filter might kill us for a call of our own: from here on the runtime makes none to wait, and none to block signals.
 int64_t seccomp(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   constexpr uint64_t PR_SET_SECCOMP = 22;
   if (nr == SYS_prctl && a[0] != PR_SET_SECCOMP) return sys(nr, a[0], a[1], a[2], a[3], a[4]);
@@ -144,7 +148,7 @@ void rt_syscall(ThreadBlock* tb) {
     case SYS_execve:
     case SYS_execveat: result = exec(tb, nr, a); break;
     case SYS_exit:
-      if (!tb->quiet) block_signals();
+      block_signals(tb);
       tell(tb, Request::ThreadEnd);
       rt_exit_thread(tb, a[0]);
     case SYS_arch_prctl: result = arch_prctl(tb, a); break;
@@ -153,12 +157,19 @@ void rt_syscall(ThreadBlock* tb) {
     case SYS_rseq: result = -ENOSYS; break;  // its critical sections are addresses of the program: libraries do without
     default: regs.pc = inline_pc; return;
   }
+  if (result == restart) {
+    regs.pc = inline_pc - entry_length;
+    return;
+  }
   regs.gpr[0] = uint64_t(result);
   regs.pc = next_pc;
 }
 
 // The first words of a new thread or process.
-void rt_child(ThreadBlock* tb) { ask(tb, Request::Hello, uint64_t(sys(SYS_getpid)), uint64_t(sys(SYS_gettid))); }
+void rt_child(ThreadBlock* tb) {
+  ask(tb, Request::Hello, uint64_t(sys(SYS_getpid)), uint64_t(sys(SYS_gettid)));
+  if (!tb->request.values[0]) die("the weir process cannot find it");
+}
 
 }  // extern "C"
 

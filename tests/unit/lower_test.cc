@@ -38,10 +38,10 @@ void append_u32(Bytes& b, uint64_t v) {
 }
 
 struct Piece {
-  enum End { Fall, Branch, Jump, BranchOut, JumpOut, CallOut, CallIn, Other, ShortOnly, end_count };
+  enum End { Fall, Branch, Jump, BranchOut, JumpOut, CallOut, CallIn, Other, ShortOnly };
   Bytes body;
   End end;
-  size_t target = 0;      // of Branch, Jump, CallIn, ShortOnly: a piece
+  size_t target = 0;      // of Branch, Jump, CallIn, ShortOnly: a piece, or the end
   bool is_short = false;
   Bytes other;
 };
@@ -90,17 +90,18 @@ Bytes random_function(Random& random, size_t count, size_t max_size, std::vector
   for (size_t i = 0; i < count; i++) {
     Piece& p = pieces[i];
     p.body = filler(random, random() % max_size + 1);
-    uint64_t kind = random() % 16;
-    p.end = kind < 5 ? Piece::Branch : kind < 7 ? Piece::Fall : kind < Piece::end_count ? Piece::End(kind) : Piece::Branch;
-    if (kind == 15) p.end = Piece::Other;
-    if (kind == 14) p.end = Piece::ShortOnly;
-    p.target = random() % 3 ? std::clamp<int64_t>(int64_t(i) + int64_t(random() % 12) - 5, 0, int64_t(count) - 1) : random() % count;
+    static constexpr Piece::End ends[] = {Piece::Branch, Piece::Branch, Piece::Branch, Piece::Branch, Piece::Branch, Piece::Fall, Piece::Fall, Piece::Jump,
+                                          Piece::BranchOut, Piece::BranchOut, Piece::JumpOut, Piece::CallOut, Piece::CallIn, Piece::Other, Piece::ShortOnly};
+    p.end = ends[random() % std::size(ends)];
+    p.target = random() % 3 ? std::clamp<int64_t>(int64_t(i) + int64_t(random() % 12) - 5, 0, int64_t(count)) : random() % (count + 1);
+    if (i < count / 5) p.end = Piece::Branch, p.target = random() % count;  // leads to all of it
     p.other = other_end(random);
   }
   auto at = lay_out(pieces);
   for (size_t i = 0; i < count; i++) {  // shorter ones only bring the others nearer
     int64_t distance = int64_t(at[pieces[i].target]) - int64_t(at[i + 1]);
-    pieces[i].is_short = distance > -120 && distance < 120 && (random() % 2 || pieces[i].end == Piece::ShortOnly);
+    bool inside = pieces[i].end == Piece::Branch || pieces[i].end == Piece::Jump || pieces[i].end == Piece::ShortOnly;
+    pieces[i].is_short = inside && distance > -120 && distance < 120 && (random() % 2 || pieces[i].end == Piece::ShortOnly);
   }
   at = lay_out(pieces);
   Bytes all;
@@ -479,6 +480,9 @@ void check_random(Random& random, size_t blocks, size_t max_size, unsigned place
   if (random() % 2)
     for (BlockId b = 0; b < s.f.blocks.size(); b += 7)
       if (s.f.blocks[b].begin != s.f.entry) s.f.jump_targets.push_back(s.f.blocks[b].begin);
+  if (blocks > 1000) {
+    ASSERT_GT(s.f.blocks.size(), blocks / 2);
+  }
   Counting c = count(s.f, places, random, one_in);
   View v(s, c.plan, {0x2000'0000 + random() % 64 * 16});
   v.expected = c.expected;
@@ -514,9 +518,9 @@ TEST(Lower, LargeFunctions) {
 // Near branches must stay near enough, with the longest of probes between them, and nothing may be longer than foretold.
 TEST(Lower, LongProbesStayWithinTheirBounds) {
   Random random(4);
-  for (int round = 0; round < 400 && !HasFailure(); round++) {
+  for (int round = 0; round < 4000 && !HasFailure(); round++) {
     std::vector<uint64_t> begins;
-    Bytes bytes = random_function(random, random() % 30 + 1, 6, begins);
+    Bytes bytes = random_function(random, random() % 30 + 1, random() % 40 + 1, begins);
     Subjects s(bytes, begins[0]);
     Plan plan;
     auto op = [&] {
@@ -530,14 +534,13 @@ TEST(Lower, LongProbesStayWithinTheirBounds) {
       auto where = static_cast<Where>(round % 2 ? random() % 7 : 1 + random() % 3);  // without probes of edges, branches may be short
       uint32_t index = where == Where::Before || where == Where::After ? s.f.blocks[b].first : b;
       for (int n = random() % 3; n >= 0; n--) {
-        if (random() % 2) plan.insert(where, index, {op(), op(), op(), op(), op(), op(), op(), op(), op(), op(), op(), op()});
+        if (random() % 3 == 0) plan.insert(where, index, {op(), op(), op(), op(), op(), op(), op(), op(), op(), op(), op(), op()});
         else plan.insert(where, index, {op()});
       }
     }
     View(s, plan, {0x2000'0000 + random() % 64 * 16}).check_sizes();
   }
 }
-
 
 // ---- Probes, executed ----------------------------------------------------------------------------------------------
 
@@ -739,6 +742,21 @@ x86::RegSet random_live(Random& random) {
   return live;
 }
 
+// The longest of probes between a short branch and its target, where everything is live: the branch must still reach.
+TEST(Lower, BranchesOverLongProbes) {
+  Op call{.kind = Op::Call}, add{.kind = Op::AddCounter, .value = int64_t{1} << 40}, skip{.kind = Op::SkipUnless, .count = 1, .value = INT64_MIN}, load{.kind = Op::Load};
+  for (std::vector<Op> ops : std::vector<std::vector<Op>>{{call}, {add}, {load}, {skip, skip}, {load, load}, {call, add}})
+    for (uint8_t size = 1; size < 120; size++) {
+      Bytes bytes{0x74, size};  // je over nops
+      bytes.resize(2 + size, 0x90);
+      bytes.insert(bytes.end(), {0xe9, 0, 0, 1, 0});
+      Subjects s(bytes, 0);
+      Plan plan;
+      insert(plan, Where::Block, 1, ops);
+      ASSERT_NO_FATAL_FAILURE(View(s, plan, {0x2000'0000}).check_sizes());  // lower() itself checks every short branch
+    }
+}
+
 TEST(Lower, SystemCallNumberFromGs) {
   // mov eax, 39; mov rax, gs:[0]; syscall; jmp to itself: it may be any call
   Subjects s({0xb8, 39, 0, 0, 0, 0x65, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0, 0x0f, 0x05, 0xeb, 0xfe}, 0);
@@ -808,6 +826,22 @@ TEST(Probe, ReadsOfDeadRegisters) {
   EXPECT_EQ(m.counters[10], 100u);
   EXPECT_EQ(m.counters[11], 101u);
   EXPECT_EQ(m.counters[12], 102u);
+}
+
+// A probe that looks at the program stays at the begin of its block, be the flags dead or not.
+TEST(Probe, BlockProbesThatReadStayAtTheBegin) {
+  Machine m;
+  Subjects s({0x48, 0x89, 0xf7, 0x19, 0xc8, 0x31, 0xd2, 0xe9, 0, 0, 1, 0}, 0);  // mov rdi, rsi; sbb eax, ecx; xor edx, edx; jmp out
+  Plan plan;
+  plan.insert(Where::Block, 0, {{.kind = Op::GetRegister, .reg = x86::RDI}, {.kind = Op::StoreCounter, .counter = {10}}});
+  plan.insert(Where::Block, 0, {{.kind = Op::AddCounter, .counter = {11}, .value = 1}});
+  Lowered out = m.lower(s, plan);
+  rt::Registers r{};
+  r.gpr[x86::RDI] = 1, r.gpr[x86::RSI] = 2, r.gpr[x86::RSP] = reinterpret_cast<uint64_t>(m.stack + 32);
+  m.counters[11] = 0;
+  weir_test_enter(&r, m.code + out.entry);
+  EXPECT_EQ(m.counters[10], 1u);
+  EXPECT_EQ(m.counters[11], 1u);
 }
 
 // ---- Whole functions, executed -------------------------------------------------------------------------------------
