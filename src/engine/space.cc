@@ -56,19 +56,27 @@ Region* Space::region_at(AppPc pc) {
 Result<Region*> Space::find_region(AppPc pc, pid_t pid) {
   if (Region* r = region_at(pc)) return r;
   TRY(auto all, process::regions(pid));
-  for (const process::Region& r : all)
-    if (r.range.contains(pc) && r.executable && r.path != "[vsyscall]") {
-      if (may_add && !may_add(r)) return fail("parted");
-      for (const Region& known : regions_) {
-        uint64_t a = r.range.begin.value & 0xffffffff, b = known.range.begin.value & 0xffffffff;
-        if (a < b + known.range.size() && b < a + r.range.size())
-          return fail("{:#x} and {:#x}: two mappings of code have the same low 32 bits", r.range.begin.value, known.range.begin.value);
+  for (process::Region& r : all) {
+    if (!r.range.contains(pc) || !r.executable || r.path == "[vsyscall]") continue;
+    // The kernel joins neighbours: what is known already stays as it is.
+    for (const Region& known : regions_) {
+      if (known.range.end <= pc && r.range.begin < known.range.end) {
+        r.offset += static_cast<uint64_t>(known.range.end - r.range.begin);
+        r.range.begin = known.range.end;
       }
-      TRY(uint32_t arena, arena_for(r.range, all));
-      TRY(Region * added, add_region(r, pid));
-      added->arena = arena;
-      return added;
+      if (known.range.begin > pc) r.range.end = std::min(r.range.end, known.range.begin);
     }
+    if (may_add && !may_add(r)) return fail("parted");
+    for (const Region& known : regions_) {
+      uint64_t a = r.range.begin.value & 0xffffffff, b = known.range.begin.value & 0xffffffff;
+      if (a < b + known.range.size() && b < a + r.range.size())
+        return fail("{:#x} and {:#x}: two mappings of code have the same low 32 bits", r.range.begin.value, known.range.begin.value);
+    }
+    TRY(uint32_t arena, arena_for(r.range, all));
+    TRY(Region * added, add_region(r, pid));
+    added->arena = arena;
+    return added;
+  }
   if (all.empty()) return fail("its memory map cannot be read");
   return std::unexpected(Error{fmt::format("{:#x} is not executable", pc.value), no_code});
 }
