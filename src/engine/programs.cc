@@ -16,6 +16,7 @@
 #include <fstream>
 
 #include "engine/server.h"
+#include "process/executable.h"
 #include "process/tracee.h"
 
 namespace weir::engine {
@@ -24,64 +25,10 @@ namespace {
 
 int shell_status(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
 
-// The file that execvp() would take.
-Result<std::string> find_program(const std::string& name) {
-  auto cannot = [&](int status, const std::string& why) { return std::unexpected(Error{fmt::format("{}: {}", name, why), status}); };
-  std::vector<std::string> candidates;
-  if (name.find('/') != std::string::npos) {
-    candidates.push_back(name);
-  } else {
-    std::string path = getenv("PATH") ? getenv("PATH") : "/bin:/usr/bin";
-    for (size_t begin = 0; begin <= path.size();) {
-      size_t end = std::min(path.find(':', begin), path.size());
-      candidates.push_back((end == begin ? "." : path.substr(begin, end - begin)) + "/" + name);
-      begin = end + 1;
-    }
-  }
-  int status = 127;
-  std::string why = "not found";
-  for (const std::string& c : candidates) {
-    struct stat st;
-    if (stat(c.c_str(), &st)) {
-      if (errno != ENOENT && errno != ENOTDIR && status == 127) status = 126, why = strerror(errno);
-      continue;
-    }
-    if (S_ISDIR(st.st_mode)) status = 126, why = "is a directory";
-    else if (access(c.c_str(), X_OK)) status = 126, why = "not executable; make it so with chmod +x";
-    else if ((st.st_mode & (S_ISUID | S_ISGID)) && geteuid() != 0 && st.st_uid != geteuid())
-      return cannot(126, "is a setuid program, which the kernel does not let us watch; run weir as root");
-    else return c;
-  }
-  if (name.empty()) return cannot(127, "no program given");
-  return cannot(status, why);
-}
-
-// Why the kernel would not take the file, in words that help.
-Error exec_error(const std::string& file, int error) {
-  char head[20] = {};
-  Fd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (fd && read(fd.get(), head, sizeof head) > 0) {
-    bool elf = !memcmp(head, "\177ELF", 4);
-    if (error == ENOEXEC && elf && (head[4] != 2 || head[18] != 62)) return {file + ": is not an x86-64 program; Weir runs native 64-bit programs", 126};
-    if (error == ENOEXEC && !elf) return {file + ": is neither a program nor a script with a #! line; try: weir run -- sh " + file, 126};
-    if (error == ENOENT) return {file + ": its interpreter is missing", 127};
-  }
-  return {fmt::format("{}: {}", file, strerror(error)), error == ENOENT ? 127 : 126};
-}
-
-Result<> refuse_foreign(const std::string& file) {
-  unsigned char head[20] = {};
-  Fd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd || read(fd.get(), head, sizeof head) != sizeof head || memcmp(head, "\177ELF", 4)) return {};
-  if (head[4] != 2 || head[18] != 62 || head[19] != 0) return std::unexpected(exec_error(file, ENOEXEC));
-  return {};
-}
-
 }  // namespace
 
 Result<> Server::spawn() {
-  TRY(std::string file, find_program(options_.command[0]));
-  TRY_VOID(refuse_foreign(file));
+  TRY(std::string file, process::find_program(options_.command[0]));
   std::vector<char*> argv;
   for (const std::string& a : options_.command) argv.push_back(const_cast<char*>(a.c_str()));
   argv.push_back(nullptr);
@@ -110,7 +57,7 @@ Result<> Server::spawn() {
   int status;
   if (waitpid(pid, &status, __WALL) != pid) return fail_errno("waitpid");
   if (failed && error < 0) return fail("{}: ptrace is refused ({}); allow it, e.g. sysctl kernel.yama.ptrace_scope=0", file, strerror(-error));
-  if (failed) return std::unexpected(exec_error(file, error));
+  if (failed) return std::unexpected(process::exec_error(file, error));
   if (!WIFSTOPPED(status)) return fail("{}: ended before it began", file);
   main_pid_ = pid;
   guardian_.watch(pid);

@@ -71,6 +71,8 @@ class Emitter {
     if ((base & 7) == 4) bytes(0x24);
     u32(static_cast<uint32_t>(imm));
   }
+  // lea r64, [base + r64]; r is one of the first eight registers
+  void lea_sum(x86::Gpr r, x86::Gpr base) { bytes(0x48 | base >> 3, 0x8d, 0x44 | r << 3, r << 3 | (base & 7), 0); }
   void mov_imm64(x86::Gpr r, uint64_t v) {
     bytes(0x48 | r >> 3, 0xb8 | (r & 7));
     u64(v);

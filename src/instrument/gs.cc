@@ -80,7 +80,7 @@ void Lowering::gs_insn(const x86::Insn& insn, std::span<const std::byte> bytes, 
   bool has_index = has_sib && ((p.sib >> 3 & 7) != 4 || (p.rex & 2));
   uint8_t base = (has_sib ? p.sib & 7 : rm) | (p.rex & 1) << 3;
   if (mod == 0 && (base & 7) == 5) mod = 2;  // no base, disp32
-  else e_.bytes(0x48 | base >> 3, 0x8d, 0x04 | scratch << 3, scratch << 3 | (base & 7)), ((base & 7) == 5 ? e_.patch_u8(e_.offset() - 2, 0x44 | scratch << 3), e_.bytes(0) : void());
+  else e_.lea_sum(scratch, static_cast<Gpr>(base));
   for (uint8_t x : p.prefixes) e_.bytes(x);
   if (p.rex) e_.bytes(p.rex & ~1);
   for (uint8_t x : p.opcode) e_.bytes(x);

@@ -29,15 +29,14 @@ uint32_t probe_bound(std::span<const Op> ops) {
   return bound + spill;
 }
 
-// Registers that probes read.
+}  // namespace
+
 uint16_t registers_read(std::span<const Op> ops) {
   uint16_t read = 0;
   for (const Op& op : ops)
     if (op.kind == Op::GetRegister) read |= uint16_t(1 << op.reg);
   return read;
 }
-
-}  // namespace
 
 Bound size_bound(const x86::Function& f, const Plan& plan) {
   size_t n = 256;

@@ -43,6 +43,8 @@ struct Lowered::Scratch {
   std::vector<Tail> tails;
 };
 Lowered::Scratch& scratch_of(Lowered& lowered);
+// Registers that a probe reads.
+uint16_t registers_read(std::span<const Op> ops);
 
 class Lowering {
  public:
@@ -70,6 +72,7 @@ class Lowering {
   void system_call(x86::BlockId b, const x86::Insn& insn);
   void return_site(x86::BlockId b, AppPc address);
   void load_target(const x86::Insn& insn, std::span<const std::byte> bytes, bool wide);
+  void save_rcx(const x86::Insn& insn);
   void look_up();
   void jump_out(AppPc target, uint8_t opcode);
   void link(uint32_t displacement, AppPc target);

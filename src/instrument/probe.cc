@@ -47,14 +47,6 @@ int scratch_count(const Op& op, bool flags_free) {
   return op.kind == Op::Add && !fits(op.value) ? 1 : 0;
 }
 
-// Registers that the probe itself wants to read: a dead one may not be overwritten before.
-uint16_t wanted_registers(std::span<const Op> ops) {
-  uint16_t wanted = 0;
-  for (const Op& op : ops)
-    if (op.kind == Op::GetRegister) wanted |= uint16_t(1 << op.reg);
-  return wanted;
-}
-
 Gpr lowest(uint16_t set) { return static_cast<Gpr>(std::countr_zero(set)); }
 
 // Registers to be handed out: dead ones, then others, those last that the probe wants to read.
@@ -192,7 +184,7 @@ void Lowering::probe(std::span<const Op> ops, x86::RegSet live, AppPc app) {
   }
   bool lends = needs_scratch && !at.used[0];  // the place of A, which no operation uses, serves them all
   at.used[0] |= lends;
-  uint16_t wanted = wanted_registers(ops) & not_rsp;
+  uint16_t wanted = registers_read(ops) & not_rsp;
   Pool pool{uint16_t(~live.gpr & not_rsp & ~wanted), uint16_t(not_rsp & ~wanted), wanted};
   if (keep_rcx) pool.exclude(x86::RCX);
   uint32_t begin = e_.offset();

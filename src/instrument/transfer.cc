@@ -135,11 +135,16 @@ void Lowering::look_up() {
   e_.load_gs(x86::RAX, gs_spill(0));
 }
 
-void Lowering::indirect_jump(const Insn& insn, std::span<const std::byte> bytes) {
+// rcx goes to its slot. From here on a fault finds it there, and begins the instruction again.
+void Lowering::save_rcx(const Insn& insn) {
   uint32_t begin = e_.offset();
   mark(Mark::Exact, insn.pc, 0, begin);
   e_.store_gs(x86::RCX, gs_rcx);
   mark(Mark::Middle, insn.pc, rt::RestoreRcx, begin);
+}
+
+void Lowering::indirect_jump(const Insn& insn, std::span<const std::byte> bytes) {
+  save_rcx(insn);
   load_target(insn, bytes, false);
   look_up();
   e_.bytes(0xe3, 2, 0xff, 0xe1, 0xe9);  // jrcxz miss; jmp rcx; miss: jmp tail
@@ -149,10 +154,7 @@ void Lowering::indirect_jump(const Insn& insn, std::span<const std::byte> bytes)
 }
 
 void Lowering::indirect_call(BlockId b, const Insn& insn, std::span<const std::byte> bytes) {
-  uint32_t begin = e_.offset();
-  mark(Mark::Exact, insn.pc, 0, begin);
-  e_.store_gs(x86::RCX, gs_rcx);
-  mark(Mark::Middle, insn.pc, rt::RestoreRcx, begin);
+  save_rcx(insn);
   load_target(insn, bytes, false);
   look_up();
   e_.bytes(0xe8);
@@ -166,10 +168,7 @@ void Lowering::return_(const Insn& insn, std::span<const std::byte> bytes) {
   const x86::Shape& s = *insn.shape;
   uint16_t pop = 0;
   if (s.imm_size == 2) memcpy(&pop, &bytes[s.imm_offset], 2);
-  uint32_t begin = e_.offset();
-  mark(Mark::Exact, insn.pc, 0, begin);
-  e_.store_gs(x86::RCX, gs_rcx);
-  mark(Mark::Middle, insn.pc, rt::RestoreRcx, begin);
+  save_rcx(insn);
   e_.bytes(0x8b, 0x0c, 0x24);  // mov ecx, [rsp]
   look_up();
   e_.bytes(0xe3, pop ? 7 : 5, 0x48, 0x89, 0x0c, 0x24);  // jrcxz miss; mov [rsp], rcx; ret
