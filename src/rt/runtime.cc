@@ -106,7 +106,7 @@ void unblock_signals(ThreadBlock* tb, uint64_t mask) {
 namespace {
 bool copy(int64_t nr, const void* local, const void* remote, uint64_t size) {
   struct { const void* base; uint64_t size; } here{local, size}, there{remote, size};
-  return sys(nr, uint64_t(sys(SYS_getpid)), address(&here), 1, address(&there), 1, 0) == int64_t(size);
+  return sys(nr, uint64_t(sys(SYS_gettid)), address(&here), 1, address(&there), 1, 0) == int64_t(size);  // (the first thread may have ended)
 }
 }  // namespace
 
