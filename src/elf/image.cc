@@ -135,13 +135,6 @@ const std::string& Image::path() const { return parts_->path; }
 std::span<const Segment> Image::segments() const { return parts_->contents.segments; }
 std::span<const std::byte> Image::bytes() const { return parts_->contents.file; }
 
-std::optional<Vaddr> Image::vaddr_of(uint64_t file_offset) const {
-  for (const Segment& s : segments())
-    if (s.type == PT_LOAD && file_offset >= s.offset && file_offset - s.offset < s.file_size)
-      return Vaddr{s.vaddr.value + (file_offset - s.offset)};
-  return std::nullopt;
-}
-
 std::string Image::build_id() const {
   auto is_build_id = [](const Note& n) { return n.name == "GNU" && n.type == NT_GNU_BUILD_ID; };
   std::optional<Note> note = find_note(parts_->contents, is_build_id);
@@ -149,13 +142,6 @@ std::string Image::build_id() const {
   if (note)
     for (std::byte b : note->description) fmt::format_to(std::back_inserter(text), "{:02x}", std::to_integer<int>(b));
   return text;
-}
-
-bool Image::is_go() const {
-  if (find_note(parts_->contents, [](const Note& n) { return n.name == "Go"; })) return true;
-  return std::ranges::any_of(read_sections(parts_->contents.file), [](const Section& s) {
-    return s.name == ".note.go.buildid" || s.name == ".go.buildinfo" || s.name == ".gopclntab";
-  });
 }
 
 bool Image::uses_address_sanitizer() const {

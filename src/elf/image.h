@@ -43,12 +43,9 @@ class Image {
   const std::string& path() const;
   std::span<const Segment> segments() const;
   std::span<const std::byte> bytes() const;  // the whole file
-  // Segments may share a page of the file: ask for the offset of the byte, not for that of the mapping it is in.
-  std::optional<Vaddr> vaddr_of(uint64_t file_offset) const;
   std::string build_id() const;  // hexadecimal, empty where there is none
   // Linked with AddressSanitizer, whose shadow takes the addresses from 2 GiB on.
   bool uses_address_sanitizer() const;
-  bool is_go() const;            // Go's calling convention (a Go note or a Go section)
   // The function that `v` is in: never empty, and inside one executable segment. An FDE wins over a symbol; a symbol
   // without a size ends at the next one; an entry of a PLT is a function.
   std::optional<VRange> function_bounds(Vaddr v) const;
