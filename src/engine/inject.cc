@@ -35,32 +35,40 @@ bool share_low_half(AppRange a, AppRange b) {
   return begin < other + b.size() && other < begin + a.size();
 }
 
-// The value of an entry of the auxiliary vector, and where it is on the stack.
-struct AuxEntry {
-  uint64_t value = 0, address = 0;
-};
-AuxEntry auxiliary(pid_t pid, uint64_t rsp, uint64_t type) {
-  std::vector<uint64_t> words(1 << 16);
+// A value of the auxiliary vector.
+uint64_t auxiliary(pid_t pid, uint64_t type) {
+  Fd fd(open(fmt::format("/proc/{}/auxv", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  Elf64_auxv_t entry;
+  while (fd && read(fd.get(), &entry, sizeof entry) == sizeof entry && entry.a_type != AT_NULL)
+    if (entry.a_type == type) return entry.a_un.a_val;
+  return 0;
+}
+
+// Where on the new program's stack the value of an entry is: behind argc, argv, 0, envp, 0.
+uint64_t auxiliary_address(pid_t pid, uint64_t rsp, uint64_t type) {
+  std::vector<uint64_t> words(8u << 20);
   words.resize(process::read(pid, rsp, std::as_writable_bytes(std::span(words))) / 8);
-  size_t i = words.empty() ? 0 : 2 + words[0];           // argc, argv, 0
-  while (i < words.size() && words[i]) i++;              // envp, 0
+  size_t i = words.empty() ? 0 : 2 + words[0];
+  while (i < words.size() && words[i]) i++;
   for (i++; i + 1 < words.size() && words[i]; i += 2)
-    if (words[i] == type) return {words[i + 1], rsp + (i + 1) * 8};
-  return {};
+    if (words[i] == type) return rsp + (i + 1) * 8;
+  return 0;
 }
 
 Result<> move_loader(const process::Tracee& tracee, process::RemoteSyscalls& remote, user_regs_struct& regs, std::span<const process::Region> regions, AppRange program) {
-  AuxEntry base = auxiliary(tracee.pid(), regs.rsp, AT_BASE);
-  auto first = std::find_if(regions.begin(), regions.end(), [&](const process::Region& r) { return r.range.begin.value == base.value; });
-  if (!base.value || first == regions.end()) return {};
+  uint64_t base = auxiliary(tracee.pid(), AT_BASE);
+  auto first = std::find_if(regions.begin(), regions.end(), [&](const process::Region& r) { return r.range.begin.value == base; });
+  if (!base || first == regions.end()) return {};
   auto last = first;
   while (last + 1 != regions.end() && (last + 1)->range.begin == last->range.end && ((last + 1)->inode == first->inode || (last + 1)->inode == 0) && (last + 1)->path.find('[') == std::string::npos) ++last;
   if (!share_low_half({first->range.begin, last->range.end}, program)) return {};
   auto distance = static_cast<int64_t>((program.size() + (64u << 20)) & ~uint64_t{0xfff});
   for (auto r = first; r <= last; ++r)
     TRY_VOID(remote.call("mremap", SYS_mremap, r->range.begin.value, r->range.size(), r->range.size(), MREMAP_MAYMOVE | MREMAP_FIXED, static_cast<uint64_t>(static_cast<int64_t>(r->range.begin.value) - distance)));
-  uint64_t moved = base.value - static_cast<uint64_t>(distance);
-  TRY_VOID(tracee.write(base.address, std::as_bytes(std::span(&moved, 1))));
+  uint64_t moved = base - static_cast<uint64_t>(distance);
+  uint64_t place = auxiliary_address(tracee.pid(), regs.rsp, AT_BASE);
+  if (!place) return fail("{}: no room for its code", program_name(tracee.pid()));
+  TRY_VOID(tracee.write(place, std::as_bytes(std::span(&moved, 1))));
   regs.rip -= static_cast<uint64_t>(distance);
   return {};
 }
@@ -86,13 +94,13 @@ Result<> Server::inject(pid_t pid) {
   TRY(user_regs_struct regs, tracee.registers());
   constexpr uint64_t cs_64 = 0x33;
   if (regs.cs != cs_64) return fail("{}: a 32-bit program; Weir runs 64-bit x86 programs", program_name(pid));
-  AuxEntry entry_point = auxiliary(pid, regs.rsp, AT_ENTRY);
+  uint64_t entry_point = auxiliary(pid, AT_ENTRY);
   TRY(auto regions, process::regions(pid));
-  auto program = std::find_if(regions.begin(), regions.end(), [&](const process::Region& r) { return r.range.contains({entry_point.value}); });
+  auto program = std::find_if(regions.begin(), regions.end(), [&](const process::Region& r) { return r.range.contains({entry_point}); });
   if (program == regions.end()) return fail("{}: its entry point is not mapped", program_name(pid));
-  TRY(auto remote, process::RemoteSyscalls::begin(tracee, entry_point.value));
+  TRY(auto remote, process::RemoteSyscalls::begin(tracee, entry_point));
   TRY_VOID(move_loader(tracee, remote, regs, regions, program->range));
-  if (regs.rip >> 32 != entry_point.value >> 32) keep_free(remote, program->range, regs.rip);
+  if (regs.rip >> 32 != entry_point >> 32) keep_free(remote, program->range, regs.rip);
   auto image = open_image(pid, *program);
   bool sanitized = image && (*image)->uses_address_sanitizer();
   TRY(auto made, Space::create(options_.make_tool(), sanitized ? rt::high_table_base : rt::table_base));

@@ -19,7 +19,7 @@ WEIR=$(realpath -m "${WEIR:-$HERE/../../build/weir}")
 TOOLS=${TOOLS-none icount}
 [[ -x $WEIR ]] || { echo "FAIL: $WEIR is missing: build it, or set WEIR" >&2; exit 1; }
 T=$(mktemp -d /tmp/weir-test.XXXXXX)
-trap 'chmod -R u+rwX "$T" 2>/dev/null; rm -rf "$T"' EXIT
+trap 'chmod -R u+rwX "$T" 2>/dev/null; rm -rf "$T" 2>/dev/null || { sleep 2; rm -rf "$T"; }' EXIT  # a Weir left behind may still write
 mkdir "$T/tmp"
 ulimit -c 0
 for variable in $(compgen -e); do
