@@ -263,8 +263,12 @@ bool Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
       }
   }
   if (!pid || access(fmt::format("/proc/{}/task/{}", pid, tid).c_str(), F_OK)) return false;
+  // The parent may have executed another program by now, or have parted: the space is the one that the child has mapped.
   auto parent = processes_.find(s.pid);
-  uint64_t memory = (s.clone_flags & CLONE_VM) && parent != processes_.end() ? parent->second.memory : ++next_memory_;
+  uint64_t id = 0;
+  process::read(tid, rt::space_base + offsetof(rt::SpacePage, id), std::as_writable_bytes(std::span(&id, 1)));
+  bool is_parents = parent != processes_.end() && parent->second.space->id() == id;
+  uint64_t memory = (s.clone_flags & CLONE_VM) && is_parents ? parent->second.memory : ++next_memory_;
   Slot old = std::exchange(s, {SlotState::Running, pid, tid, 0, nullptr});
   tb->pid = static_cast<uint32_t>(pid);
   tb->tid = static_cast<uint32_t>(tid);
@@ -274,7 +278,7 @@ bool Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
     Process p;
     p.pid = pid;
     p.pidfd = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-    p.space = parent != processes_.end() ? parent->second.space : old.space;
+    p.space = is_parents ? parent->second.space : old.space;
     p.program = program_name(pid);
     p.first_slot = slot;
     p.memory = memory;

@@ -38,9 +38,16 @@ Result<std::unique_ptr<Space>> Space::create(std::unique_ptr<instrument::Tool> t
   std::unique_ptr<Space> s(new Space);
   s->tool_ = std::move(tool);
   s->table_address_ = table_address;
-  TRY(s->table_, SharedMemory::create("weir-table", rt::table_size));
-  TRY(s->page_, SharedMemory::create("weir-page", rt::space_page_size));
+  TRY_VOID(s->create_memory());
   return s;
+}
+
+Result<> Space::create_memory() {
+  static uint64_t last_id = 0;
+  TRY(table_, SharedMemory::create("weir-table", rt::table_size));
+  TRY(page_, SharedMemory::create("weir-page", rt::space_page_size));
+  page_.as<rt::SpacePage>()->id = ++last_id;
+  return {};
 }
 
 CachePc Space::find(AppPc pc) const {
@@ -307,10 +314,9 @@ Result<std::unique_ptr<Space>> Space::copy() const {
   s->tool_ = tool_->copy();
   s->counters_ = counters_;
   s->table_address_ = table_address_;
-  TRY(s->table_, SharedMemory::create("weir-table", rt::table_size));
-  TRY(s->page_, SharedMemory::create("weir-page", rt::space_page_size));
-  memcpy(s->page_.mapping.data(), page_.mapping.data(), rt::space_page_size);
+  TRY_VOID(s->create_memory());
   s->regions_ = regions_;
+  s->write_page();
   s->images_ = images_;
   s->units_ = units_;
   s->live_ = live_;

@@ -130,6 +130,7 @@ class Space {
 
   const SharedMemory& table() const { return table_; }
   uint64_t table_address() const { return table_address_; }
+  uint64_t id() const { return page_.as<rt::SpacePage>()->id; }
   const SharedMemory& page() const { return page_; }
   std::span<const Arena> arenas() const { return arenas_; }
 
@@ -149,6 +150,7 @@ class Space {
   CachePc put_down(Region& region, const UnitView& kept);
   void link_waiting(AppPc target, CachePc to);
   void unlink(AppPc target);
+  Result<> create_memory();
   void write_page();
   void enter_in_table(AppPc pc, CachePc to) { __atomic_store_n(&table_entry(pc), to.value, __ATOMIC_RELEASE); }
   uint64_t& table_entry(AppPc pc) { return *table_.as<uint64_t>(8 * (pc.value & 0xffffffff)); }

@@ -56,8 +56,14 @@ void Lowering::gs_insn(const x86::Insn& insn, std::span<const std::byte> bytes, 
   }
   if (is_base) {  // rdgsbase, wrgsbase
     auto r = static_cast<Gpr>((p.modrm & 7) | (p.rex & 1) << 3);
-    if ((p.modrm >> 3 & 7) == 1) e_.load_gs(r, gs_app);
-    else e_.store_gs(r, gs_app);
+    bool wide = p.rex & 8;
+    if ((p.modrm >> 3 & 7) == 1) {
+      e_.load_gs(r, gs_app);
+      if (!wide) e_.bytes(0x40 | (r >> 3) << 2 | r >> 3, 0x89, 0xc0 | (r & 7) << 3 | (r & 7));  // mov r32, r32
+    } else {
+      e_.store_gs(r, gs_app);
+      if (!wide) e_.store_gs_imm(gs_app + 4, 0);
+    }
     return;
   }
   if (!s.modrm_offset || p.is_vex || s.rip_relative) {

@@ -117,6 +117,7 @@ void Lowering::place_probes() {
       default: edges_.push_back(&i);
     }
   }
+  std::ranges::stable_sort(edges_, {}, &Insertion::index);
   // A probe of a block that only adds may stand anywhere in it: where the flags are dead, if they are not at the begin.
   for (Placed& p : placed_) {
     if (p.insertion->where != Where::Block) continue;
@@ -220,8 +221,8 @@ void Lowering::emit_block_end(BlockId b, const Insn& last, std::span<const std::
   switch (block.ends) {
     case BlockEnd::FallThrough: break;
     case BlockEnd::Jump:
-      for (const Insertion* i : edges_)
-        if (i->where == Where::Taken && i->index == b)
+      for (const Insertion* i : std::ranges::equal_range(edges_, b, {}, &Insertion::index))
+        if (i->where == Where::Taken)
           probe(in_.plan.ops_of(*i), block.taken == no_block ? x86::RegSet::all() : live_.live_in[block.taken], last.pc);
       mark(Mark::Exact, last.pc);
       if (block.taken != no_block) jump_block(block.taken, b);
@@ -251,8 +252,8 @@ void Lowering::emit_block_end(BlockId b, const Insn& last, std::span<const std::
 // Control goes on at `next`, which may stand elsewhere or outside.
 void Lowering::fall_through(BlockId b, AppPc next) {
   BlockId to = f_.blocks[b].fallthrough;
-  for (const Insertion* i : edges_)
-    if (i->where == Where::FallThrough && i->index == b)
+  for (const Insertion* i : std::ranges::equal_range(edges_, b, {}, &Insertion::index))
+    if (i->where == Where::FallThrough)
       probe(in_.plan.ops_of(*i), to == no_block ? x86::RegSet::all() : live_.live_in[to], next);
   if (to == b + 1) return;
   mark(Mark::Exact, next);

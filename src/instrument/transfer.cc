@@ -1,5 +1,7 @@
 // Jumps, calls, returns and system calls.
 
+#include <algorithm>
+
 #include "instrument/lowering.h"
 
 namespace weir::instrument {
@@ -38,8 +40,8 @@ void Lowering::jump_block(BlockId target, BlockId from) {
 void Lowering::branch(BlockId b, const Insn& insn, std::span<const std::byte> bytes) {
   const x86::Block& block = f_.blocks[b];
   const Insertion* taken_probe = nullptr;
-  for (const Insertion* i : edges_)
-    if (i->where == Where::Taken && i->index == b) taken_probe = i;
+  for (const Insertion* i : std::ranges::equal_range(edges_, b, {}, &Insertion::index))
+    if (i->where == Where::Taken) taken_probe = i;
   if (block.taken == no_block && !taken_probe) {
     mark(Mark::Exact, insn.pc);
     keep_in_line(e_, insn.shape->short_only ? insn.shape->length + 3u : 2);
@@ -82,8 +84,10 @@ void Lowering::return_site(BlockId b, AppPc address) {
     mark(Mark::Exact, address, rt::RestoreRcx, e_.offset() + restore_size);
     e_.load_gs(x86::RCX, gs_rcx);
   }
-  for (const Insertion* i : edges_)
-    if ((i->where == Where::ReturnSite && i->index == to) || (i->where == Where::FallThrough && i->index == b)) probe(in_.plan.ops_of(*i), live_.live_in[to], address);
+  for (const Insertion* i : std::ranges::equal_range(edges_, b, {}, &Insertion::index))
+    if (i->where == Where::FallThrough) probe(in_.plan.ops_of(*i), live_.live_in[to], address);
+  for (const Insertion* i : std::ranges::equal_range(edges_, to, {}, &Insertion::index))
+    if (i->where == Where::ReturnSite) probe(in_.plan.ops_of(*i), live_.live_in[to], address);
   if (to != b + 1) {
     mark(Mark::Exact, address);
     jump_block(to, b);
@@ -308,8 +312,8 @@ void Lowering::emit_tail(const Tail& t) {
       break;
     case Tail::Edge: {
       const x86::Block& block = f_.blocks[t.number];
-      for (const Insertion* i : edges_)
-        if (i->where == Where::Taken && i->index == t.number)
+      for (const Insertion* i : std::ranges::equal_range(edges_, t.number, {}, &Insertion::index))
+        if (i->where == Where::Taken)
           probe(in_.plan.ops_of(*i), block.taken == no_block ? x86::RegSet::all() : live_.live_in[block.taken], t.target);
       mark(Mark::Exact, t.target);
       if (block.taken != no_block) jump_block(block.taken, no_block);

@@ -211,6 +211,7 @@ struct ControlBlock {
 // ---- The space page: what the runtime must know of the translated program, read-only in the target ----------------
 constexpr uint32_t max_ranges = 1024;
 struct SpacePage {
+  uint64_t id;         // of the space: no two of a run have the same
   uint32_t version;    // odd while it is being changed
   uint32_t count;      // more than max_ranges: ask about every change
   struct { uint64_t begin, end; } ranges[max_ranges];  // translated ranges of the program

@@ -2,6 +2,7 @@
 #include <asm/prctl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -511,6 +512,7 @@ TEST(Lower, LargeFunctions) {
     SCOPED_TRACE(fmt::format("places {}", places));
     check_random(random, 3000, 200, places);
     check_random(random, 3000, 10, places);
+    check_random(random, 20'000, 4, places);
     if (HasFailure()) return;
   }
 }
@@ -858,7 +860,7 @@ void append_plain(Random& random, Bytes& b) {
     b.push_back(0xc0 | (reg & 7) << 3 | (rm & 7));
   };
   uint8_t r = any(), q = any(), slot = uint8_t(-8 * int(random() % 8 + 1));
-  switch (random() % 22) {
+  switch (random() % 23) {
     case 0: case 1: case 2: case 3: return two({uint8_t(0x01 + 8 * (random() % 8))}, q, r);  // add or adc sbb and sub xor cmp
     case 4: two({0x83}, uint8_t(random() % 8), r); return b.push_back(uint8_t(random()));
     case 5: return two({0xff}, uint8_t(random() % 2), r);                                    // inc, dec
@@ -886,6 +888,10 @@ void append_plain(Random& random, Bytes& b) {
       else b.insert(b.end(), {uint8_t(rex | q >> 3), uint8_t(store ? 0x11 : 0x8b), uint8_t(0x40 | reg | (q & 7)), 8});
       return;
     }
+    case 21:  // rdgsbase r64, r32; wrgsbase of what it was
+      b.insert(b.end(), {0xf3, uint8_t(0x48 | r >> 3), 0x0f, 0xae, uint8_t(0xc8 | (r & 7)), 0xf3, uint8_t(0x48 | r >> 3), 0x0f, 0xae, uint8_t(0xd8 | (r & 7))});
+      b.insert(b.end(), {0xf3, uint8_t(0x40 | q >> 3), 0x0f, 0xae, uint8_t(0xc8 | (q & 7))});
+      return;
     default: b.insert(b.end(), {0x65, uint8_t(0x48 | (r >> 3) << 2), uint8_t(random() % 2 ? 0x8b : 0x01), uint8_t(0x04 | (r & 7) << 3), 0x25, uint8_t(random() % 16 * 8), 0, 0, 0});
   }
 }
@@ -962,6 +968,7 @@ Flow plan_flow(const x86::Function& f, Random& random, Plan& plan, const uint64_
 }
 
 TEST(Probe, RandomFunctionsRunAsTheyWould) {
+  if (!(getauxval(AT_HWCAP2) & 2)) GTEST_SKIP() << "no rdgsbase";
   Machine m;
   Random random(8);
   char* app = static_cast<char*>(mmap(reinterpret_cast<void*>(app_base), 1 << 20, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0));
@@ -986,8 +993,8 @@ TEST(Probe, RandomFunctionsRunAsTheyWould) {
     Emitter e({reinterpret_cast<std::byte*>(app) + s.bytes.size() + 0x100, 16}, {});
     e.bytes(0xff, 0x25, 0, 0, 0, 0);  // jmp [rip]
     e.u64(reinterpret_cast<uint64_t>(weir_test_leave));
+    uint64_t gs[64];
     auto run = [&](const void* code, State& after, bool native_gs) {
-      uint64_t gs[64];
       memcpy(gs, before.gs, sizeof gs);
       memcpy(m.stack, before.stack, sizeof m.stack);
       m.block->app_gs = reinterpret_cast<uint64_t>(gs);
