@@ -48,14 +48,13 @@ void say(fmt::format_string<Args...> format, Args&&... args) {
 
 }  // namespace weir
 
-#define CHECK(condition) \
-  ((condition) ? static_cast<void>(0) : ::weir::check_failed(#condition, __FILE__, __LINE__))
+#define CHECK(condition) ((condition) ? static_cast<void>(0) : ::weir::check_failed(#condition, __FILE__, __LINE__))
 
 // TRY(auto x, expression): x is the value, or the error is returned to the caller.
 #define WEIR_CONCAT_(a, b) a##b
 #define WEIR_CONCAT(a, b) WEIR_CONCAT_(a, b)
-#define TRY(declaration, ...)                                                        \
-  auto WEIR_CONCAT(try_, __LINE__) = (__VA_ARGS__);                                  \
+#define TRY(declaration, ...)                                                                    \
+  auto WEIR_CONCAT(try_, __LINE__) = (__VA_ARGS__);                                              \
   if (!WEIR_CONCAT(try_, __LINE__)) return std::unexpected(WEIR_CONCAT(try_, __LINE__).error()); \
   declaration = std::move(*WEIR_CONCAT(try_, __LINE__))
 #define TRY_VOID(...) \

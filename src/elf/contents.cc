@@ -61,8 +61,7 @@ const Segment* Contents::find(uint32_t type) const {
 
 Result<std::vector<Segment>> read_segments(Bytes file, std::string_view path) {
   std::optional<Elf64_Ehdr> header = load<Elf64_Ehdr>(file, 0);
-  if (file.size() < EI_NIDENT || std::memcmp(file.data(), ELFMAG, SELFMAG) != 0)
-    return fail("{}: not an ELF file", path);
+  if (file.size() < EI_NIDENT || std::memcmp(file.data(), ELFMAG, SELFMAG) != 0) return fail("{}: not an ELF file", path);
   if (std::to_integer<int>(file[EI_CLASS]) != ELFCLASS64)
     return fail("{}: not a 64-bit ELF file (class {})", path, std::to_integer<int>(file[EI_CLASS]));
   if (!header) return fail("{}: an ELF file cut off in its header", path);

@@ -19,23 +19,14 @@ uint64_t read_format(Cursor& c, uint8_t encoding) {
   switch (encoding & format_bits) {
     case 0x00:
     case 0x04:
-    case 0x0c:
-      return c.get<uint64_t>();
-    case 0x01:
-      return c.uleb();
-    case 0x02:
-      return c.get<uint16_t>();
-    case 0x03:
-      return c.get<uint32_t>();
-    case 0x09:
-      return static_cast<uint64_t>(c.sleb());
-    case 0x0a:
-      return static_cast<uint64_t>(int64_t{c.get<int16_t>()});
-    case 0x0b:
-      return static_cast<uint64_t>(int64_t{c.get<int32_t>()});
-    default:
-      c.fail();
-      return 0;
+    case 0x0c: return c.get<uint64_t>();
+    case 0x01: return c.uleb();
+    case 0x02: return c.get<uint16_t>();
+    case 0x03: return c.get<uint32_t>();
+    case 0x09: return static_cast<uint64_t>(c.sleb());
+    case 0x0a: return static_cast<uint64_t>(int64_t{c.get<int16_t>()});
+    case 0x0b: return static_cast<uint64_t>(int64_t{c.get<int32_t>()});
+    default: c.fail(); return 0;
   }
 }
 
@@ -45,16 +36,12 @@ Vaddr read_pointer(Cursor& c, uint8_t encoding, std::optional<Vaddr> data_base) 
   uint64_t value = read_format(c, encoding);
   if (encoding & indirect) c.fail();
   switch (encoding & relative_bits) {
-    case absolute:
-      return {value};
-    case pc_relative:
-      return {field.value + value};
+    case absolute: return {value};
+    case pc_relative: return {field.value + value};
     case data_relative:
       if (data_base) return {data_base->value + value};
       [[fallthrough]];
-    default:
-      c.fail();
-      return {};
+    default: c.fail(); return {};
   }
 }
 
@@ -132,10 +119,8 @@ EhFrame::Place EhFrame::find_in_table(Vaddr v) {
   size_t after = 0;
   for (size_t end = table_.size() / 8; after < end;) {
     size_t middle = after + (end - after) / 2;
-    if (location(middle) <= v)
-      after = middle + 1;
-    else
-      end = middle;
+    if (location(middle) <= v) after = middle + 1;
+    else end = middle;
   }
   VRange gap{{0}, after < table_.size() / 8 ? location(after) : Vaddr{UINT64_MAX}};
   // Of several that begin at the same address (FDEs of empty functions have no range) the last is tried first.

@@ -43,7 +43,7 @@ class Image {
   const std::string& path() const;
   std::span<const Segment> segments() const;
   std::span<const std::byte> bytes() const;  // the whole file
-  std::string build_id() const;  // hexadecimal, empty where there is none
+  std::string build_id() const;              // hexadecimal, empty where there is none
   // Linked with AddressSanitizer, whose shadow takes the addresses from 2 GiB on.
   bool uses_address_sanitizer() const;
   // The function that `v` is in: never empty, and inside one executable segment. An FDE wins over a symbol; a symbol

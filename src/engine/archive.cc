@@ -21,7 +21,7 @@ struct FileHead {
 };
 
 FileHead own_head() {
-  struct stat st {};
+  struct stat st{};
   if (stat("/proc/self/exe", &st)) return {};
   return {magic, st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec, 0};
 }
@@ -71,7 +71,9 @@ bool UnitView::is_sound() const {
   for (uint32_t n : {h.blocks, h.table, h.exits, h.marks, h.relocs, h.code_size})
     if (n > many) return false;
   if (h.total != bytes_.size() || sizeof(ArchivedUnit) + relocs_end() + h.code_size > bytes_.size()) return false;
-  if (checksum_of(bytes_.subspan(8)) != h.checksum || h.entry < h.begin || h.entry >= h.end || h.entry_offset >= h.code_size) return false;
+  if (checksum_of(bytes_.subspan(8)) != h.checksum || h.entry < h.begin || h.entry >= h.end ||
+      h.entry_offset >= h.code_size)
+    return false;
   // The checksum says that we wrote it; these say that it does no harm even if we did not.
   auto fits = [&](uint32_t offset, uint32_t size) { return offset <= h.code_size && size <= h.code_size - offset; };
   for (const instrument::Reloc& r : relocs())
@@ -92,7 +94,9 @@ std::shared_ptr<Archive> Archive::open(const elf::Image& image, const std::strin
   archive->path_ = path;
   Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   struct stat st;
-  if (!fd || fstat(fd.get(), &st) || st.st_uid != geteuid() || st.st_size < static_cast<off_t>(sizeof(FileHead)) || static_cast<size_t>(st.st_size) > max_size) return archive;
+  if (!fd || fstat(fd.get(), &st) || st.st_uid != geteuid() || st.st_size < static_cast<off_t>(sizeof(FileHead)) ||
+      static_cast<size_t>(st.st_size) > max_size)
+    return archive;
   auto size = static_cast<size_t>(st.st_size);
   void* p = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
   if (p == MAP_FAILED) return archive;
@@ -100,20 +104,25 @@ std::shared_ptr<Archive> Archive::open(const elf::Image& image, const std::strin
   FileHead head, own = own_head();
   memcpy(&head, p, sizeof head);
   own.units = head.units;
-  if (memcmp(&head, &own, sizeof head) || head.units > size / sizeof(Index) || sizeof head + head.units * sizeof(Index) > size) return archive;
+  if (memcmp(&head, &own, sizeof head) || head.units > size / sizeof(Index) ||
+      sizeof head + head.units * sizeof(Index) > size)
+    return archive;
   archive->index_ = {reinterpret_cast<const Index*>(archive->file_.data() + sizeof head), head.units};
   return archive;
 }
 
 std::optional<UnitView> Archive::find(elf::Vaddr entry) const {
-  auto i = std::lower_bound(index_.begin(), index_.end(), entry.value, [](const Index& x, uint64_t v) { return x.entry < v; });
-  if (i == index_.end() || i->entry != entry.value || i->offset > file_.size() || i->size > file_.size() - i->offset) return {};
+  auto i =
+      std::lower_bound(index_.begin(), index_.end(), entry.value, [](const Index& x, uint64_t v) { return x.entry < v; });
+  if (i == index_.end() || i->entry != entry.value || i->offset > file_.size() || i->size > file_.size() - i->offset)
+    return {};
   UnitView view(std::span<const std::byte>(file_.bytes()).subspan(i->offset, i->size));
   if (!view.is_sound() || view.head().entry != entry.value) return {};
   return view;
 }
 
-void Archive::add(const instrument::Lowered& l, std::span<const std::byte> code, std::span<const std::byte> source, AppPc entry, AppRange bounds, CachePc base, uint64_t bias, uint32_t first_exit) {
+void Archive::add(const instrument::Lowered& l, std::span<const std::byte> code, std::span<const std::byte> source,
+                  AppPc entry, AppRange bounds, CachePc base, uint64_t bias, uint32_t first_exit) {
   if ((bounds.end.value - bias) >> 32) return;
   std::vector<std::byte> out;
   ArchivedUnit head{};
@@ -121,7 +130,8 @@ void Archive::add(const instrument::Lowered& l, std::span<const std::byte> code,
   head.entry = entry.value - bias, head.begin = bounds.begin.value - bias, head.end = bounds.end.value - bias;
   head.source = checksum_of(source);
   head.entry_offset = l.entry, head.has_high = l.has_high;
-  head.blocks = static_cast<uint32_t>(l.blocks.size()), head.table = static_cast<uint32_t>(l.table.size()), head.exits = static_cast<uint32_t>(l.exits.size());
+  head.blocks = static_cast<uint32_t>(l.blocks.size()), head.table = static_cast<uint32_t>(l.table.size()),
+  head.exits = static_cast<uint32_t>(l.exits.size());
   head.marks = static_cast<uint32_t>(l.marks.size()), head.relocs = static_cast<uint32_t>(l.relocs.size());
   append(out, head);
   for (const auto& b : l.blocks) append(out, ArchivedPair{static_cast<uint32_t>(b.app - bounds.begin), b.offset});
@@ -142,7 +152,10 @@ void Archive::add(const instrument::Lowered& l, std::span<const std::byte> code,
       case instrument::Reloc::Rip: value -= bias - base.value; break;
       case instrument::Reloc::Low:
       case instrument::Reloc::Absolute: value -= bias; break;
-      case instrument::Reloc::High: value = 0; relocs[i].value -= static_cast<uint32_t>(bias); break;
+      case instrument::Reloc::High:
+        value = 0;
+        relocs[i].value -= static_cast<uint32_t>(bias);
+        break;
       case instrument::Reloc::ExitId: value -= first_exit; break;
     }
     memcpy(place, &value, wide ? 8 : 4);

@@ -22,16 +22,16 @@ uint64_t checksum_of(std::span<const std::byte> bytes);
 // A unit as it lies in an archive: this head, then blocks, table, exits, marks, relocs and code. Addresses are the file's own
 // (less the load bias); those of blocks, table and marks count from the begin of the bounds.
 struct ArchivedUnit {
-  uint64_t checksum;        // of all that follows
+  uint64_t checksum;  // of all that follows
   uint32_t total, code_size;
   uint64_t entry, begin, end;
-  uint64_t source;          // checksum of the program's code in [begin, end)
+  uint64_t source;  // checksum of the program's code in [begin, end)
   uint32_t entry_offset, has_high;
   uint32_t blocks, table, exits, marks, relocs, pad;
 };
 
 struct ArchivedExit {
-  uint64_t target;          // address in the file
+  uint64_t target;  // address in the file
   uint32_t offset, stub;
   uint16_t pops;
   uint8_t kind, pad[5];
@@ -78,7 +78,8 @@ class Archive {
   // The unit that was first used next after this one.
   std::optional<UnitView> next(const UnitView& unit) const;
   // A unit to be kept from now on.
-  void add(const instrument::Lowered& lowered, std::span<const std::byte> code, std::span<const std::byte> source, AppPc entry, AppRange bounds, CachePc base, uint64_t bias, uint32_t first_exit);
+  void add(const instrument::Lowered& lowered, std::span<const std::byte> code, std::span<const std::byte> source,
+           AppPc entry, AppRange bounds, CachePc base, uint64_t bias, uint32_t first_exit);
   // Writes the file anew, if there is anything new; quietly does nothing where it cannot.
   void save();
 
@@ -89,7 +90,7 @@ class Archive {
   };
   std::string path_;
   Mapping file_;
-  std::span<const Index> index_;              // of the file, by entry; the units themselves lie in the order of their first use
+  std::span<const Index> index_;  // of the file, by entry; the units themselves lie in the order of their first use
   std::vector<std::vector<std::byte>> added_;
 };
 

@@ -15,8 +15,8 @@
 namespace weir::engine {
 
 struct Options {
-  std::vector<std::string> command;   // the program and its arguments
-  bool follow = true;                 // children that execute another program
+  std::vector<std::string> command;  // the program and its arguments
+  bool follow = true;                // children that execute another program
   std::function<std::unique_ptr<instrument::Tool>()> make_tool;
   // A program (a process, from exec to exec) has ended, or Weir leaves it behind.
   std::function<void(instrument::Tool& tool, const struct ProgramRun& run)> on_program_end = {};
@@ -26,7 +26,7 @@ struct Options {
 struct ProgramRun {
   uint32_t pid = 0;
   std::string program;
-  std::vector<std::string> images;    // by the index that tools were given
+  std::vector<std::string> images;  // by the index that tools were given
 };
 
 struct Stats {
@@ -38,7 +38,7 @@ struct Stats {
 };
 
 struct Outcome {
-  int status = 0;                     // as the shell would say it
+  int status = 0;  // as the shell would say it
   enum {
     Ended,        // all processes have
     LeftRunning,  // some outlive the program; another Weir process, left behind, serves them on

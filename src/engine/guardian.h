@@ -24,7 +24,7 @@ class Guardian {
  private:
   std::span<pid_t> pids() const { return {reinterpret_cast<pid_t*>(shared_.data()), shared_.size() / sizeof(pid_t)}; }
   Mapping shared_;
-  Fd life_;   // the writing end of a pipe: the kernel closes it when the last of us has gone
+  Fd life_;  // the writing end of a pipe: the kernel closes it when the last of us has gone
 };
 
 }  // namespace weir::engine

@@ -16,9 +16,11 @@ namespace {
 
 Result<> map(process::RemoteSyscalls& remote, const SharedMemory& memory, uint64_t address, int protection) {
   bool writable = protection & PROT_WRITE;
-  TRY(int fd, remote.open(fmt::format("/proc/{}/fd/{}", getpid(), memory.file.get()), (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC));
+  TRY(int fd,
+      remote.open(fmt::format("/proc/{}/fd/{}", getpid(), memory.file.get()), (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC));
   size_t size = memory.mapping.size();
-  auto mapped = remote.call("mmap", SYS_mmap, address, size, static_cast<uint64_t>(protection), MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, static_cast<uint64_t>(fd), 0);
+  auto mapped = remote.call("mmap", SYS_mmap, address, size, static_cast<uint64_t>(protection),
+                            MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, static_cast<uint64_t>(fd), 0);
   if (!mapped) return fail("{}: the address range {:#x} that Weir needs is taken", mapped.error().what, address);
   TRY_VOID(remote.call("madvise", SYS_madvise, address, size, MADV_DONTDUMP));
   TRY_VOID(remote.call("close", SYS_close, static_cast<uint64_t>(fd)));
@@ -55,16 +57,22 @@ uint64_t auxiliary_address(pid_t pid, uint64_t rsp, uint64_t type) {
   return 0;
 }
 
-Result<> move_loader(const process::Tracee& tracee, process::RemoteSyscalls& remote, user_regs_struct& regs, std::span<const process::Region> regions, AppRange program) {
+Result<> move_loader(const process::Tracee& tracee, process::RemoteSyscalls& remote, user_regs_struct& regs,
+                     std::span<const process::Region> regions, AppRange program) {
   uint64_t base = auxiliary(tracee.pid(), AT_BASE);
-  auto first = std::find_if(regions.begin(), regions.end(), [&](const process::Region& r) { return r.range.begin.value == base; });
+  auto first =
+      std::find_if(regions.begin(), regions.end(), [&](const process::Region& r) { return r.range.begin.value == base; });
   if (!base || first == regions.end()) return {};
   auto last = first;
-  while (last + 1 != regions.end() && (last + 1)->range.begin == last->range.end && ((last + 1)->inode == first->inode || (last + 1)->inode == 0) && (last + 1)->path.find('[') == std::string::npos) ++last;
+  while (last + 1 != regions.end() && (last + 1)->range.begin == last->range.end &&
+         ((last + 1)->inode == first->inode || (last + 1)->inode == 0) && (last + 1)->path.find('[') == std::string::npos)
+    ++last;
   if (!share_low_half({first->range.begin, last->range.end}, program)) return {};
   auto distance = static_cast<int64_t>((program.size() + (64u << 20)) & ~uint64_t{0xfff});
   for (auto r = first; r <= last; ++r)
-    TRY_VOID(remote.call("mremap", SYS_mremap, r->range.begin.value, r->range.size(), r->range.size(), MREMAP_MAYMOVE | MREMAP_FIXED, static_cast<uint64_t>(static_cast<int64_t>(r->range.begin.value) - distance)));
+    TRY_VOID(remote.call("mremap", SYS_mremap, r->range.begin.value, r->range.size(), r->range.size(),
+                         MREMAP_MAYMOVE | MREMAP_FIXED,
+                         static_cast<uint64_t>(static_cast<int64_t>(r->range.begin.value) - distance)));
   uint64_t moved = base - static_cast<uint64_t>(distance);
   uint64_t place = auxiliary_address(tracee.pid(), regs.rsp, AT_BASE);
   if (!place) return fail("{}: no room for its code", program_name(tracee.pid()));
@@ -77,7 +85,8 @@ void keep_free(process::RemoteSyscalls& remote, AppRange program, uint64_t near)
   for (uint64_t window = 0; window < 4; window++) {
     uint64_t at = ((near >> 32) - window) << 32 | (program.begin.value & low32);
     // Where something is mapped already the call fails: that cannot become code of a library.
-    (void)remote.call("mmap", SYS_mmap, at & ~uint64_t{0xfff}, program.size(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, ~0ull, 0);
+    (void)remote.call("mmap", SYS_mmap, at & ~uint64_t{0xfff}, program.size(), PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, ~0ull, 0);
   }
 }
 
@@ -96,7 +105,8 @@ Result<> Server::inject(pid_t pid) {
   if (regs.cs != cs_64) return fail("{}: a 32-bit program; Weir runs 64-bit x86 programs", program_name(pid));
   uint64_t entry_point = auxiliary(pid, AT_ENTRY);
   TRY(auto regions, process::regions(pid));
-  auto program = std::find_if(regions.begin(), regions.end(), [&](const process::Region& r) { return r.range.contains({entry_point}); });
+  auto program = std::find_if(regions.begin(), regions.end(),
+                              [&](const process::Region& r) { return r.range.contains({entry_point}); });
   if (program == regions.end()) return fail("{}: its entry point is not mapped", program_name(pid));
   TRY(auto remote, process::RemoteSyscalls::begin(tracee, entry_point));
   TRY_VOID(move_loader(tracee, remote, regs, regions, program->range));

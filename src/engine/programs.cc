@@ -56,7 +56,8 @@ Result<> Server::spawn() {
   bool failed = read(reads.get(), &error, sizeof error) == sizeof error;
   int status;
   if (waitpid(pid, &status, __WALL) != pid) return fail_errno("waitpid");
-  if (failed && error < 0) return fail("{}: ptrace is refused ({}); allow it, e.g. sysctl kernel.yama.ptrace_scope=0", file, strerror(-error));
+  if (failed && error < 0)
+    return fail("{}: ptrace is refused ({}); allow it, e.g. sysctl kernel.yama.ptrace_scope=0", file, strerror(-error));
   if (failed) return std::unexpected(process::exec_error(file, error));
   if (!WIFSTOPPED(status)) return fail("{}: ended before it began", file);
   main_pid_ = pid;
@@ -107,10 +108,10 @@ void Server::stopped() {
 namespace {
 // Would the kernel give the program privileges, which it does not do under ptrace?
 bool gains_privileges(pid_t tid, const std::string& path, int64_t directory) {
-  std::string place = path.starts_with('/') ? fmt::format("/proc/{}/root{}", tid, path)
+  std::string place = path.starts_with('/')   ? fmt::format("/proc/{}/root{}", tid, path)
                       : directory == AT_FDCWD ? fmt::format("/proc/{}/cwd/{}", tid, path)
                                               : fmt::format("/proc/{}/fd/{}/{}", tid, directory, path);
-  struct stat st {};
+  struct stat st{};
   if (geteuid() == 0 || stat(place.c_str(), &st)) return false;
   return (st.st_mode & (S_ISUID | S_ISGID)) || getxattr(place.c_str(), "security.capability", nullptr, 0) > 0;
 }
@@ -184,7 +185,8 @@ void Server::program_ended(Process& p) {
   for (uint32_t slot : p.slots) free_slot(slot);
   p.slots.clear();
   for (uint32_t slot = 1; slot < slots_used_; slot++)  // threads that it did not come to create
-    if (slots_[slot].state == SlotState::Reserved && slots_[slot].pid == p.pid && (slots_[slot].clone_flags & CLONE_THREAD)) free_slot(slot);
+    if (slots_[slot].state == SlotState::Reserved && slots_[slot].pid == p.pid && (slots_[slot].clone_flags & CLONE_THREAD))
+      free_slot(slot);
 }
 
 // The counts of a program's threads, and its share of the statistics.
@@ -195,9 +197,12 @@ void Server::report(Process& p) {
   for (const Arena& a : p.space->arenas()) code += a.used;
   stats_.peak_code = std::max(stats_.peak_code, code);
   stats_.peak_counters = std::max<uint64_t>(stats_.peak_counters, p.space->counters() * 8);
-  struct stat st {};
-  if (fstat(p.space->table().file.get(), &st) == 0) stats_.peak_table = std::max<uint64_t>(stats_.peak_table, static_cast<uint64_t>(st.st_blocks) * 512);
-  if (options_.on_program_end) options_.on_program_end(p.space->tool(), {static_cast<uint32_t>(p.pid), p.program, {p.space->images().begin(), p.space->images().end()}});
+  struct stat st{};
+  if (fstat(p.space->table().file.get(), &st) == 0)
+    stats_.peak_table = std::max<uint64_t>(stats_.peak_table, static_cast<uint64_t>(st.st_blocks) * 512);
+  if (options_.on_program_end)
+    options_.on_program_end(
+        p.space->tool(), {static_cast<uint32_t>(p.pid), p.program, {p.space->images().begin(), p.space->images().end()}});
   if (p.space.use_count() > 1) return;
   stats_.functions += s.functions;
   stats_.blocks += s.blocks;
@@ -216,7 +221,8 @@ void Server::collect(Process& p, uint32_t slot) {
   stats_.misses += tb->misses;
   stats_.signals += tb->signals;
   auto* cells = reinterpret_cast<const uint64_t*>(reinterpret_cast<const char*>(tb) + rt::counters_offset);
-  p.space->tool().collect(static_cast<uint32_t>(p.pid), static_cast<uint32_t>(slots_[slot].tid), {cells, p.space->counters()});
+  p.space->tool().collect(static_cast<uint32_t>(p.pid), static_cast<uint32_t>(slots_[slot].tid),
+                          {cells, p.space->counters()});
 }
 
 namespace {

@@ -20,10 +20,10 @@ namespace weir::engine {
 
 namespace {
 
-constexpr long sleep_ns = 100'000'000;       // then look for processes that ended without a word
+constexpr long sleep_ns = 100'000'000;  // then look for processes that ended without a word
 constexpr long quiet_sleep_ns = 50'000;
 
-uint32_t* child_doorbell;                    // for the signal handler
+uint32_t* child_doorbell;  // for the signal handler
 volatile sig_atomic_t child_event;
 
 void on_child(int) {
@@ -121,7 +121,7 @@ Result<> Server::set_up() {
   slots_.resize(rt::max_slots);
   control()->weir_pid = static_cast<uint32_t>(getpid());
   child_doorbell = &control()->doorbell;
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_child;
   action.sa_flags = SA_RESTART;  // the doorbell has changed all the same
   sigaction(SIGCHLD, &action, &child_action_);
@@ -130,7 +130,7 @@ Result<> Server::set_up() {
 
 void Server::loop() {
   // The terminal's signals reach the program too, and it decides; what is sent to Weir alone is passed on.
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = SIG_IGN;
   for (int sig : {SIGINT, SIGQUIT}) sigaction(sig, &action, nullptr);
   action.sa_handler = on_forward;
@@ -149,7 +149,8 @@ void Server::loop() {
     if (serve_posted()) continue;
     bool more = false;
     for (uint32_t i = 0; i < spins_ && !more && !child_event; i++) {
-      for (uint32_t w = 0; w <= slots_used_ / 64 && !more; w++) more = __atomic_load_n(&control()->posted[w], __ATOMIC_RELAXED);
+      for (uint32_t w = 0; w <= slots_used_ / 64 && !more; w++)
+        more = __atomic_load_n(&control()->posted[w], __ATOMIC_RELAXED);
       __builtin_ia32_pause();
     }
     spins_ = rt::adapted_spins(spins_, more);
@@ -214,10 +215,12 @@ Result<int64_t> Server::remote_call(uint32_t slot, long nr, std::initializer_lis
 Result<> Server::remote_map(uint32_t slot, const SharedMemory& memory, uint64_t address, int protection) {
   rt::RequestBlock& r = block(slot)->request;
   fmt::format_to_n(r.text, sizeof r.text - 1, "/proc/{}/fd/{}", getpid(), memory.file.get()).out[0] = 0;
-  auto path = static_cast<int64_t>(rt::blocks_base + slot * rt::block_stride + (reinterpret_cast<char*>(r.text) - reinterpret_cast<char*>(block(slot))));
+  auto path = static_cast<int64_t>(rt::blocks_base + slot * rt::block_stride +
+                                   (reinterpret_cast<char*>(r.text) - reinterpret_cast<char*>(block(slot))));
   TRY(int64_t fd, remote_call(slot, SYS_open, {path, O_RDONLY | O_CLOEXEC}));
   auto size = static_cast<int64_t>(memory.mapping.size());
-  TRY_VOID(remote_call(slot, SYS_mmap, {static_cast<int64_t>(address), size, protection, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0}));
+  TRY_VOID(remote_call(slot, SYS_mmap,
+                       {static_cast<int64_t>(address), size, protection, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0}));
   TRY_VOID(remote_call(slot, SYS_madvise, {static_cast<int64_t>(address), size, MADV_DONTDUMP}));
   TRY_VOID(remote_call(slot, SYS_close, {fd}));
   return {};
@@ -238,7 +241,8 @@ void Server::serve(uint32_t slot) {
   if (!p) return;
   switch (r.kind) {
     case rt::Request::Link:
-      if (const LinkSite* s = p->space->link_site(static_cast<uint32_t>(r.args[0])); s && s->exit.kind == instrument::Exit::Direct) {
+      if (const LinkSite* s = p->space->link_site(static_cast<uint32_t>(r.args[0]));
+          s && s->exit.kind == instrument::Exit::Direct) {
         AppPc target = s->exit.target;
         go_on(*p, r, target, nullptr);
         if (!r.native && p->space->find(target)) p->space->link(static_cast<uint32_t>(r.args[0]), {r.pc});
@@ -247,7 +251,8 @@ void Server::serve(uint32_t slot) {
     case rt::Request::Stale: p->space->forget_entry({r.args[0]}); [[fallthrough]];
     case rt::Request::Resume: go_on(*p, r, {r.args[0]}, nullptr); break;
     case rt::Request::Indirect:
-      if (const LinkSite* s = p->space->link_site(static_cast<uint32_t>(r.args[0])); s && s->exit.kind != instrument::Exit::Direct) {
+      if (const LinkSite* s = p->space->link_site(static_cast<uint32_t>(r.args[0]));
+          s && s->exit.kind != instrument::Exit::Direct) {
         instrument::Exit exit = s->exit;
         go_on(*p, r, {r.args[1]}, &exit);
       }
@@ -259,7 +264,8 @@ void Server::serve(uint32_t slot) {
       slots_[r.values[0]].space = p->space;
       break;
     case rt::Request::NoThread:
-      if (r.args[0] < rt::max_slots && slots_[r.args[0]].state == SlotState::Reserved) free_slot(static_cast<uint32_t>(r.args[0]));
+      if (r.args[0] < rt::max_slots && slots_[r.args[0]].state == SlotState::Reserved)
+        free_slot(static_cast<uint32_t>(r.args[0]));
       break;
     case rt::Request::ThreadEnd: return thread_ended(slot);
     case rt::Request::Exec: exec_begins(slot, r.args[0], static_cast<int64_t>(r.args[1])); break;
@@ -285,8 +291,8 @@ Result<CachePc> Server::translate(Process& p, uint32_t slot, AppPc pc) {
       if (other.space != p.space || other.memory == p.memory) continue;
       auto theirs = process::regions(pid);
       bool same = theirs && std::any_of(theirs->begin(), theirs->end(), [&](const process::Region& x) {
-        return x.range == r.range && x.offset == r.offset && x.inode == r.inode && x.inode != 0;
-      });
+                    return x.range == r.range && x.offset == r.offset && x.inode == r.inode && x.inode != 0;
+                  });
       must_part |= !same;
     }
     return !must_part;
@@ -348,7 +354,8 @@ void Server::change(Process& p, uint32_t slot, AppRange range) {
 bool Server::is_shared(const Process& p) const {
   auto uses = [&](const auto& other) { return other.second.space == p.space && other.second.memory != p.memory; };
   auto will_use = [&](const Slot& s) { return s.space == p.space && !(s.clone_flags & CLONE_VM); };
-  return std::any_of(processes_.begin(), processes_.end(), uses) || std::any_of(slots_.begin(), slots_.begin() + slots_used_, will_use);
+  return std::any_of(processes_.begin(), processes_.end(), uses) ||
+         std::any_of(slots_.begin(), slots_.begin() + slots_used_, will_use);
 }
 
 // The process cannot go on under Weir, and must not go on beside it.

@@ -20,18 +20,18 @@ struct Process {
   std::shared_ptr<Space> space;
   std::string program;
   std::vector<uint32_t> slots;
-  uint32_t first_slot = 0;   // holds the signal actions: kept until the program ends
-  uint64_t memory = 0;       // processes with the same number share their memory (vfork), and so their space
-  bool quiet = false;        // it has a seccomp filter, and cannot wake us
+  uint32_t first_slot = 0;  // holds the signal actions: kept until the program ends
+  uint64_t memory = 0;      // processes with the same number share their memory (vfork), and so their space
+  bool quiet = false;       // it has a seccomp filter, and cannot wake us
 };
 
 enum class SlotState : uint8_t { Free, Reserved, Running, Ending };
 
 struct Slot {
   SlotState state = SlotState::Free;
-  pid_t pid = 0, tid = 0;         // Reserved: of the thread that asked
-  uint64_t clone_flags = 0;       // Reserved
-  std::shared_ptr<Space> space;   // Reserved: of the process that asked, which may be gone by the time
+  pid_t pid = 0, tid = 0;        // Reserved: of the thread that asked
+  uint64_t clone_flags = 0;      // Reserved
+  std::shared_ptr<Space> space;  // Reserved: of the process that asked, which may be gone by the time
 };
 
 // What /proc/PID/exe says.
@@ -95,18 +95,18 @@ class Server {
   SharedMemory runtime_, blocks_;
   rt::RuntimeHeader header_{};
   std::vector<Slot> slots_;
-  uint32_t slots_used_ = 1;          // one more than the highest that was ever used
-  std::vector<uint32_t> ending_;     // slots whose threads are about to be gone
+  uint32_t slots_used_ = 1;       // one more than the highest that was ever used
+  std::vector<uint32_t> ending_;  // slots whose threads are about to be gone
   std::map<pid_t, Process> processes_;
-  std::map<pid_t, bool> seized_;     // threads that we hold for an exec
+  std::map<pid_t, bool> seized_;  // threads that we hold for an exec
   pid_t main_pid_ = 0;
   bool main_ended_ = false;
   int main_status_ = 0;
-  bool failed_ = false;              // Weir had to end the program
-  bool behind_ = false;              // see stay_behind()
+  bool failed_ = false;  // Weir had to end the program
+  bool behind_ = false;  // see stay_behind()
   uint64_t next_memory_ = 0;
-  uint32_t spins_ = rt::max_spins;   // for the next request
-  uint32_t current_slot_ = 0;        // whose request is being served
+  uint32_t spins_ = rt::max_spins;  // for the next request
+  uint32_t current_slot_ = 0;       // whose request is being served
 };
 
 }  // namespace weir::engine

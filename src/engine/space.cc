@@ -27,7 +27,8 @@ constexpr uint64_t image_margin = 256u << 20;
 Result<SharedMemory> SharedMemory::create(const char* name, size_t size) {
   SharedMemory m;
   m.file = Fd(memfd_create(name, MFD_CLOEXEC));
-  if (!m.file || ftruncate(m.file.get(), static_cast<off_t>(size))) return fail_errno("shared memory {} (ulimit -f must allow it)", name);
+  if (!m.file || ftruncate(m.file.get(), static_cast<off_t>(size)))
+    return fail_errno("shared memory {} (ulimit -f must allow it)", name);
   void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, m.file.get(), 0);
   if (p == MAP_FAILED) return fail_errno("shared memory {}", name);
   m.mapping = Mapping(p, size);
@@ -56,7 +57,8 @@ CachePc Space::find(AppPc pc) const {
 }
 
 Region* Space::region_at(AppPc pc) {
-  auto i = std::upper_bound(regions_.begin(), regions_.end(), pc, [](AppPc a, const Region& r) { return a < r.range.begin; });
+  auto i =
+      std::upper_bound(regions_.begin(), regions_.end(), pc, [](AppPc a, const Region& r) { return a < r.range.begin; });
   return i != regions_.begin() && (--i)->range.contains(pc) ? &*i : nullptr;
 }
 
@@ -77,7 +79,8 @@ Result<Region*> Space::find_region(AppPc pc, pid_t pid) {
     for (const Region& known : regions_) {
       uint64_t a = r.range.begin.value & 0xffffffff, b = known.range.begin.value & 0xffffffff;
       if (a < b + known.range.size() && b < a + r.range.size())
-        return fail("{:#x} and {:#x}: two mappings of code have the same low 32 bits", r.range.begin.value, known.range.begin.value);
+        return fail("{:#x} and {:#x}: two mappings of code have the same low 32 bits", r.range.begin.value,
+                    known.range.begin.value);
     }
     TRY(uint32_t arena, arena_for(r.range, all));
     TRY(Region * added, add_region(r, pid));
@@ -110,16 +113,19 @@ Result<Region*> Space::add_region(const process::Region& r, pid_t pid) {
   if (auto image = open_image(pid, r)) {
     region.image = *image;
     region.is_pristine = !region.is_volatile && r.inode && is_as_in_file(pid, region);
-    if (region.is_pristine && table_address_ == rt::table_base) region.archive = Archive::open(*region.image, tool_->archive_name());
+    if (region.is_pristine && table_address_ == rt::table_base)
+      region.archive = Archive::open(*region.image, tool_->archive_name());
     // By the executable segment that the mapping's first page holds a part of: segments may share a page of the file.
     for (const elf::Segment& x : region.image->segments())
-      if (x.type == PT_LOAD && (x.flags & PF_X) && r.offset >= (x.offset & ~uint64_t{4095}) && r.offset < x.offset + x.file_size)
+      if (x.type == PT_LOAD && (x.flags & PF_X) && r.offset >= (x.offset & ~uint64_t{4095}) &&
+          r.offset < x.offset + x.file_size)
         region.bias = r.range.begin.value - (r.offset - x.offset + x.vaddr.value);
   }
   auto known = std::find(images_.begin(), images_.end(), name);
   region.image_index = static_cast<uint32_t>(known - images_.begin());
   if (known == images_.end()) images_.push_back(name);
-  auto at = std::upper_bound(regions_.begin(), regions_.end(), r.range.begin, [](AppPc a, const Region& x) { return a < x.range.begin; });
+  auto at = std::upper_bound(regions_.begin(), regions_.end(), r.range.begin,
+                             [](AppPc a, const Region& x) { return a < x.range.begin; });
   Region* added = &*regions_.insert(at, std::move(region));
   write_page();
   return added;
@@ -150,19 +156,26 @@ Result<uint32_t> Space::arena_for(AppRange range, std::span<const process::Regio
     AppRange r{{begin}, {begin + arena_size}};
     for (const process::Region& t : taken)
       if (t.range.overlaps(r)) return false;
-    return std::none_of(arenas_.begin(), arenas_.end(), [&](const Arena& a) { return a.base.value < r.end.value && begin < a.base.value + a.size; });
+    return std::none_of(arenas_.begin(), arenas_.end(),
+                        [&](const Arena& a) { return a.base.value < r.end.value && begin < a.base.value + a.size; });
   };
   // Below the images, at first with room for more images between; if possible in the same 4 GiB as the region, which
   // makes calls cheaper, and keeps archived code usable.
   std::vector<uint64_t> candidates;
   if (range.end.value < rt::low_arena_begin) candidates.push_back(rt::low_arena_begin);
   constexpr uint64_t step = 64u << 20;
-  for (uint64_t distance = 1024u << 20; distance + arena_size + image_margin < reach; distance += step) candidates.push_back((range.begin.value - distance - arena_size) & ~(step - 1));
-  for (uint64_t distance = 1024u << 20; distance >= step; distance -= step) candidates.push_back((range.begin.value - distance - arena_size) & ~(step - 1));
-  for (uint64_t distance = 1024u << 20; distance >= step; distance -= step) candidates.push_back((range.end.value + distance + step) & ~(step - 1));
-  auto same_half = [&](uint64_t c) { return c >> 32 == range.begin.value >> 32 && (c + arena_size - 1) >> 32 == range.end.value >> 32; };
+  for (uint64_t distance = 1024u << 20; distance + arena_size + image_margin < reach; distance += step)
+    candidates.push_back((range.begin.value - distance - arena_size) & ~(step - 1));
+  for (uint64_t distance = 1024u << 20; distance >= step; distance -= step)
+    candidates.push_back((range.begin.value - distance - arena_size) & ~(step - 1));
+  for (uint64_t distance = 1024u << 20; distance >= step; distance -= step)
+    candidates.push_back((range.end.value + distance + step) & ~(step - 1));
+  auto same_half = [&](uint64_t c) {
+    return c >> 32 == range.begin.value >> 32 && (c + arena_size - 1) >> 32 == range.end.value >> 32;
+  };
   std::stable_partition(candidates.begin(), candidates.end(), same_half);
-  auto free = std::find_if(candidates.begin(), candidates.end(), [&](uint64_t c) { return is_free(c) && near({c}, arena_size, range); });
+  auto free = std::find_if(candidates.begin(), candidates.end(),
+                           [&](uint64_t c) { return is_free(c) && near({c}, arena_size, range); });
   if (free == candidates.end()) return fail("no room for a code cache near {:#x}", range.begin.value);
   arena.base = {*free};
   TRY(arena.memory, SharedMemory::create("weir-cache", arena_size));
@@ -190,7 +203,8 @@ void Space::enter_indirect_target(AppPc pc, CachePc to) {
     CachePc entry = a.base + static_cast<int64_t>(a.used);
     instrument::write_table_entry(a.memory.mapping.bytes().subspan(a.used, 32), entry, to);
     a.used += 32;
-    if (uint32_t* last = functions_.find(bounds_of(*region, pc).begin); last && *last) units_[*last - 1].table.push_back(pc);
+    if (uint32_t* last = functions_.find(bounds_of(*region, pc).begin); last && *last)
+      units_[*last - 1].table.push_back(pc);
     enter_in_table(pc, entry);
     return;
   }
@@ -200,11 +214,13 @@ Space::Place Space::where(CachePc pc) const {
   for (const Arena& a : arenas_) {
     if (pc < a.base || pc >= a.base + static_cast<int64_t>(a.size)) continue;
     auto offset = static_cast<uint32_t>(pc - a.base);
-    auto u = std::upper_bound(a.units.begin(), a.units.end(), offset, [&](uint32_t o, uint32_t id) { return o < units_[id].offset; });
+    auto u = std::upper_bound(a.units.begin(), a.units.end(), offset,
+                              [&](uint32_t o, uint32_t id) { return o < units_[id].offset; });
     if (u == a.units.begin()) break;
     const Unit& unit = units_[*--u];
     uint32_t in_unit = offset - unit.offset;
-    auto m = std::upper_bound(unit.marks.begin(), unit.marks.end(), in_unit, [](uint32_t o, const instrument::Mark& x) { return o < x.offset; });
+    auto m = std::upper_bound(unit.marks.begin(), unit.marks.end(), in_unit,
+                              [](uint32_t o, const instrument::Mark& x) { return o < x.offset; });
     if (m == unit.marks.begin()) return {rt::Place::Middle, unit.entry, 0, 0, pc};
     --m;
     using instrument::Mark;
@@ -342,7 +358,9 @@ Result<std::shared_ptr<elf::Image>> open_image(pid_t pid, const process::Region&
     dev_t dev;
     ino_t inode;
     timespec changed;
-    bool operator==(const Key& o) const { return dev == o.dev && inode == o.inode && changed.tv_sec == o.changed.tv_sec && changed.tv_nsec == o.changed.tv_nsec; }
+    bool operator==(const Key& o) const {
+      return dev == o.dev && inode == o.inode && changed.tv_sec == o.changed.tv_sec && changed.tv_nsec == o.changed.tv_nsec;
+    }
   };
   static std::vector<std::pair<Key, std::shared_ptr<elf::Image>>> opened;
   if (region.path == "[vdso]") {
@@ -356,10 +374,11 @@ Result<std::shared_ptr<elf::Image>> open_image(pid_t pid, const process::Region&
     Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     return fd && fstat(fd.get(), &st) == 0 && st.st_ino == region.inode ? std::move(fd) : Fd();
   };
-  struct stat st {};
+  struct stat st{};
   Fd fd = open_file(region.path, st);
   if (!fd) fd = open_file(fmt::format("/proc/{}/root{}", pid, region.path), st);
-  if (!fd) fd = open_file(fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, region.range.begin.value, region.range.end.value), st);
+  if (!fd)
+    fd = open_file(fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, region.range.begin.value, region.range.end.value), st);
   if (!fd) return fail("{}: cannot be opened", region.path);
   Key key{st.st_dev, st.st_ino, st.st_mtim};
   for (auto& [k, image] : opened)

@@ -52,9 +52,9 @@ struct Region {
   uint64_t bias = 0;                  // address in memory less address in the file
   uint32_t image_index = 0;           // see Space::images
   uint32_t arena = 0;
-  std::shared_ptr<Archive> archive;   // of translations of the image
-  bool is_pristine = false;           // a file's code as it is in the file
-  bool is_volatile = false;           // writable, or shared memory: its code may change at any time
+  std::shared_ptr<Archive> archive;  // of translations of the image
+  bool is_pristine = false;          // a file's code as it is in the file
+  bool is_volatile = false;          // writable, or shared memory: its code may change at any time
 };
 
 // A translated function, or a part of one that was reached later.
@@ -66,7 +66,7 @@ struct Unit {
   bool dead = false;
   std::vector<instrument::BlockPlace> blocks = {};
   std::vector<instrument::Mark> marks = {};
-  std::vector<AppPc> table = {};            // addresses that the table sends here
+  std::vector<AppPc> table = {};  // addresses that the table sends here
 };
 
 // A place where translated code asks; see instrument::Exit. Direct ones with the same target form a list.
@@ -77,7 +77,8 @@ struct LinkSite {
 };
 
 struct SpaceStats {
-  uint64_t functions = 0, blocks = 0, instructions = 0, code_bytes = 0, app_bytes = 0, not_supported = 0, nanoseconds = 0, flushed_units = 0, from_archive = 0;
+  uint64_t functions = 0, blocks = 0, instructions = 0, code_bytes = 0, app_bytes = 0, not_supported = 0, nanoseconds = 0,
+           flushed_units = 0, from_archive = 0;
 };
 
 class Space {
@@ -113,7 +114,9 @@ class Space {
   bool knows(AppRange range) const;
 
   const LinkSite* link_site(uint32_t id) const { return id < links_.size() ? &links_[id] : nullptr; }
-  CachePc cache_pc(uint32_t unit, uint32_t offset) const { return arenas_[units_[unit].arena].base + units_[unit].offset + offset; }
+  CachePc cache_pc(uint32_t unit, uint32_t offset) const {
+    return arenas_[units_[unit].arena].base + units_[unit].offset + offset;
+  }
   void link(uint32_t id, CachePc to);
 
   instrument::Tool& tool() { return *tool_; }
@@ -163,10 +166,10 @@ class Space {
   std::vector<Region> regions_;  // by address
   std::vector<std::string> images_;
   std::vector<Unit> units_;
-  std::vector<uint32_t> live_;    // units that are not dead
-  FlatMap<uint32_t> functions_;   // by begin of the bounds: one more than its last unit (see Unit::previous)
-  FlatMap<CachePc> entries_;      // of units, and of blocks that were asked for
-  FlatMap<uint32_t> sites_;       // target → one more than its last LinkSite
+  std::vector<uint32_t> live_;   // units that are not dead
+  FlatMap<uint32_t> functions_;  // by begin of the bounds: one more than its last unit (see Unit::previous)
+  FlatMap<CachePc> entries_;     // of units, and of blocks that were asked for
+  FlatMap<uint32_t> sites_;      // target → one more than its last LinkSite
   std::vector<LinkSite> links_;
   SpaceStats stats_;
   // Reused from one translation to the next.

@@ -18,7 +18,8 @@ constexpr uint64_t max_bounds = 4u << 20;
 AppRange Space::bounds_of(const Region& region, AppPc pc) const {
   AppRange bounds{pc, pc + unknown_bounds};
   if (region.image) {
-    if (auto v = region.image->function_bounds({pc.value - region.bias})) bounds = {{v->begin.value + region.bias}, {v->end.value + region.bias}};
+    if (auto v = region.image->function_bounds({pc.value - region.bias}))
+      bounds = {{v->begin.value + region.bias}, {v->end.value + region.bias}};
   }
   if (!bounds.contains(pc) || bounds.size() > max_bounds) bounds = {pc, pc + unknown_bounds};
   bounds.begin = std::max(bounds.begin, region.range.begin);
@@ -37,7 +38,8 @@ CachePc Space::find_in_function(AppPc pc, AppRange bounds) {
       continue;
     }
     place = &unit.previous;
-    auto b = std::lower_bound(unit.blocks.begin(), unit.blocks.end(), pc, [](const instrument::BlockPlace& x, AppPc a) { return x.app < a; });
+    auto b = std::lower_bound(unit.blocks.begin(), unit.blocks.end(), pc,
+                              [](const instrument::BlockPlace& x, AppPc a) { return x.app < a; });
     if (b != unit.blocks.end() && b->app == pc) return entries_[pc] = cache_pc(id, b->offset);
   }
   return {};
@@ -91,11 +93,14 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
   Arena& arena = arenas_[region->arena];
   arena.used = (arena.used + 15) & ~size_t{15};
   if (arena.used + bound.bytes + bounds.size() + 256 > arena.size) return fail("the code cache is full");
-  instrument::lower({f, live, plan_, code, bound.uses_gs, arena.memory.mapping.bytes().subspan(arena.used, bound.bytes), arena.base + static_cast<int64_t>(arena.used), table_address_,
-                     static_cast<uint32_t>(links_.size()), [&](AppPc a) { return find(a); }}, lowered_);
+  instrument::lower({f, live, plan_, code, bound.uses_gs, arena.memory.mapping.bytes().subspan(arena.used, bound.bytes),
+                     arena.base + static_cast<int64_t>(arena.used), table_address_, static_cast<uint32_t>(links_.size()),
+                     [&](AppPc a) { return find(a); }},
+                    lowered_);
   CachePc base = arena.base + static_cast<int64_t>(arena.used);
   if (region->archive && !lowered_.not_supported)
-    region->archive->add(lowered_, arena.memory.mapping.bytes().subspan(arena.used, lowered_.size), bytes, pc, bounds, base, region->bias, static_cast<uint32_t>(links_.size()));
+    region->archive->add(lowered_, arena.memory.mapping.bytes().subspan(arena.used, lowered_.size), bytes, pc, bounds, base,
+                         region->bias, static_cast<uint32_t>(links_.size()));
   stats_.functions++;
   stats_.blocks += f.blocks.size();
   stats_.instructions += f.insns.size();
@@ -104,7 +109,8 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
   stats_.not_supported += lowered_.not_supported;
   guarded_ = f.blocks;
   CachePc entry = commit(*region, {pc, bounds}, lowered_);
-  stats_.nanoseconds += static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin_time).count());
+  stats_.nanoseconds += static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin_time).count());
   return entry;
 }
 
@@ -150,9 +156,11 @@ CachePc Space::guard(const Region& region, uint32_t id) {
   AppPc begin = unit.entry, end = unit.entry;
   for (const auto& b : guarded_) begin = std::min(begin, b.begin), end = std::max(end, b.end);
   auto size = static_cast<size_t>(end - begin);
-  std::span<const std::byte> code = std::span<const std::byte>(code_).subspan(static_cast<size_t>(begin - unit.bounds.begin), size);
+  std::span<const std::byte> code =
+      std::span<const std::byte>(code_).subspan(static_cast<size_t>(begin - unit.bounds.begin), size);
   arena.used = (arena.used + 15) & ~size_t{15};
-  std::span<std::byte> out = arena.memory.mapping.bytes().subspan(arena.used, sizeof(rt::Guard) + size + instrument::guard_size);
+  std::span<std::byte> out =
+      arena.memory.mapping.bytes().subspan(arena.used, sizeof(rt::Guard) + size + instrument::guard_size);
   auto* record = reinterpret_cast<rt::Guard*>(out.data());
   *record = {begin.value, size, cache_pc(id, unit.entry_offset).value, unit.entry.value};
   memcpy(record + 1, code.data(), size);
@@ -189,7 +197,8 @@ CachePc Space::put_down(Region& region, const UnitView& kept) {
   if (checksum_of(code_of(region, bounds, 0)) != h.source) return {};  // another file with the same build-id
   arena.used = (arena.used + 15) & ~size_t{15};
   CachePc base = arena.base + static_cast<int64_t>(arena.used);
-  bool same_half = bounds.begin.value >> 32 == base.value >> 32 && bounds.end.value >> 32 == base.value >> 32 && (base.value + room) >> 32 == base.value >> 32;
+  bool same_half = bounds.begin.value >> 32 == base.value >> 32 && bounds.end.value >> 32 == base.value >> 32 &&
+                   (base.value + room) >> 32 == base.value >> 32;
   if (!h.has_high && !same_half) return {};
   std::span<std::byte> out = arena.memory.mapping.bytes().subspan(arena.used, room);
   memcpy(out.data(), kept.code().data(), h.code_size);
@@ -215,13 +224,15 @@ CachePc Space::put_down(Region& region, const UnitView& kept) {
   kept_.marks.assign(kept.marks().begin(), kept.marks().end());
   AppPc entry_pc{h.entry + region.bias};
   for (const ArchivedExit& e : kept.exits()) {
-    instrument::Exit exit{static_cast<instrument::Exit::Kind>(e.kind), {e.target + region.bias}, e.offset, e.stub, e.pops, false};
+    instrument::Exit exit{
+        static_cast<instrument::Exit::Kind>(e.kind), {e.target + region.bias}, e.offset, e.stub, e.pops, false};
     if (exit.kind == instrument::Exit::Direct) {
       // Linked to what is known here, else to its stub; one that had none, as it was linked from the start, gets one.
       CachePc to = exit.target == entry_pc ? base + h.entry_offset : find(exit.target);
       if (!to && !exit.stub) {
         exit.stub = kept_.size;
-        instrument::write_stub(out.subspan(kept_.size, instrument::stub_size), first_exit + static_cast<uint32_t>(kept_.exits.size()));
+        instrument::write_stub(out.subspan(kept_.size, instrument::stub_size),
+                               first_exit + static_cast<uint32_t>(kept_.exits.size()));
         kept_.size += instrument::stub_size;
       }
       int64_t distance = to ? to - (base + exit.offset + 4) : int64_t(exit.stub) - (exit.offset + 4);

@@ -13,7 +13,8 @@ namespace weir::instrument {
 
 class Emitter {
  public:
-  Emitter(std::span<std::byte> out, CachePc base) : begin_(reinterpret_cast<uint8_t*>(out.data())), p_(begin_), end_(begin_ + out.size()), base_(base) {}
+  Emitter(std::span<std::byte> out, CachePc base)
+      : begin_(reinterpret_cast<uint8_t*>(out.data())), p_(begin_), end_(begin_ + out.size()), base_(base) {}
 
   uint32_t offset() const { return static_cast<uint32_t>(p_ - begin_); }
   CachePc pc() const { return base_ + (p_ - begin_); }
@@ -77,7 +78,9 @@ class Emitter {
     bytes(0x48 | r >> 3, 0xb8 | (r & 7));
     u64(v);
   }
-  void mov(x86::Gpr to, x86::Gpr from) { bytes(0x48 | (from >> 3) << 2 | to >> 3, 0x89, 0xc0 | (from & 7) << 3 | (to & 7)); }
+  void mov(x86::Gpr to, x86::Gpr from) {
+    bytes(0x48 | (from >> 3) << 2 | to >> 3, 0x89, 0xc0 | (from & 7) << 3 | (to & 7));
+  }
   // mov r64, [base + disp32] and back
   void load(x86::Gpr r, x86::Gpr base, int32_t disp) { memory(0x8b, r, base, disp); }
   void store(x86::Gpr r, x86::Gpr base, int32_t disp) { memory(0x89, r, base, disp); }

@@ -30,7 +30,8 @@ Parts take_apart(const x86::Shape& s, std::span<const std::byte> bytes) {
   for (; i < s.modrm_offset; i++) {
     uint8_t x = b(i);
     if (x == 0x65) continue;
-    if (x != 0x66 && x != 0x67 && x != 0xf2 && x != 0xf3 && x != 0xf0 && x != 0x2e && x != 0x36 && x != 0x3e && x != 0x26) break;
+    if (x != 0x66 && x != 0x67 && x != 0xf2 && x != 0xf3 && x != 0xf0 && x != 0x2e && x != 0x36 && x != 0x3e && x != 0x26)
+      break;
     p.prefixes.push_back(x);
   }
   p.is_vex = b(i) == 0xc4 || b(i) == 0xc5 || b(i) == 0x62;

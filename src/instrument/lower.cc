@@ -62,12 +62,25 @@ void lower(const Input& input, Lowered& result) {
   x86::Liveness live = input.liveness;
   for (x86::RegSet& set : live.live_in) set.gpr |= read;
   for (x86::RegSet& set : live.live_out) set.gpr |= read;
-  Lowering({input.function, live, input.plan, input.code, input.uses_gs, input.out, input.base, input.table, input.first_exit, input.find}, result).run();
+  Lowering({input.function, live, input.plan, input.code, input.uses_gs, input.out, input.base, input.table,
+            input.first_exit, input.find},
+           result)
+      .run();
 }
 
 Lowering::Lowering(const Input& in, Lowered& out)
-    : in_(in), out_(out), f_(in.function), live_(in.liveness), e_(in.out, in.base), scratch_(scratch_of(out)), body_(scratch_.body), bound_(scratch_.bound),
-      placed_(scratch_.placed), edges_(scratch_.edges), fixups_(scratch_.fixups), tails_(scratch_.tails) {
+    : in_(in),
+      out_(out),
+      f_(in.function),
+      live_(in.liveness),
+      e_(in.out, in.base),
+      scratch_(scratch_of(out)),
+      body_(scratch_.body),
+      bound_(scratch_.bound),
+      placed_(scratch_.placed),
+      edges_(scratch_.edges),
+      fixups_(scratch_.fixups),
+      tails_(scratch_.tails) {
   placed_.clear(), edges_.clear(), fixups_.clear(), tails_.clear();
   out_.size = 0;
   out_.blocks.clear();
@@ -87,8 +100,11 @@ void Lowering::run() {
   auto probe_at = placed_.begin();
   for (BlockId b = 0; b < f_.blocks.size(); b++) {
     const Block& block = f_.blocks[b];
-    bound += static_cast<uint32_t>(block.end - block.begin) + (block.ends <= BlockEnd::Jump ? 8 : block.ends == BlockEnd::Branch ? 28 : transfer_bound);
-    for (; probe_at != placed_.end() && probe_at->insn < block.first + block.count; ++probe_at) bound += probe_bound(in_.plan.ops_of(*probe_at->insertion));
+    bound += static_cast<uint32_t>(block.end - block.begin) + (block.ends <= BlockEnd::Jump     ? 8
+                                                               : block.ends == BlockEnd::Branch ? 28
+                                                                                                : transfer_bound);
+    for (; probe_at != placed_.end() && probe_at->insn < block.first + block.count; ++probe_at)
+      bound += probe_bound(in_.plan.ops_of(*probe_at->insertion));
     if (in_.uses_gs)
       for (const Insn& i : f_.insns_of(block)) bound += i.shape->uses_gs ? transfer_bound : 0;
     bound_[b] = bound;
@@ -124,7 +140,9 @@ void Lowering::place_probes() {
     BlockId b = p.insertion->index;
     if (!(live_.live_in[b].flags & 0x3f)) continue;
     auto ops = in_.plan.ops_of(*p.insertion);
-    if (!std::all_of(ops.begin(), ops.end(), [](const Op& op) { return op.kind == Op::AddCounter || op.kind == Op::AddClock; })) continue;
+    if (!std::all_of(ops.begin(), ops.end(),
+                     [](const Op& op) { return op.kind == Op::AddCounter || op.kind == Op::AddClock; }))
+      continue;
     auto inside = live_.inside(f_, b);
     for (uint32_t i = 0; i < f_.blocks[b].count; i++)
       if (!(inside[i].flags & 0x3f)) {
@@ -132,7 +150,9 @@ void Lowering::place_probes() {
         break;
       }
   }
-  std::stable_sort(placed_.begin(), placed_.end(), [](const Placed& a, const Placed& b) { return std::pair(a.insn, a.after) < std::pair(b.insn, b.after); });
+  std::stable_sort(placed_.begin(), placed_.end(), [](const Placed& a, const Placed& b) {
+    return std::pair(a.insn, a.after) < std::pair(b.insn, b.after);
+  });
 }
 
 // Where calls come in: through the table, then directly.
@@ -156,9 +176,11 @@ void Lowering::emit_block(BlockId b) {
   auto insns = f_.insns_of(block);
   auto bytes = in_.code(block.begin, static_cast<size_t>(block.end - block.begin));
   rax_ = -1;
-  auto p = std::lower_bound(placed_.begin(), placed_.end(), block.first, [](const Placed& x, uint32_t i) { return x.insn < i; });
+  auto p =
+      std::lower_bound(placed_.begin(), placed_.end(), block.first, [](const Placed& x, uint32_t i) { return x.insn < i; });
   x86::RegSet read;  // by probes of this block
-  for (auto q = p; q != placed_.end() && q->insn < block.first + block.count; ++q) read.gpr |= registers_read(in_.plan.ops_of(*q->insertion));
+  for (auto q = p; q != placed_.end() && q->insn < block.first + block.count; ++q)
+    read.gpr |= registers_read(in_.plan.ops_of(*q->insertion));
   std::vector<x86::RegSet> inside;
   auto live_before = [&](uint32_t i) {
     if (i == 0) return live_.live_in[b];
@@ -169,17 +191,20 @@ void Lowering::emit_block(BlockId b) {
   uint32_t plain = block.count - (ends_with_transfer ? 1 : 0);
   uint32_t i = 0;
   auto probes_before = [&](uint32_t at) {
-    for (; p != placed_.end() && p->insn == block.first + at && !p->after; ++p) probe(in_.plan.ops_of(*p->insertion), live_before(at), insns[at].pc);
+    for (; p != placed_.end() && p->insn == block.first + at && !p->after; ++p)
+      probe(in_.plan.ops_of(*p->insertion), live_before(at), insns[at].pc);
   };
   while (i < plain) {
     probes_before(i);
     uint32_t n = i;
     do n++;
-    while (n < plain && !insns[n - 1].shape->uses_gs && !insns[n].shape->uses_gs && !(p != placed_.end() && p->insn <= block.first + n - (p->after ? 1 : 0)));
+    while (n < plain && !insns[n - 1].shape->uses_gs && !insns[n].shape->uses_gs &&
+           !(p != placed_.end() && p->insn <= block.first + n - (p->after ? 1 : 0)));
     auto from = static_cast<size_t>(insns[i].pc - block.begin), to = static_cast<size_t>(insns[n - 1].next() - block.begin);
     if (insns[i].shape->uses_gs) gs_insn(insns[i], bytes.subspan(from, to - from), live_before(i)), rax_ = -1;
     else copy_plain(insns.subspan(i, n - i), bytes.subspan(from, to - from));
-    for (; p != placed_.end() && p->insn == block.first + n - 1 && p->after; ++p) probe(in_.plan.ops_of(*p->insertion), live_before(n), insns[n - 1].next());
+    for (; p != placed_.end() && p->insn == block.first + n - 1 && p->after; ++p)
+      probe(in_.plan.ops_of(*p->insertion), live_before(n), insns[n - 1].next());
     i = n;
   }
   if (ends_with_transfer) {
@@ -210,7 +235,8 @@ void Lowering::copy_plain(std::span<const Insn> insns, std::span<const std::byte
       auto b = [&](size_t k) { return static_cast<uint8_t>(bytes[offset + k]); };
       rax_ = -1;
       if (s.length == 5 && b(0) == 0xb8) memcpy(&rax_, &bytes[offset + 1], 4), rax_ &= 0xffffffff;
-      else if (s.length == 7 && b(0) == 0x48 && b(1) == 0xc7 && b(2) == 0xc0) memcpy(&rax_, &bytes[offset + 3], 4), rax_ &= 0xffffffff;
+      else if (s.length == 7 && b(0) == 0x48 && b(1) == 0xc7 && b(2) == 0xc0)
+        memcpy(&rax_, &bytes[offset + 3], 4), rax_ &= 0xffffffff;
       else if (s.length == 2 && (b(0) == 0x31 || b(0) == 0x33) && b(1) == 0xc0) rax_ = 0;
     }
   }

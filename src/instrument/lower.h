@@ -24,11 +24,11 @@ namespace weir::instrument {
 struct Exit {
   enum Kind : uint8_t { Direct, Jump, Call, Return };
   Kind kind;
-  AppPc target;      // Direct; of the others: where they stand
-  uint32_t offset;   // Direct: of the 32-bit displacement to patch
-  uint32_t stub;     // Direct: where the stub is, which an unlinked displacement points to; 0: none yet
-  uint16_t pops;     // Return: `ret n`
-  bool linked;       // Direct: the displacement leads to the target
+  AppPc target;     // Direct; of the others: where they stand
+  uint32_t offset;  // Direct: of the 32-bit displacement to patch
+  uint32_t stub;    // Direct: where the stub is, which an unlinked displacement points to; 0: none yet
+  uint16_t pops;    // Return: `ret n`
+  bool linked;      // Direct: the displacement leads to the target
 };
 
 // How to find the program's pc and registers from a cache pc: for offsets from `offset` up to the next mark.
@@ -39,11 +39,11 @@ struct Mark {
     Middle,  // of a translated instruction, or of a probe before it
   };
   uint32_t offset;
-  uint32_t app;      // from the begin of the function's bounds
-  uint32_t resume;   // offset at which to go on when the state has been put right
+  uint32_t app;     // from the begin of the function's bounds
+  uint32_t resume;  // offset at which to go on when the state has been put right
   Kind kind;
-  uint8_t restore;   // rt::Restore bits
-  uint8_t spilled;   // the registers in spill[0] and spill[1], four bits each
+  uint8_t restore;  // rt::Restore bits
+  uint8_t spilled;  // the registers in spill[0] and spill[1], four bits each
 };
 
 // A place in the code whose value depends on where the program or the code lies: for keeping code beyond a process.
@@ -67,21 +67,21 @@ struct TableEntry {
 
 struct BlockPlace {
   AppPc app;
-  uint32_t offset;   // direct transfers go here
+  uint32_t offset;  // direct transfers go here
 };
 
 struct Lowered {
   uint32_t size = 0;
-  uint32_t entry = 0;                 // where direct calls of the function go
-  std::vector<BlockPlace> blocks;     // by app pc
+  uint32_t entry = 0;              // where direct calls of the function go
+  std::vector<BlockPlace> blocks;  // by app pc
   std::vector<TableEntry> table;
-  std::vector<Exit> exits;            // numbered from Input::first_exit
-  std::vector<Mark> marks;            // by offset
+  std::vector<Exit> exits;  // numbered from Input::first_exit
+  std::vector<Mark> marks;  // by offset
   std::vector<Reloc> relocs;
-  bool has_high = false;              // some Reloc is High
-  uint32_t not_supported = 0;         // instructions that could not be translated
+  bool has_high = false;       // some Reloc is High
+  uint32_t not_supported = 0;  // instructions that could not be translated
   struct Scratch;
-  std::shared_ptr<Scratch> scratch;   // reused from one function to the next
+  std::shared_ptr<Scratch> scratch;  // reused from one function to the next
 };
 
 struct Input {
@@ -89,10 +89,10 @@ struct Input {
   const x86::Liveness& liveness;
   const Plan& plan;
   const x86::ReadMemory& code;
-  bool uses_gs;                        // as size_bound() said
+  bool uses_gs;  // as size_bound() said
   std::span<std::byte> out;
-  CachePc base;                        // where `out` will be executed
-  uint64_t table;                      // where the table is in the target
+  CachePc base;    // where `out` will be executed
+  uint64_t table;  // where the table is in the target
   uint32_t first_exit;
   std::function<CachePc(AppPc)> find;  // a direct target that is translated already, or 0
 };

@@ -24,10 +24,10 @@ struct Placed {
 struct Tail {
   enum Kind : uint8_t { CallThunk, IndirectCallThunk, IndirectMiss, ReturnMiss, LinkStub, TableEntry, Edge };
   Kind kind;
-  uint32_t from;             // offset of the 32-bit displacement that leads here
+  uint32_t from;  // offset of the 32-bit displacement that leads here
   const x86::Insn* insn = nullptr;
   AppPc target = {};
-  uint32_t number = 0;       // bytes that a return pops; a block; an exit
+  uint32_t number = 0;  // bytes that a return pops; a block; an exit
 };
 struct Fixup {
   uint32_t offset;
@@ -104,13 +104,13 @@ class Lowering {
   const x86::Liveness& live_;
   Emitter e_;
   Lowered::Scratch& scratch_;
-  std::vector<uint32_t>& body_;     // per block: offset of its body, ~0 while unknown
-  std::vector<uint32_t>& bound_;    // per block: an upper bound of the offset of its end, relative to the first
-  std::vector<Placed>& placed_;     // by instruction
+  std::vector<uint32_t>& body_;   // per block: offset of its body, ~0 while unknown
+  std::vector<uint32_t>& bound_;  // per block: an upper bound of the offset of its end, relative to the first
+  std::vector<Placed>& placed_;   // by instruction
   std::vector<const Insertion*>& edges_;
   std::vector<Fixup>& fixups_;
   std::vector<Tail>& tails_;
-  int64_t rax_ = -1;                // the system call number, where it is known
+  int64_t rax_ = -1;  // the system call number, where it is known
 };
 
 }  // namespace weir::instrument

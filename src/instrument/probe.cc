@@ -99,7 +99,8 @@ void emit_op(Emitter& e, const Op& op, const Places& at, const Gpr (&scratch)[2]
     case Op::AddCounter: return add_to_cell(e, gs_counter(op.counter), op.value, flags_free, scratch);
     case Op::AddClock:
       // The clock takes turns over its cells: an addition would wait for the one before it in the same cell.
-      return add_to_cell(e, gs_counter({static_cast<uint32_t>(app.value >> 2) % Counters::clock_cells}), op.value, flags_free, scratch);
+      return add_to_cell(e, gs_counter({static_cast<uint32_t>(app.value >> 2) % Counters::clock_cells}), op.value,
+                         flags_free, scratch);
     case Op::Set: return e.mov_imm64(temp, uint64_t(op.value));
     case Op::GetRegister:
       for (int n = 0; n < 2; n++)
@@ -107,12 +108,8 @@ void emit_op(Emitter& e, const Op& op, const Places& at, const Gpr (&scratch)[2]
       return e.mov(temp, op.reg);
     case Op::LoadCounter: return e.load_gs(temp, gs_counter(op.counter));
     case Op::StoreCounter: return e.store_gs(temp, gs_counter(op.counter));
-    case Op::Load:
-      CHECK(fits(op.value));
-      return e.load(temp, other, int32_t(op.value));
-    case Op::Store:
-      CHECK(fits(op.value));
-      return e.store(temp, other, int32_t(op.value));
+    case Op::Load: CHECK(fits(op.value)); return e.load(temp, other, int32_t(op.value));
+    case Op::Store: CHECK(fits(op.value)); return e.store(temp, other, int32_t(op.value));
     case Op::Add:
       if (fits(op.value)) return e.lea(temp, temp, int32_t(op.value));
       e.mov_imm64(scratch[0], uint64_t(op.value));
@@ -205,7 +202,8 @@ void Lowering::probe(std::span<const Op> ops, x86::RegSet live, AppPc app) {
     const Op& op = ops[k];
     if (op.kind == Op::SkipUnless) {
       size_t to = std::min(k + 1 + op.count, ops.size());
-      skips.skip_unless(at.reg[static_cast<int>(op.temp)], op.value, to, to - k <= 2);  // one operation is less than 127 bytes
+      skips.skip_unless(at.reg[static_cast<int>(op.temp)], op.value, to,
+                        to - k <= 2);  // one operation is less than 127 bytes
       continue;
     }
     Gpr scratch[2] = {at.reg[0], at.reg[0]};

@@ -27,17 +27,17 @@ enum class Temp : uint8_t { A, B };
 // One operation of a probe.
 struct Op {
   enum Kind : uint8_t {
-    AddCounter,  // counter += value
-    AddClock,    // the thread's virtual clock += value
-    Set,         // temp = value
-    GetRegister, // temp = register of the program
-    LoadCounter, // temp = counter
-    StoreCounter,// counter = temp
-    Load,        // temp = the 8 bytes at [other + value]
-    Store,       // the 8 bytes at [other + value] = temp
-    Add,         // temp += value
-    SkipUnless,  // unless temp == value: skip the next `count` operations
-    Call,        // rt::Routine number `value`, with temps A and B as arguments
+    AddCounter,    // counter += value
+    AddClock,      // the thread's virtual clock += value
+    Set,           // temp = value
+    GetRegister,   // temp = register of the program
+    LoadCounter,   // temp = counter
+    StoreCounter,  // counter = temp
+    Load,          // temp = the 8 bytes at [other + value]
+    Store,         // the 8 bytes at [other + value] = temp
+    Add,           // temp += value
+    SkipUnless,    // unless temp == value: skip the next `count` operations
+    Call,          // rt::Routine number `value`, with temps A and B as arguments
   };
   Kind kind;
   Temp temp = Temp::A;
@@ -49,19 +49,19 @@ struct Op {
 };
 
 enum class Where : uint8_t {
-  Entry,       // of the function, when it is called (not when it loops back to its first block); `index` is ignored
-  Block,       // anywhere before the block `index` does anything visible: lowering looks for the cheapest place
-  Before,      // the instruction `index` (calls, returns and system calls are instructions)
-  After,       // the plain instruction `index`
-  ReturnSite,  // the block `index` follows a call: when that call has returned
-  Taken,       // the edge from block `index` to its taken successor
-  FallThrough, // … or to the next one
+  Entry,        // of the function, when it is called (not when it loops back to its first block); `index` is ignored
+  Block,        // anywhere before the block `index` does anything visible: lowering looks for the cheapest place
+  Before,       // the instruction `index` (calls, returns and system calls are instructions)
+  After,        // the plain instruction `index`
+  ReturnSite,   // the block `index` follows a call: when that call has returned
+  Taken,        // the edge from block `index` to its taken successor
+  FallThrough,  // … or to the next one
 };
 
 struct Insertion {
   Where where;
-  uint32_t index;          // of a block or an instruction of the function
-  uint32_t first, count;   // of Plan::ops
+  uint32_t index;         // of a block or an instruction of the function
+  uint32_t first, count;  // of Plan::ops
 };
 
 // What a tool wants for one function.
@@ -88,7 +88,7 @@ class Plan {
 struct Subject {
   const x86::Function& function;
   const x86::Liveness& liveness;
-  uint32_t image;           // index of the image that holds it
+  uint32_t image;  // index of the image that holds it
 };
 
 // Hands out counters. One for every code space: see Tool.

@@ -234,7 +234,8 @@ void Lowering::store_return_address(AppPc address) {
   e_.bytes(0xc7, 0x04, 0x24);
   out_.relocs.push_back({e_.offset(), Reloc::Low, 0});
   e_.u32(static_cast<uint32_t>(address.value));
-  if (address.value >> 32 == in_.base.value >> 32 && (in_.base.value + in_.out.size()) >> 32 == in_.base.value >> 32) return;
+  if (address.value >> 32 == in_.base.value >> 32 && (in_.base.value + in_.out.size()) >> 32 == in_.base.value >> 32)
+    return;
   e_.bytes(0xc7, 0x44, 0x24, 0x04);
   out_.relocs.push_back({e_.offset(), Reloc::High, static_cast<uint32_t>(address.value)});
   out_.has_high = true;

@@ -33,14 +33,18 @@ bool is_foreign(const std::string& file) {
 }  // namespace
 
 Error exec_error(const std::string& file, int error) {
-  if (error == ENOEXEC && is_foreign(file)) return {file + ": is not an x86-64 program; Weir runs native 64-bit programs", 126};
-  if (error == ENOEXEC && !is_elf(file)) return {file + ": is neither a program nor a script with a #! line; try: weir run -- sh " + file, 126};
+  if (error == ENOEXEC && is_foreign(file))
+    return {file + ": is not an x86-64 program; Weir runs native 64-bit programs", 126};
+  if (error == ENOEXEC && !is_elf(file))
+    return {file + ": is neither a program nor a script with a #! line; try: weir run -- sh " + file, 126};
   if (error == ENOENT && access(file.c_str(), F_OK) == 0) return {file + ": its interpreter is missing", 127};
   return {fmt::format("{}: {}", file, strerror(error)), error == ENOENT ? 127 : 126};
 }
 
 Result<std::string> find_program(const std::string& name) {
-  auto cannot = [&](int status, const std::string& why) { return std::unexpected(Error{fmt::format("{}: {}", name, why), status}); };
+  auto cannot = [&](int status, const std::string& why) {
+    return std::unexpected(Error{fmt::format("{}: {}", name, why), status});
+  };
   std::vector<std::string> candidates;
   if (name.find('/') != std::string::npos) {
     candidates.push_back(name);

@@ -66,10 +66,12 @@ Result<std::vector<AppPc>> private_pages(pid_t pid, AppRange range) {
   if (!fd) return fail_errno("/proc/{}/pagemap", pid);
   std::vector<uint64_t> entries(range.size() / page);
   auto size = static_cast<ssize_t>(entries.size() * 8);
-  if (pread(fd.get(), entries.data(), entries.size() * 8, static_cast<off_t>(range.begin.value / page * 8)) != size) return fail_errno("/proc/{}/pagemap", pid);
+  if (pread(fd.get(), entries.data(), entries.size() * 8, static_cast<off_t>(range.begin.value / page * 8)) != size)
+    return fail_errno("/proc/{}/pagemap", pid);
   std::vector<AppPc> pages;
   for (size_t i = 0; i < entries.size(); i++)
-    if ((entries[i] & swapped) || ((entries[i] & present) && !(entries[i] & of_file))) pages.push_back(range.begin + static_cast<int64_t>(i * page));
+    if ((entries[i] & swapped) || ((entries[i] & present) && !(entries[i] & of_file)))
+      pages.push_back(range.begin + static_cast<int64_t>(i * page));
   return pages;
 }
 

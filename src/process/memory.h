@@ -16,7 +16,7 @@ namespace weir::process {
 struct Region {
   AppRange range;
   bool readable, writable, executable, shared;
-  uint64_t offset;   // in the file
+  uint64_t offset;  // in the file
   uint64_t inode;
   std::string path;  // empty for anonymous memory; "[vdso]" …; a deleted file's has " (deleted)" behind it
 };

@@ -11,8 +11,10 @@ namespace weir::process {
 Result<int> wait_stop(pid_t pid) {
   siginfo_t info;
   int status;
-  if (waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WEXITED | WNOWAIT | __WALL)) return fail_errno("process {}: cannot be waited for", pid);
-  if (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED) return fail("process {} has ended", pid);
+  if (waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WEXITED | WNOWAIT | __WALL))
+    return fail_errno("process {}: cannot be waited for", pid);
+  if (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED)
+    return fail("process {} has ended", pid);
   if (waitpid(pid, &status, __WALL | WUNTRACED) != pid) return fail_errno("process {}: cannot be waited for", pid);
   return status;
 }
@@ -35,14 +37,16 @@ Result<> Tracee::detach(int signal) const {
 
 Result<> Tracee::write(uint64_t address, std::span<const std::byte> bytes) const {
   iovec local{const_cast<std::byte*>(bytes.data()), bytes.size()}, remote{reinterpret_cast<void*>(address), bytes.size()};
-  if (process_vm_writev(pid_, &local, 1, &remote, 1, 0) != static_cast<ssize_t>(bytes.size())) return fail_errno("process {}: cannot write memory", pid_);
+  if (process_vm_writev(pid_, &local, 1, &remote, 1, 0) != static_cast<ssize_t>(bytes.size()))
+    return fail_errno("process {}: cannot write memory", pid_);
   return {};
 }
 
 Result<RemoteSyscalls> RemoteSyscalls::begin(const Tracee& tracee, uint64_t at) {
   TRY(auto regs, tracee.registers());
   uint64_t mask = 0, all = ~uint64_t{0};
-  if (ptrace(PTRACE_GETSIGMASK, tracee.pid(), sizeof mask, &mask) || ptrace(PTRACE_SETSIGMASK, tracee.pid(), sizeof all, &all))
+  if (ptrace(PTRACE_GETSIGMASK, tracee.pid(), sizeof mask, &mask) ||
+      ptrace(PTRACE_SETSIGMASK, tracee.pid(), sizeof all, &all))
     return fail_errno("process {}: cannot block signals", tracee.pid());
   errno = 0;
   long code = ptrace(PTRACE_PEEKTEXT, tracee.pid(), at, 0);
@@ -55,12 +59,15 @@ Result<RemoteSyscalls> RemoteSyscalls::begin(const Tracee& tracee, uint64_t at) 
 
 Result<> RemoteSyscalls::end() {
   if (std::exchange(ended_, true)) return {};
-  if (ptrace(PTRACE_POKETEXT, tracee_.pid(), at_, code_)) return fail_errno("process {}: cannot restore code", tracee_.pid());
-  if (ptrace(PTRACE_SETSIGMASK, tracee_.pid(), sizeof mask_, &mask_)) return fail_errno("process {}: cannot restore the signal mask", tracee_.pid());
+  if (ptrace(PTRACE_POKETEXT, tracee_.pid(), at_, code_))
+    return fail_errno("process {}: cannot restore code", tracee_.pid());
+  if (ptrace(PTRACE_SETSIGMASK, tracee_.pid(), sizeof mask_, &mask_))
+    return fail_errno("process {}: cannot restore the signal mask", tracee_.pid());
   return tracee_.set_registers(saved_);
 }
 
-Result<uint64_t> RemoteSyscalls::call(const char* name, long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f) {
+Result<uint64_t> RemoteSyscalls::call(const char* name, long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
+                                      uint64_t f) {
   user_regs_struct regs = saved_;
   regs.orig_rax = ~0ull;  // no system call is under way that the kernel could restart
   regs.rip = at_;

@@ -40,10 +40,17 @@ class RemoteSyscalls {
   static Result<RemoteSyscalls> begin(const Tracee& tracee, uint64_t at);
   Result<> end();
   ~RemoteSyscalls() { (void)end(); }
-  RemoteSyscalls(RemoteSyscalls&& o) noexcept : tracee_(o.tracee_), saved_(o.saved_), at_(o.at_), code_(o.code_), mask_(o.mask_), ended_(std::exchange(o.ended_, true)) {}
+  RemoteSyscalls(RemoteSyscalls&& o) noexcept
+      : tracee_(o.tracee_),
+        saved_(o.saved_),
+        at_(o.at_),
+        code_(o.code_),
+        mask_(o.mask_),
+        ended_(std::exchange(o.ended_, true)) {}
 
   // The value that the kernel returned, or an error that names the call.
-  Result<uint64_t> call(const char* name, long nr, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0, uint64_t e = 0, uint64_t f = 0);
+  Result<uint64_t> call(const char* name, long nr, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0,
+                        uint64_t e = 0, uint64_t f = 0);
   // open(2) in the tracee, of a path that is written below its stack.
   Result<int> open(const std::string& path, int flags);
 

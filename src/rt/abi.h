@@ -49,19 +49,19 @@ inline uint32_t adapted_spins(uint32_t spins, bool succeeded) {
 // ---- Requests -----------------------------------------------------------------------------------------------------
 enum class Request : uint32_t {
   None,
-  Link,         // args: exit id                    → pc: where to go on
-  Indirect,     // args: exit id, program pc        → pc: where to go on; values[0]: program pc of the transfer, values[1]: to add to rsp
-  Resume,       // args: program pc                 → pc: where to go on
-  Stale,        // the same, for code that has changed since it was translated
-  Where,        // args: cache pc, is-a-fault       → WhereReply
-  NewThread,    // args: clone flags                → values[0]: slot
-  NoThread,     // args: slot: the clone failed
-  Hello,        // args: pid, tid: the first words of a new thread → values[0]: 1 when all is well
-  ThreadEnd,    // the thread is about to exit; no reply is awaited
-  Exec,         // args: path, directory descriptor
+  Link,  // args: exit id                    → pc: where to go on
+  Indirect,  // args: exit id, program pc        → pc: where to go on; values[0]: program pc of the transfer, values[1]: to add to rsp
+  Resume,     // args: program pc                 → pc: where to go on
+  Stale,      // the same, for code that has changed since it was translated
+  Where,      // args: cache pc, is-a-fault       → WhereReply
+  NewThread,  // args: clone flags                → values[0]: slot
+  NoThread,   // args: slot: the clone failed
+  Hello,      // args: pid, tid: the first words of a new thread → values[0]: 1 when all is well
+  ThreadEnd,  // the thread is about to exit; no reply is awaited
+  Exec,       // args: path, directory descriptor
   ExecFailed,
-  Change,       // args: begin, end: the program changes mappings that hold translated code
-  Quiet,        // the program is about to install a seccomp filter: the runtime makes no more system calls of its own
+  Change,  // args: begin, end: the program changes mappings that hold translated code
+  Quiet,   // the program is about to install a seccomp filter: the runtime makes no more system calls of its own
 };
 
 // Is the reply's pc a place in the cache?
@@ -94,10 +94,10 @@ enum class Place : uint64_t {
 };
 enum Restore : uint64_t {
   RestoreNothing = 0,
-  RestoreRcx = 1,       // rcx is in the slot `rcx`
-  RestoreSpill0 = 2,    // a probe holds a register of the program in spill[0] (its number is in values[2] & 15)
-  RestoreSpill1 = 4,    // … and in spill[1] (number in values[2] >> 4 & 15)
-  SetRcxToPc = 8,       // behind a system call: rcx is the program's pc
+  RestoreRcx = 1,     // rcx is in the slot `rcx`
+  RestoreSpill0 = 2,  // a probe holds a register of the program in spill[0] (its number is in values[2] & 15)
+  RestoreSpill1 = 4,  // … and in spill[1] (number in values[2] >> 4 & 15)
+  SetRcxToPc = 8,     // behind a system call: rcx is the program's pc
 };
 // values[0]: Place, values[1]: Restore bits, values[2]: spilled registers, values[3]: cache pc at which to resume
 
@@ -105,11 +105,24 @@ enum Restore : uint64_t {
 // The calls that the runtime must see (rt/syscalls.cc); all others run natively where they stand.
 constexpr bool is_engine_call(int64_t nr) {
   switch (nr) {
-    case 9: case 10: case 11: case 25: case 329:            // mmap mprotect munmap mremap pkey_mprotect
-    case 13: case 15:                                       // rt_sigaction rt_sigreturn
-    case 56: case 57: case 58: case 435:                    // clone fork vfork clone3
-    case 59: case 322: case 60:                             // execve execveat exit
-    case 157: case 158: case 317: case 334: return true;    // prctl arch_prctl seccomp rseq
+    case 9:
+    case 10:
+    case 11:
+    case 25:
+    case 329:  // mmap mprotect munmap mremap pkey_mprotect
+    case 13:
+    case 15:  // rt_sigaction rt_sigreturn
+    case 56:
+    case 57:
+    case 58:
+    case 435:  // clone fork vfork clone3
+    case 59:
+    case 322:
+    case 60:  // execve execveat exit
+    case 157:
+    case 158:
+    case 317:
+    case 334: return true;  // prctl arch_prctl seccomp rseq
     default: return false;
   }
 }
@@ -137,12 +150,12 @@ constexpr uint32_t signal_stack_size = 8 << 10;
 // What translated code touches comes first.
 struct ThreadBlock {
   ThreadBlock* self;
-  uint64_t rcx;            // the program's rcx while a transfer through the table is under way
-  uint64_t spill[4];       // for probes and glue
-  uint64_t target;         // program address of an indirect jump, call or return that missed
+  uint64_t rcx;       // the program's rcx while a transfer through the table is under way
+  uint64_t spill[4];  // for probes and glue
+  uint64_t target;    // program address of an indirect jump, call or return that missed
   uint32_t exit_id;
-  uint32_t spins;          // how long to spin for an answer: longer while that succeeds
-  uint64_t app_gs;         // the program's own %gs base
+  uint32_t spins;   // how long to spin for an answer: longer while that succeeds
+  uint64_t app_gs;  // the program's own %gs base
   uint64_t routine_args[6];
 
   // Entry points of the runtime, for `jmp gs:[…]`.
@@ -152,25 +165,25 @@ struct ThreadBlock {
   uint64_t enter_guard;
   uint64_t enter_routine;
 
-  Registers regs;          // the program's, while the runtime runs
+  Registers regs;  // the program's, while the runtime runs
   RequestBlock request;
 
   uint32_t version;
   uint32_t slot;
   uint32_t pid, tid;
-  uint64_t fault_pc;       // of a transfer that faults itself
-  uint64_t dead;           // set by the thread's last instruction but one
+  uint64_t fault_pc;         // of a transfer that faults itself
+  uint64_t dead;             // set by the thread's last instruction but one
   KernelSigaction* actions;  // the program's signal actions, 64 of them: in the block of the process' first thread
 
   // A signal that came at a bad moment: it is queued again when the program's state is exact.
-  uint32_t signal_pending;  // its number, 0: none
-  uint32_t stepping;        // single-stepping to a boundary
-  uint64_t pending_mask;    // the program's signal mask at that moment
-  uint64_t exit_mask;       // the mask to set when the runtime is left
-  uint32_t exit_unmask;     // … if so
-  uint32_t quiet;           // a seccomp filter is on: no system calls of our own
-  uint32_t elsewhere;       // in another pid namespace than Weir
-  uint32_t has_wrgsbase;    // the processor and the kernel allow it
+  uint32_t signal_pending;   // its number, 0: none
+  uint32_t stepping;         // single-stepping to a boundary
+  uint64_t pending_mask;     // the program's signal mask at that moment
+  uint64_t exit_mask;        // the mask to set when the runtime is left
+  uint32_t exit_unmask;      // … if so
+  uint32_t quiet;            // a seccomp filter is on: no system calls of our own
+  uint32_t elsewhere;        // in another pid namespace than Weir
+  uint32_t has_wrgsbase;     // the processor and the kernel allow it
   uint32_t misses, signals;  // statistics
   uint32_t interrupted_next;
   uint8_t pending_info[128];
@@ -202,8 +215,8 @@ struct Guard {
 
 // ---- The control block (slot 0) -----------------------------------------------------------------------------------
 struct ControlBlock {
-  uint32_t doorbell;   // changes when there is something to do for Weir: a futex
-  uint32_t sleeping;   // Weir waits on the doorbell
+  uint32_t doorbell;  // changes when there is something to do for Weir: a futex
+  uint32_t sleeping;  // Weir waits on the doorbell
   uint32_t weir_pid;
   uint64_t posted[max_slots / 64];  // slots with a request
 };
@@ -211,10 +224,12 @@ struct ControlBlock {
 // ---- The space page: what the runtime must know of the translated program, read-only in the target ----------------
 constexpr uint32_t max_ranges = 1024;
 struct SpacePage {
-  uint64_t id;         // of the space: no two of a run have the same
-  uint32_t version;    // odd while it is being changed
-  uint32_t count;      // more than max_ranges: ask about every change
-  struct { uint64_t begin, end; } ranges[max_ranges];  // translated ranges of the program
+  uint64_t id;       // of the space: no two of a run have the same
+  uint32_t version;  // odd while it is being changed
+  uint32_t count;    // more than max_ranges: ask about every change
+  struct {
+    uint64_t begin, end;
+  } ranges[max_ranges];  // translated ranges of the program
 };
 constexpr uint64_t space_page_size = 32 << 10;
 static_assert(sizeof(SpacePage) <= space_page_size);

@@ -42,7 +42,8 @@ void post(ThreadBlock* tb, Request kind) {
 bool answered(RequestBlock& r) {
   RequestState state = __atomic_load_n(&r.state, __ATOMIC_ACQUIRE);
   if (state == RequestState::Call) {
-    r.call[0] = sys(r.call[0], uint64_t(r.call[1]), uint64_t(r.call[2]), uint64_t(r.call[3]), uint64_t(r.call[4]), uint64_t(r.call[5]), uint64_t(r.call[6]));
+    r.call[0] = sys(r.call[0], uint64_t(r.call[1]), uint64_t(r.call[2]), uint64_t(r.call[3]), uint64_t(r.call[4]),
+                    uint64_t(r.call[5]), uint64_t(r.call[6]));
     __atomic_store_n(&r.state, RequestState::Posted, __ATOMIC_RELEASE);
   }
   return state == RequestState::Answered;
@@ -62,7 +63,9 @@ void wait(ThreadBlock* tb) {
     while (!answered(r)) asm volatile("pause");
   __atomic_store_n(&r.waiting, 1, __ATOMIC_SEQ_CST);
   while (!answered(r)) {
-    struct { int64_t seconds, nanoseconds; } second{1, 0};
+    struct {
+      int64_t seconds, nanoseconds;
+    } second{1, 0};
     sys(SYS_futex, address(&r.state), FUTEX_WAIT, uint64_t(RequestState::Posted), address(&second));
     if (!answered(r) && !tb->elsewhere && sys(SYS_kill, control()->weir_pid, 0) == -ESRCH) die("the weir process has gone");
   }
@@ -105,8 +108,12 @@ void unblock_signals(ThreadBlock* tb, uint64_t mask) {
 
 namespace {
 bool copy(int64_t nr, const void* local, const void* remote, uint64_t size) {
-  struct { const void* base; uint64_t size; } here{local, size}, there{remote, size};
-  return sys(nr, uint64_t(sys(SYS_gettid)), address(&here), 1, address(&there), 1, 0) == int64_t(size);  // (the first thread may have ended)
+  struct {
+    const void* base;
+    uint64_t size;
+  } here{local, size}, there{remote, size};
+  return sys(nr, uint64_t(sys(SYS_gettid)), address(&here), 1, address(&there), 1, 0) ==
+         int64_t(size);  // (the first thread may have ended)
 }
 }  // namespace
 
@@ -157,7 +164,8 @@ void rt_guard(ThreadBlock* tb) {
   const auto* was = reinterpret_cast<const uint8_t*>(guard + 1);
   const auto* is = reinterpret_cast<const uint8_t*>(guard->begin);
   uint64_t i = 0;
-  for (; i + 8 <= guard->size && *reinterpret_cast<const uint64_t*>(was + i) == *reinterpret_cast<const uint64_t*>(is + i); i += 8) {}
+  for (; i + 8 <= guard->size && *reinterpret_cast<const uint64_t*>(was + i) == *reinterpret_cast<const uint64_t*>(is + i);
+       i += 8) {}
   while (i < guard->size && was[i] == is[i]) i++;
   tb->regs.pc = guard->cache_pc;
   if (i == guard->size) return;

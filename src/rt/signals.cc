@@ -20,7 +20,8 @@ constexpr int TRAP_TRACE = 2, SI_KERNEL = 0x80;
 bool within(uint64_t pc, const char* begin, const char* end) { return pc >= address(begin) && pc < address(end); }
 
 bool is_fault(int sig, const SigInfo* info) {
-  return (sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL || sig == SIGTRAP || sig == SIGSYS) && info->code > 0;
+  return (sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL || sig == SIGTRAP || sig == SIGSYS) &&
+         info->code > 0;
 }
 
 void registers_to_frame(const Registers& r, UContext* uc) {
@@ -50,7 +51,8 @@ void keep(ThreadBlock* tb, int sig, const SigInfo* info, UContext* uc) {
 }
 
 void queue_again(ThreadBlock* tb) {
-  sys(SYS_rt_tgsigqueueinfo, uint64_t(sys(SYS_getpid)), uint64_t(sys(SYS_gettid)), tb->signal_pending, address(tb->pending_info));
+  sys(SYS_rt_tgsigqueueinfo, uint64_t(sys(SYS_getpid)), uint64_t(sys(SYS_gettid)), tb->signal_pending,
+      address(tb->pending_info));
   tb->signal_pending = 0;
 }
 
@@ -86,7 +88,8 @@ void begin_stepping(ThreadBlock* tb, int sig, const SigInfo* info, UContext* uc)
   }
   uc->eflags |= flag_tf;
   // A fault on the way is the program's own.
-  uc->sigmask = all_signals & ~(signal_bit(SIGTRAP) | signal_bit(SIGSEGV) | signal_bit(SIGBUS) | signal_bit(SIGFPE) | signal_bit(SIGILL));
+  uc->sigmask = all_signals &
+                ~(signal_bit(SIGTRAP) | signal_bit(SIGSEGV) | signal_bit(SIGBUS) | signal_bit(SIGFPE) | signal_bit(SIGILL));
 }
 
 void stop_stepping(ThreadBlock* tb, UContext* uc) {
@@ -102,10 +105,8 @@ bool keep_in_runtime(ThreadBlock* tb, int sig, const SigInfo* info, UContext* uc
     restore_default(sig);  // a bug of ours, or a bad stack of the program's: it ends as it would have
     return true;
   }
-  if (tb->stepping)
-    stop_stepping(tb, uc);
-  else
-    keep(tb, sig, info, uc);
+  if (tb->stepping) stop_stepping(tb, uc);
+  else keep(tb, sig, info, uc);
   uc->sigmask = all_signals;
   if (within(uc->rip, rt_exit, rt_exit_end)) uc->rip = address(rt_exit);
   if (within(uc->rip, rt_exec_window, rt_exec_window_end)) uc->rip = address(rt_exec_aborted);
@@ -194,7 +195,8 @@ int rt_signal(int sig, SigInfo* info, UContext* uc, ThreadBlock* tb) {
     return 0;
   }
   if (place != Place::NotCache) {
-    if ((sig == SIGILL || sig == SIGFPE || sig == SIGTRAP || sig == SIGSYS) && info->code > 0 && info->addr == cache_pc) info->addr = tb->request.pc;
+    if ((sig == SIGILL || sig == SIGFPE || sig == SIGTRAP || sig == SIGSYS) && info->code > 0 && info->addr == cache_pc)
+      info->addr = tb->request.pc;
     mend_frame(tb, uc);
     cache_pc = tb->request.values[3];
     remember(tb, uc, cache_pc);

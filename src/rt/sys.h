@@ -5,12 +5,16 @@
 
 namespace weir::rt {
 
-inline int64_t sys(int64_t nr, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0, uint64_t e = 0, uint64_t f = 0) {
+inline int64_t sys(int64_t nr, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0, uint64_t e = 0,
+                   uint64_t f = 0) {
   int64_t result;
   register uint64_t r10 asm("r10") = d;
   register uint64_t r8 asm("r8") = e;
   register uint64_t r9 asm("r9") = f;
-  asm volatile("syscall" : "=a"(result) : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
+  asm volatile("syscall"
+               : "=a"(result)
+               : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+               : "rcx", "r11", "memory");
   return result;
 }
 
@@ -20,10 +24,34 @@ uint64_t address(T* p) {
 }
 
 enum Nr : int64_t {
-  SYS_write = 1, SYS_mmap = 9, SYS_mprotect = 10, SYS_munmap = 11, SYS_rt_sigaction = 13, SYS_rt_sigprocmask = 14, SYS_rt_sigreturn = 15,
-  SYS_mremap = 25, SYS_getpid = 39, SYS_clone = 56, SYS_fork = 57, SYS_vfork = 58, SYS_execve = 59, SYS_exit = 60, SYS_kill = 62, SYS_prctl = 157,
-  SYS_arch_prctl = 158, SYS_gettid = 186, SYS_futex = 202, SYS_exit_group = 231, SYS_rt_tgsigqueueinfo = 297, SYS_process_vm_readv = 310,
-  SYS_process_vm_writev = 311, SYS_seccomp = 317, SYS_execveat = 322, SYS_pkey_mprotect = 329, SYS_rseq = 334, SYS_clone3 = 435,
+  SYS_write = 1,
+  SYS_mmap = 9,
+  SYS_mprotect = 10,
+  SYS_munmap = 11,
+  SYS_rt_sigaction = 13,
+  SYS_rt_sigprocmask = 14,
+  SYS_rt_sigreturn = 15,
+  SYS_mremap = 25,
+  SYS_getpid = 39,
+  SYS_clone = 56,
+  SYS_fork = 57,
+  SYS_vfork = 58,
+  SYS_execve = 59,
+  SYS_exit = 60,
+  SYS_kill = 62,
+  SYS_prctl = 157,
+  SYS_arch_prctl = 158,
+  SYS_gettid = 186,
+  SYS_futex = 202,
+  SYS_exit_group = 231,
+  SYS_rt_tgsigqueueinfo = 297,
+  SYS_process_vm_readv = 310,
+  SYS_process_vm_writev = 311,
+  SYS_seccomp = 317,
+  SYS_execveat = 322,
+  SYS_pkey_mprotect = 329,
+  SYS_rseq = 334,
+  SYS_clone3 = 435,
 };
 
 constexpr int64_t ENOSYS = 38, EFAULT = 14, ESRCH = 3, EINVAL = 22, EAGAIN = 11;

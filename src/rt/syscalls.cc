@@ -12,8 +12,8 @@ namespace weir::rt {
 namespace {
 
 constexpr uint64_t syscall_length = 2;
-constexpr uint64_t entry_length = 15;     // of the instructions before `inline`
-constexpr int64_t restart = -512;         // no error that a program ever sees: the kernel's ERESTARTSYS
+constexpr uint64_t entry_length = 15;  // of the instructions before `inline`
+constexpr int64_t restart = -512;      // no error that a program ever sees: the kernel's ERESTARTSYS
 constexpr uint64_t MAP_FIXED = 0x10, MREMAP_FIXED = 2;
 
 // Does [begin, begin + size) touch translated code?
@@ -22,7 +22,8 @@ bool is_translated(uint64_t begin, uint64_t size) {
   for (;;) {
     uint32_t version = page->version;
     bool hit = page->count > max_ranges;
-    for (uint32_t i = 0; !hit && i < page->count; i++) hit = begin < page->ranges[i].end && begin + size > page->ranges[i].begin;
+    for (uint32_t i = 0; !hit && i < page->count; i++)
+      hit = begin < page->ranges[i].end && begin + size > page->ranges[i].begin;
     if (version % 2 == 0 && page->version == version) return hit;
   }
 }
@@ -35,7 +36,8 @@ struct Changes {
   void add(uint64_t begin, uint64_t size) { ranges[count++] = {begin, size}; }
   void announce(ThreadBlock* tb) const {
     for (int i = 0; i < count; i++)
-      if (is_translated(ranges[i].begin, ranges[i].size)) ask(tb, Request::Change, ranges[i].begin, ranges[i].begin + ranges[i].size);
+      if (is_translated(ranges[i].begin, ranges[i].size))
+        ask(tb, Request::Change, ranges[i].begin, ranges[i].begin + ranges[i].size);
   }
 };
 

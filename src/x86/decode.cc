@@ -33,7 +33,7 @@ constexpr unsigned max_key_bytes = 7;
 // What a remembered shape needs on the hot path, in 16 bytes: the address of the Shape (those of user space have 47 bits),
 // and above it from bit 48 on: length:4, field:4, kind:4, target:2, short:1.
 struct Slot {
-  uint64_t key = 0;   // 0: empty
+  uint64_t key = 0;  // 0: empty
   uint64_t packed = 0;
 
   const Shape* shape() const { return reinterpret_cast<const Shape*>(packed & ((uint64_t{1} << 48) - 1)); }
@@ -133,7 +133,7 @@ Slot find_or_make_long(const uint8_t* bytes, const Layout& layout) {
 // there is none: has_modrm), and the size of the immediate. Of 0F 38 and 0F 3A, VEX and EVEX the opcode is further behind.
 constexpr unsigned modrm_offset_bits = 7, has_modrm = 0x80, special = 0x40, immediate_shift = 8;
 // What is not so simple:
-constexpr unsigned pass_prefix = special | 1;     // prefixes, also a REX in front of 0F: look again behind it
+constexpr unsigned pass_prefix = special | 1;  // prefixes, also a REX in front of 0F: look again behind it
 constexpr unsigned anything_else = special | 2;
 constexpr unsigned vector = special | has_modrm;  // VEX, EVEX: opcode 77 has no ModRM
 
@@ -207,7 +207,8 @@ constexpr size_t fast_bytes = max_insn_length + 4;
 // Calls are the last thing it does, if it does any: so it has no registers to save.
 template <bool Ahead>
 [[gnu::always_inline]] inline Step decode_fast(std::span<const std::byte> bytes, AppPc pc, Insn& insn) {
-  if (bytes.size() < fast_bytes) [[unlikely]] return decode_slowly(bytes, pc, insn);
+  if (bytes.size() < fast_bytes) [[unlikely]]
+    return decode_slowly(bytes, pc, insn);
   const uint8_t* p = reinterpret_cast<const uint8_t*>(bytes.data());
   uint64_t rest = load64(p);
   unsigned passed = 0;
@@ -220,16 +221,20 @@ template <bool Ahead>
   }
   unsigned sizes = modrm_sizes[rest >> 8 * modrm_offset & 0xff] & -(opening / has_modrm & 1);
   unsigned shape_end = passed + modrm_offset + (sizes & 3);
-  if (shape_end > max_key_bytes) [[unlikely]] return decode_slowly(bytes, pc, insn);
+  if (shape_end > max_key_bytes) [[unlikely]]
+    return decode_slowly(bytes, pc, insn);
   uint64_t key = key_of(load64(p), shape_end);
   const Slot* slot = memo.home_of(key);
-  if (slot->key != key) [[unlikely]] ++slot;
-  if (slot->key != key) [[unlikely]] return decode_slowly(bytes, pc, insn);
+  if (slot->key != key) [[unlikely]]
+    ++slot;
+  if (slot->key != key) [[unlikely]]
+    return decode_slowly(bytes, pc, insn);
   insn.pc = pc;
   insn.target = target_of(*slot, p, pc);
   insn.shape = slot->shape();
   size_t guess = shape_end + (sizes >> 4) + (opening >> immediate_shift);
-  if (Ahead && guess != slot->length()) [[unlikely]] return guessed_wrong(*slot);
+  if (Ahead && guess != slot->length()) [[unlikely]]
+    return guessed_wrong(*slot);
   return {guess, slot->kind()};
 }
 

@@ -47,10 +47,10 @@ enum class Encoding : uint8_t { Legacy, Vex, Evex, Xop };
 
 struct Layout {
   Encoding encoding = Encoding::Legacy;
-  uint8_t map = 0;            // 0: one-byte, 1: 0F, 2: 0F38, 3: 0F3A, others as VEX, EVEX and XOP number them
+  uint8_t map = 0;  // 0: one-byte, 1: 0F, 2: 0F38, 3: 0F3A, others as VEX, EVEX and XOP number them
   uint8_t opcode_offset = 0;
-  uint8_t modrm_offset = 0;   // 0: no ModRM
-  uint8_t shape_end = 0;      // behind SIB, ModRM or opcode: the bytes up to here decide everything but values
+  uint8_t modrm_offset = 0;  // 0: no ModRM
+  uint8_t shape_end = 0;     // behind SIB, ModRM or opcode: the bytes up to here decide everything but values
 };
 
 constexpr int max_insn_length = 15;
@@ -73,8 +73,8 @@ constexpr int displacement_size(const uint8_t* modrm) {
 // that changes it, and without one that only some instructions of a group have.
 constexpr unsigned usual_immediate(int map, int op) {
   if (map == 1) {
-    bool byte = (op >= 0x70 && op <= 0x73) || op == 0xa4 || op == 0xac || op == 0xba || op == 0xc2 ||
-                (op >= 0xc4 && op <= 0xc6);
+    bool byte =
+        (op >= 0x70 && op <= 0x73) || op == 0xa4 || op == 0xac || op == 0xba || op == 0xc2 || (op >= 0xc4 && op <= 0xc6);
     return byte ? 1 : (op & 0xf0) == 0x80 ? 4 : 0;
   }
   bool arithmetic = op < 0x40 && (op & 7) >= 4;
@@ -82,8 +82,8 @@ constexpr unsigned usual_immediate(int map, int op) {
   bool byte = op == 0x6a || op == 0x6b || (op & 0xf0) == 0x70 || op == 0x80 || op == 0x83 || op == 0xa8 ||
               (op & 0xf8) == 0xb0 || op == 0xc0 || op == 0xc1 || op == 0xc6 || op == 0xcd || (op & 0xf8) == 0xe0 ||
               op == 0xeb;
-  bool four = op == 0x68 || op == 0x69 || op == 0x81 || op == 0xa9 || (op & 0xf8) == 0xb8 || op == 0xc7 || op == 0xe8 ||
-              op == 0xe9;
+  bool four =
+      op == 0x68 || op == 0x69 || op == 0x81 || op == 0xa9 || (op & 0xf8) == 0xb8 || op == 0xc7 || op == 0xe8 || op == 0xe9;
   return byte ? 1 : four ? 4 : op == 0xc2 ? 2 : 0;
 }
 

@@ -68,7 +68,7 @@ class CodeBytes {
   struct Extent {
     size_t begin, end;
   };
-  std::vector<std::byte> bytes_;   // of no meaning outside the extents
+  std::vector<std::byte> bytes_;  // of no meaning outside the extents
   std::vector<Extent> extents_;
 };
 
@@ -114,7 +114,8 @@ constexpr Ending endings[] = {
 static_assert(std::size(endings) == static_cast<size_t>(Kind::Far) + 1);
 
 Ending ending_of(const Insn& insn) {
-  if (insn.shape->length == 0) [[unlikely]] return {BlockEnd::Undecodable, false};
+  if (insn.shape->length == 0) [[unlikely]]
+    return {BlockEnd::Undecodable, false};
   return endings[static_cast<size_t>(insn.kind())];
 }
 
@@ -124,9 +125,9 @@ struct Scratch {
   CodeBytes code;
   // 0: no instruction begins here. Below block_bit: 1 + its index. With it: the number of the block that begins here.
   std::vector<uint32_t> insn_at;
-  Bitmap begins;    // a block begins here
-  Bitmap entries;   // and control can come from outside
-  Bitmap ends;      // by index of the instruction: a block ends with it
+  Bitmap begins;   // a block begins here
+  Bitmap entries;  // and control can come from outside
+  Bitmap ends;     // by index of the instruction: a block ends with it
 };
 constexpr uint32_t block_bit = 1u << 31;
 
@@ -199,7 +200,8 @@ class Lifter {
       Step step = decode_at(bytes, offset - begin, window_.begin + offset, insn);
       offset += step.length;
       bool plain = step.kind == Kind::Plain && step.length > 0;
-      if (plain) [[likely]] continue;
+      if (plain) [[likely]]
+        continue;
       s_.ends.set(found_.size() - 1);
       if (!follow(insn)) break;
     }
@@ -211,9 +213,11 @@ class Lifter {
   static Step decode_at(std::span<const std::byte> bytes, size_t offset, AppPc pc, Insn& insn) {
     size_t left = bytes.size() - std::min(offset, bytes.size());
     const std::byte* at = bytes.data() + (bytes.size() - left);
-    if (left == 0) [[unlikely]] return decode_ahead({}, pc, insn);
+    if (left == 0) [[unlikely]]
+      return decode_ahead({}, pc, insn);
     Step step = decode_ahead({at, left + CodeBytes::slack}, pc, insn);
-    if (step.length > left) [[unlikely]] step = decode_ahead({at, left}, pc, insn);
+    if (step.length > left) [[unlikely]]
+      step = decode_ahead({at, left}, pc, insn);
     return step;
   }
 
@@ -293,7 +297,8 @@ class Lifter {
 
   void link_blocks() {
     auto& blocks = function_.blocks;
-    for (size_t i = 0; i < blocks.size(); ++i) s_.insn_at[offset_of(blocks[i].begin)] = block_bit | static_cast<uint32_t>(i);
+    for (size_t i = 0; i < blocks.size(); ++i)
+      s_.insn_at[offset_of(blocks[i].begin)] = block_bit | static_cast<uint32_t>(i);
     for (Block& b : blocks) {
       const Insn& last = function_.insns[b.first + b.count - 1];
       bool falls = ending_of(last).falls_through;
@@ -317,9 +322,9 @@ class Lifter {
   const ReadMemory& data_;
   size_t max_insns_;
   std::vector<Insn> found_;
-  bool sorted_ = true;              // found_ has the order of the blocks
-  std::vector<size_t> jumps_;       // indirect jumps whose tables are to be looked for: indices in found_
-  std::vector<JumpTable> tables_;   // read already
+  bool sorted_ = true;             // found_ has the order of the blocks
+  std::vector<size_t> jumps_;      // indirect jumps whose tables are to be looked for: indices in found_
+  std::vector<JumpTable> tables_;  // read already
   Function function_;
 };
 

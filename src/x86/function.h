@@ -19,25 +19,25 @@ using BlockId = uint32_t;
 constexpr BlockId no_block = ~0u;
 
 enum class BlockEnd : uint8_t {
-  FallThrough,   // the next block begins here
-  Jump,          // direct, inside (successors has one) or out of the function (none)
-  Branch,        // taken: `taken`, not taken: `fallthrough`; either may leave the function
-  Call,          // direct or indirect; control comes back at `fallthrough` or never
+  FallThrough,  // the next block begins here
+  Jump,         // direct, inside (successors has one) or out of the function (none)
+  Branch,       // taken: `taken`, not taken: `fallthrough`; either may leave the function
+  Call,         // direct or indirect; control comes back at `fallthrough` or never
   IndirectJump,
   Return,
-  Syscall,       // control comes back at `fallthrough`
+  Syscall,  // control comes back at `fallthrough`
   Trap,
-  Undecodable,   // the last instruction has shape->known == false and might branch, or could not be read
+  Undecodable,  // the last instruction has shape->known == false and might branch, or could not be read
 };
 
 struct Block {
-  AppPc begin, end;              // [begin, end)
-  uint32_t first = 0;            // its instructions: insns[first, first + count)
+  AppPc begin, end;    // [begin, end)
+  uint32_t first = 0;  // its instructions: insns[first, first + count)
   uint32_t count = 0;
   BlockEnd ends = BlockEnd::FallThrough;
-  BlockId fallthrough = no_block;   // the block at `end`, if control can go on there and it is in the function
-  BlockId taken = no_block;         // the block at the direct target, if it is in the function
-  bool is_entry = false;            // control can come from outside: the entry, a return site, a target of an indirect jump
+  BlockId fallthrough = no_block;  // the block at `end`, if control can go on there and it is in the function
+  BlockId taken = no_block;        // the block at the direct target, if it is in the function
+  bool is_entry = false;           // control can come from outside: the entry, a return site, a target of an indirect jump
 };
 
 struct Function {
@@ -56,7 +56,7 @@ struct Function {
 using ReadMemory = std::function<std::span<const std::byte>(AppPc pc, size_t size)>;
 
 struct LiftOptions {
-  size_t max_insns = 200'000;   // beyond it blocks are left out, to be lifted when asked for
+  size_t max_insns = 200'000;  // beyond it blocks are left out, to be lifted when asked for
 };
 
 // Overlapping instructions (a jump past a lock prefix) give overlapping blocks, each right in itself.

@@ -52,34 +52,34 @@ enum Gpr : uint8_t { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R
 
 // What every instruction of the same shape has in common.
 struct Shape {
-  uint8_t length = 0;        // of the whole instruction, with displacement and immediate
+  uint8_t length = 0;  // of the whole instruction, with displacement and immediate
   Kind kind = Kind::Plain;
-  uint8_t disp_offset = 0;   // where the displacement is, if disp_size > 0
-  uint8_t disp_size = 0;     // 0, 1, 4 (8 for moffs)
-  uint8_t imm_offset = 0;    // where the (first) immediate or branch offset is, if imm_size > 0
+  uint8_t disp_offset = 0;  // where the displacement is, if disp_size > 0
+  uint8_t disp_size = 0;    // 0, 1, 4 (8 for moffs)
+  uint8_t imm_offset = 0;   // where the (first) immediate or branch offset is, if imm_size > 0
   uint8_t imm_size = 0;
-  uint8_t modrm_offset = 0;  // 0: no ModRM
-  uint8_t condition = 0;     // of a jcc: the low four bits of its opcode
-  bool rip_relative = false; // the memory operand is [rip + disp32]
-  bool eip_relative = false; // with an address-size prefix: [eip + disp32], also rip_relative
-  bool short_only = false;   // jrcxz, jecxz, loop, loope, loopne: exist with an 8-bit offset only
-  bool uses_fs = false;      // a memory operand with an FS / GS segment, or rd/wrfsbase …
+  uint8_t modrm_offset = 0;   // 0: no ModRM
+  uint8_t condition = 0;      // of a jcc: the low four bits of its opcode
+  bool rip_relative = false;  // the memory operand is [rip + disp32]
+  bool eip_relative = false;  // with an address-size prefix: [eip + disp32], also rip_relative
+  bool short_only = false;    // jrcxz, jecxz, loop, loope, loopne: exist with an 8-bit offset only
+  bool uses_fs = false;       // a memory operand with an FS / GS segment, or rd/wrfsbase …
   bool uses_gs = false;
   bool reads_memory = false;
   bool writes_memory = false;
-  bool rep = false;          // a string instruction with a rep/repne prefix
-  bool known = true;         // false: Zydis does not know it (see decode())
-  bool xstate = false;       // xsave*/xrstor*/fxsave/fxrstor/vzeroall…: touches many vector registers at once
-  RegSet reads;              // every register or flag that may be read
-  RegSet writes;             // every register or flag that may be written, wholly or in part
-  RegSet kills;              // those that are surely overwritten wholly, so that the old value is dead
+  bool rep = false;     // a string instruction with a rep/repne prefix
+  bool known = true;    // false: Zydis does not know it (see decode())
+  bool xstate = false;  // xsave*/xrstor*/fxsave/fxrstor/vzeroall…: touches many vector registers at once
+  RegSet reads;         // every register or flag that may be read
+  RegSet writes;        // every register or flag that may be written, wholly or in part
+  RegSet kills;         // those that are surely overwritten wholly, so that the old value is dead
 
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
 struct Insn {
   AppPc pc;
-  AppPc target;              // of direct jumps, branches and calls; of [rip+disp32]: the address
+  AppPc target;  // of direct jumps, branches and calls; of [rip+disp32]: the address
   const Shape* shape = nullptr;
 
   AppPc next() const { return pc + shape->length; }

@@ -26,12 +26,12 @@ constexpr int no_register = -1;
 
 // An instruction's operands, from ModRM and SIB.
 struct Operands {
-  uint16_t opcode = 0;        // map << 8 | opcode
-  bool wide = false;          // REX.W
+  uint16_t opcode = 0;  // map << 8 | opcode
+  bool wide = false;    // REX.W
   bool memory = false;
-  int reg = no_register;      // ModRM.reg: a register, or the extension of the opcode
-  int rm = no_register;       // ModRM.rm, if not memory
-  int base = no_register, index = no_register, scale = 0;   // if memory
+  int reg = no_register;                                   // ModRM.reg: a register, or the extension of the opcode
+  int rm = no_register;                                    // ModRM.rm, if not memory
+  int base = no_register, index = no_register, scale = 0;  // if memory
   int64_t disp = 0;
 };
 
@@ -61,7 +61,7 @@ class Reader {
       return o;
     }
     o.disp = field(bytes, shape.disp_offset, shape.disp_size);
-    bool no_base = (modrm & 0xc0) == 0;   // if the base is 5: disp32 alone, or rip
+    bool no_base = (modrm & 0xc0) == 0;  // if the base is 5: disp32 alone, or rip
     if (has_sib(modrm)) {
       uint8_t sib = bytes[l.modrm_offset + 1];
       int index = (sib >> 3 & 7) | (rex & 2) << 2;
@@ -164,7 +164,7 @@ std::optional<AppPc> constant(const Reader& code, int reg, size_t i) {
 
 // The number of entries, from the comparison that guards the jump: `index` is the register in front of insn(i).
 size_t bound_of(const Reader& code, int index, size_t i) {
-  std::optional<int> condition;   // of the last branch passed whose comparison is not yet found
+  std::optional<int> condition;  // of the last branch passed whose comparison is not yet found
   for (size_t steps = 0; steps < max_steps_back; ++steps) {
     auto at = code.before(i);
     if (!at) break;
@@ -182,7 +182,7 @@ size_t bound_of(const Reader& code, int index, size_t i) {
       uint64_t limit = static_cast<uint64_t>(code.immediate(i)) + (*condition == 7);
       if (limit > 0) return std::min<uint64_t>(limit, max_entries);
     }
-    if (group1 && o->reg == 4) {   // and index, mask
+    if (group1 && o->reg == 4) {  // and index, mask
       uint64_t mask = static_cast<uint64_t>(code.immediate(i));
       return std::min<uint64_t>(mask, max_entries - 1) + 1;
     }
@@ -242,8 +242,7 @@ class Finder {
       if (!loads) continue;
       size_t bound = bound_of(code_, o->index, *at);
       auto known_origin = constant(code_, origin, i);
-      for (AppPc base : bases(*o, *at))
-        tables_.push_back({base + o->disp, known_origin.value_or(base), true, bound});
+      for (AppPc base : bases(*o, *at)) tables_.push_back({base + o->disp, known_origin.value_or(base), true, bound});
       return;
     }
   }
@@ -286,7 +285,7 @@ std::vector<AppPc> read_jump_table(const JumpTable& table, AppRange bounds, AppP
   constexpr size_t at_once = 64;
   std::vector<AppPc> targets;
   size_t entry_size = table.relative ? 4 : 8;
-  bool bounded = table.max_entries < max_entries;   // then an entry that leaves the function is one among others
+  bool bounded = table.max_entries < max_entries;  // then an entry that leaves the function is one among others
   for (size_t i = 0; i < table.max_entries; i += at_once) {
     AppPc begin = table.begin + i * entry_size;
     size_t wanted = std::min(at_once, table.max_entries - i);

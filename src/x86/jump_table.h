@@ -12,8 +12,8 @@ namespace weir::x86 {
 
 struct JumpTable {
   AppPc begin;
-  AppPc origin;             // what a 4-byte entry is relative to
-  bool relative = false;    // 4-byte entries, added to origin; else 8-byte addresses
+  AppPc origin;           // what a 4-byte entry is relative to
+  bool relative = false;  // 4-byte entries, added to origin; else 8-byte addresses
   size_t max_entries = 0;
 
   friend bool operator==(const JumpTable&, const JumpTable&) = default;
@@ -24,7 +24,7 @@ struct JumpTable {
 struct DecodedCode {
   std::span<const Insn> insns;
   AppPc begin;
-  std::span<const std::byte> bytes;   // at least those of all insns, from `begin` on
+  std::span<const std::byte> bytes;  // at least those of all insns, from `begin` on
 };
 
 // The address that an instruction `lea reg, [rip + disp]` puts into reg.

@@ -212,7 +212,7 @@ void add_implicit_registers(Shape& s, const Decoded& d) {
     case ZYDIS_MNEMONIC_VTESTPS:
     case ZYDIS_MNEMONIC_VTESTPD: s.writes.flags = s.kills.flags = AllFlags & ~DF; break;
     case ZYDIS_MNEMONIC_XLAT: s.reads.gpr |= 1 << RAX; break;  // al, the index
-    case ZYDIS_MNEMONIC_VP2INTERSECTD:  // a pair of mask registers, named by either
+    case ZYDIS_MNEMONIC_VP2INTERSECTD:                         // a pair of mask registers, named by either
     case ZYDIS_MNEMONIC_VP2INTERSECTQ: s.writes.mask |= s.writes.mask >> 1 | (s.writes.mask & 0x55) << 1; break;
     case ZYDIS_MNEMONIC_RDFSBASE:
     case ZYDIS_MNEMONIC_WRFSBASE: s.uses_fs = true; break;

@@ -31,7 +31,7 @@ struct Block {
 
 // What one process counted.
 struct Program {
-  std::vector<Count> images;           // by image index
+  std::vector<Count> images;  // by image index
   std::vector<Thread> threads;
   std::vector<uint64_t> block_counts;  // by block index
 };
