@@ -11,7 +11,7 @@ namespace {
 constexpr const char* usage = R"(usage: weir VERB [options] [--] PROGRAM [arguments]
 
   weir run      run a program from the code cache, unchanged; count its instructions
-  weir help     this text;  weir VERB --help tells more
+  weir help     this text;  weir VERB --help tells more;  weir --version
 
   weir run -- ls -l
   weir run --tool=icount --json counts.json -- python3 script.py
@@ -30,7 +30,7 @@ Words split(int argc, char** argv) {
     if (word[0] != '-') break;
     words.options.push_back(word);
     if (word == "--json" || word == "--tool") {
-      if (i + 1 < argc) words.options.push_back(argv[++i]);
+      if (i + 1 < argc && strcmp(argv[i + 1], "--")) words.options.push_back(argv[++i]);
     }
   }
   for (; i < argc; i++) words.program.push_back(argv[i]);

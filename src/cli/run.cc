@@ -88,8 +88,9 @@ Result<Settings> parse(const Words& words, bool& done) {
       "  weir run --tool=icount --json counts.json -- sort big.txt\n"};
   app.name("weir run");
   app.add_option("--tool", s.tool, "none: only translate; icount: count executed instructions and blocks")
-      ->check(CLI::IsMember({"none", "icount"}));
-  app.add_option("--json", s.json, "write the counts to FILE");
+      ->check(CLI::IsMember({"none", "icount"}))
+      ->capture_default_str();
+  app.add_option("--json", s.json, "write the counts of icount there")->type_name("FILE");
   app.add_flag("--blocks", s.blocks, "with --json: the count of every basic block, too");
   app.add_flag("--stats", s.stats, "print what the engine did");
   app.add_flag("-q,--quiet", s.quiet, "print no summary");
@@ -104,6 +105,8 @@ Result<Settings> parse(const Words& words, bool& done) {
   } catch (const CLI::ParseError& e) {
     return fail("{}; see: weir run --help", e.what());
   }
+  if (!s.json.empty() && s.tool != "icount") return fail("--json has nothing to write without --tool=icount");
+  if (s.blocks && s.json.empty()) return fail("--blocks needs --json FILE");
   if (!done && words.program.empty()) return fail("no program given; try: weir run -- ls");
   return s;
 }

@@ -6,6 +6,10 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 
+#include <vector>
+
+#include "process/memory.h"
+
 namespace weir::process {
 
 Result<int> wait_stop(pid_t pid) {
@@ -89,11 +93,15 @@ Result<uint64_t> RemoteSyscalls::call(const char* name, long nr, uint64_t a, uin
   return after.rax;
 }
 
+// The path is written over what is on top of the stack, which is there for sure, and that is put back.
 Result<int> RemoteSyscalls::open(const std::string& path, int flags) {
-  uint64_t at = (saved_.rsp - 1024 - path.size()) & ~uint64_t{15};
-  TRY_VOID(tracee_.write(at, std::as_bytes(std::span(path.c_str(), path.size() + 1))));
-  TRY(uint64_t fd, call("open", SYS_open, at, static_cast<uint64_t>(flags)));
-  return static_cast<int>(fd);
+  std::vector<std::byte> kept(path.size() + 1);
+  if (read(tracee_.pid(), saved_.rsp, kept) != kept.size()) return fail("process {}: cannot read its stack", tracee_.pid());
+  TRY_VOID(tracee_.write(saved_.rsp, std::as_bytes(std::span(path.c_str(), path.size() + 1))));
+  auto fd = call("open", SYS_open, saved_.rsp, static_cast<uint64_t>(flags));
+  TRY_VOID(tracee_.write(saved_.rsp, kept));
+  if (!fd) return std::unexpected(fd.error());
+  return static_cast<int>(*fd);
 }
 
 }  // namespace weir::process

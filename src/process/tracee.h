@@ -51,7 +51,7 @@ class RemoteSyscalls {
   // The value that the kernel returned, or an error that names the call.
   Result<uint64_t> call(const char* name, long nr, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0,
                         uint64_t e = 0, uint64_t f = 0);
-  // open(2) in the tracee, of a path that is written below its stack.
+  // open(2) in the tracee.
   Result<int> open(const std::string& path, int flags);
 
  private:
