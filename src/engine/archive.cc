@@ -129,6 +129,7 @@ void Archive::add(const instrument::Lowered& l, std::span<const std::byte> code,
   head.code_size = l.size;
   head.entry = entry.value - bias, head.begin = bounds.begin.value - bias, head.end = bounds.end.value - bias;
   head.source = checksum_of(source);
+  head.line_offset = base.value % 64;
   head.entry_offset = l.entry, head.has_high = l.has_high;
   head.blocks = static_cast<uint32_t>(l.blocks.size()), head.table = static_cast<uint32_t>(l.table.size()),
   head.exits = static_cast<uint32_t>(l.exits.size());

@@ -193,9 +193,9 @@ CachePc Space::put_down(Region& region, const UnitView& kept) {
   Arena& arena = arenas_[region.arena];
   AppRange bounds{{h.begin + region.bias}, {h.end + region.bias}};
   size_t room = h.code_size + h.exits * instrument::stub_size;
-  if (bounds.begin < region.range.begin || bounds.end > region.range.end || arena.used + room + 16 > arena.size) return {};
-  if (checksum_of(code_of(region, bounds, 0)) != h.source) return {};  // another file with the same build-id
-  arena.used = (arena.used + 15) & ~size_t{15};
+  if (bounds.begin < region.range.begin || bounds.end > region.range.end || arena.used + room + 64 > arena.size) return {};
+  if (h.line_offset >= 64 || checksum_of(code_of(region, bounds, 0)) != h.source) return {};  // another file with the same build-id
+  while ((arena.base.value + arena.used) % 64 != h.line_offset) arena.used++;
   CachePc base = arena.base + static_cast<int64_t>(arena.used);
   bool same_half = bounds.begin.value >> 32 == base.value >> 32 && bounds.end.value >> 32 == base.value >> 32 &&
                    (base.value + room) >> 32 == base.value >> 32;

@@ -112,7 +112,7 @@ void Lowering::run() {
   emit_entry();
   for (BlockId b = 0; b < f_.blocks.size(); b++) emit_block(b);
   for (AppPc target : f_.jump_targets)
-    if (BlockId b = f_.block_at(target); b != no_block) {
+    if (BlockId b = f_.block_at(target); b != no_block && target != f_.entry) {
       if (is_live(b, x86::RCX)) tails_.push_back({Tail::TableEntry, 0, nullptr, target, b});
       else out_.table.push_back({target, body_[b]});
     }
