@@ -28,7 +28,7 @@ struct ArchivedUnit {
   uint64_t source;  // checksum of the program's code in [begin, end)
   uint32_t entry_offset, has_high;
   uint32_t blocks, table, exits, marks, relocs;
-  uint32_t line_offset;     // of the code in a cache line: displacements that are patched do not cross one
+  uint32_t line_offset;  // of the code in a cache line: displacements that are patched do not cross one
 };
 
 struct ArchivedExit {

@@ -90,8 +90,9 @@ void Server::reap() {
     if (event == PTRACE_EVENT_EXEC) {
       exec_stop(pid);
     } else if (seized_.contains(pid)) {
-      // A signal for a thread that we hold: it gets it. A group stop is let be.
-      if (event == PTRACE_EVENT_STOP) ptrace(PTRACE_LISTEN, pid, 0, 0);
+      // A signal for a thread that we hold: it gets it. A group stop is let be, until its end is told as a trap.
+      bool trap = WSTOPSIG(status) == SIGTRAP;
+      if (event == PTRACE_EVENT_STOP) ptrace(trap ? PTRACE_CONT : PTRACE_LISTEN, pid, 0, 0);
       else ptrace(PTRACE_CONT, pid, 0, WSTOPSIG(status));
     } else if (pid == main_pid_) {
       stopped();
@@ -121,7 +122,8 @@ void Server::exec_begins(uint32_t slot, uint64_t path, int64_t directory) {
   pid_t tid = slots_[slot].tid;
   char name[4096] = {};
   process::read(tid, path, std::as_writable_bytes(std::span(name, sizeof name - 1)));
-  if (!options_.follow || gains_privileges(tid, name, directory) || ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC)) {
+  if (!options_.follow || gains_privileges(tid, name, directory) ||
+      ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)) {
     stats_.not_followed++;
     return;
   }
@@ -150,7 +152,13 @@ void Server::exec_stop(pid_t pid) {
     processes_.erase(old);
   }
   // The stop is inside execve, whose result would overwrite rax: go on to its end.
-  if (ptrace(PTRACE_SYSCALL, pid, 0, 0) || !process::wait_stop(pid)) return;
+  for (int signal = 0;;) {
+    if (ptrace(PTRACE_SYSCALL, pid, 0, signal)) return;
+    auto status = process::wait_stop(pid);
+    if (!status) return;
+    if (WSTOPSIG(*status) == (SIGTRAP | 0x80)) break;
+    signal = *status >> 16 ? 0 : WSTOPSIG(*status);  // job control, or a signal
+  }
   if (auto injected = inject(pid); !injected) {
     say("not followed: {}", injected.error().what);
     stats_.not_followed++;

@@ -360,6 +360,8 @@ bool Server::is_shared(const Process& p) const {
 
 // The process cannot go on under Weir, and must not go on beside it.
 void Server::end_with_message(Process& p, const std::string& why) {
+  pollfd gone{p.pidfd.get(), POLLIN, 0};
+  if (poll(&gone, 1, 50) > 0) return;  // it was on its way out, and cannot be read any more
   say("{}: {}; the process is ended", p.program, why);
   kill(p.pid, SIGKILL);
   if (p.pid == main_pid_) failed_ = true;

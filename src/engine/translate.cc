@@ -194,7 +194,8 @@ CachePc Space::put_down(Region& region, const UnitView& kept) {
   AppRange bounds{{h.begin + region.bias}, {h.end + region.bias}};
   size_t room = h.code_size + h.exits * instrument::stub_size;
   if (bounds.begin < region.range.begin || bounds.end > region.range.end || arena.used + room + 64 > arena.size) return {};
-  if (h.line_offset >= 64 || checksum_of(code_of(region, bounds, 0)) != h.source) return {};  // another file with the same build-id
+  if (h.line_offset >= 64 || checksum_of(code_of(region, bounds, 0)) != h.source)
+    return {};  // another file with the same build-id
   while ((arena.base.value + arena.used) % 64 != h.line_offset) arena.used++;
   CachePc base = arena.base + static_cast<int64_t>(arena.used);
   bool same_half = bounds.begin.value >> 32 == base.value >> 32 && bounds.end.value >> 32 == base.value >> 32 &&

@@ -81,7 +81,9 @@ Result<uint64_t> RemoteSyscalls::call(const char* name, long nr, uint64_t a, uin
   if (ptrace(PTRACE_CONT, tracee_.pid(), 0, 0)) return fail_errno("process {}: cannot continue", tracee_.pid());
   for (;;) {
     TRY(int status, wait_stop(tracee_.pid()));
-    if (WSTOPSIG(status) == SIGTRAP) break;
+    // Job control stops a thread that is seized, too: only a trap of our own counts.
+    bool is_event = status >> 16;
+    if (WSTOPSIG(status) == SIGTRAP && !is_event) break;
     if (ptrace(PTRACE_CONT, tracee_.pid(), 0, 0)) return fail_errno("process {}: cannot continue", tracee_.pid());
   }
   TRY(user_regs_struct after, tracee_.registers());
