@@ -81,10 +81,11 @@ Result<uint64_t> RemoteSyscalls::call(const char* name, long nr, uint64_t a, uin
   if (ptrace(PTRACE_CONT, tracee_.pid(), 0, 0)) return fail_errno("process {}: cannot continue", tracee_.pid());
   for (;;) {
     TRY(int status, wait_stop(tracee_.pid()));
-    // Job control stops a thread that is seized, too: only a trap of our own counts.
+    // Only a trap of our own counts. All signals are blocked but SIGSTOP: it takes effect when the tracee is let go.
     bool is_event = status >> 16;
     if (WSTOPSIG(status) == SIGTRAP && !is_event) break;
-    if (ptrace(PTRACE_CONT, tracee_.pid(), 0, 0)) return fail_errno("process {}: cannot continue", tracee_.pid());
+    if (ptrace(PTRACE_CONT, tracee_.pid(), 0, is_event ? 0 : WSTOPSIG(status)))
+      return fail_errno("process {}: cannot continue", tracee_.pid());
   }
   TRY(user_regs_struct after, tracee_.registers());
   auto result = static_cast<int64_t>(after.rax);
