@@ -1,0 +1,170 @@
+// What an exact profile of one run holds: plain structs, made by the tool that counts, named by `symbols`, kept by `store`.
+//
+// Two kinds of facts. *Code* is known before the run and the same for all threads: images, functions, blocks, call
+// sites. *Counts* belong to a thread. Ids are indices into the vectors of Profile; `none` is no such thing.
+//
+// Times are virtual cycles of the CPU model, exact and repeatable. What the outside world decided (timed OS calls) is
+// kept apart: `os_time` is never part of a `self`; reports add the two where that is asked for.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weir::profile {
+
+inline constexpr uint32_t none = UINT32_MAX;
+using Cycles = uint64_t;
+
+struct Image {
+  std::string path;      // as mapped: "/usr/lib/…/libc.so.6", "[vdso]", "[code written at run time]"
+  std::string build_id;  // hexadecimal, may be empty
+  uint64_t size = 0;     // bytes of the file
+  int64_t modified = 0;  // seconds since 1970
+};
+
+// A function, or the part of one that lies apart (`.cold`). Offsets are addresses as the image's file has them (virtual
+// addresses of its segments).
+struct Function {
+  uint32_t image = none;
+  uint64_t offset = 0;
+  uint64_t size = 0;
+  std::string linkage_name;  // as in the symbol table; empty: the image has no name for it
+  std::string name;          // for people: demangled, or "libc.so.6+0x1234"
+  std::string file;          // where it is declared; empty: not known
+  uint32_t line = 0;
+};
+
+// The instructions of one block that come from one source line of one (possibly inlined) function.
+struct LinePart {
+  std::string file;  // of the instruction, not of the function: inlined code keeps its own
+  uint32_t line = 0;
+  std::string inlined;  // the innermost inlined function there, demangled; empty: none
+  uint32_t instructions = 0;
+  uint32_t cycles = 0;  // the parts of a block add up to the block
+};
+
+struct Block {
+  uint32_t function = none;
+  uint64_t offset = 0;
+  std::vector<uint8_t> bytes;  // its code: what a report disassembles, and costs again for another CPU
+  uint32_t instructions = 0;
+  uint32_t cycles = 0;
+  std::vector<LinePart> lines;
+};
+
+// An instruction that calls, or jumps to another function (a tail call), or the place that a signal interrupted.
+enum class SiteKind : uint8_t { Call, IndirectCall, TailCall, Signal, Start };
+struct CallSite {
+  uint32_t function = none;  // that holds it; none for Start: the kernel began a thread here
+  uint64_t offset = 0;
+  SiteKind kind = SiteKind::Call;
+  std::string file;
+  uint32_t line = 0;
+};
+
+struct Range {
+  Cycles min = UINT64_MAX, max = 0;
+};
+
+// ---- counts of one thread ----
+
+struct FunctionCount {
+  uint32_t function = none;
+  uint64_t calls = 0;
+  Cycles self = 0;   // of all its calls
+  Range self_range;  // of one call
+  Cycles total = 0;  // self and descendants; a call inside a call of the same function is not counted twice
+  uint64_t os_calls = 0;
+  Cycles os_time = 0;        // in OS calls made by the function itself
+  Cycles os_time_total = 0;  // and by its descendants
+};
+
+// A2: what a caller is responsible for.
+struct CallCount {
+  uint32_t site = none;
+  uint32_t callee = none;
+  uint64_t calls = 0;
+  Cycles total = 0;  // self and descendants of these calls
+  Cycles os_time_total = 0;
+  Range self_range;
+};
+
+struct BlockCount {
+  uint32_t block = none;
+  uint64_t count = 0;
+  Cycles extra = 0;  // T3: what its run-time dependent instructions cost beyond Block::cycles
+};
+
+// A node of the calling-context tree (`--paths=full`); the parent comes before its children.
+struct Context {
+  uint32_t parent = none;
+  uint32_t site = none;  // in the parent's function
+  uint32_t function = none;
+  uint64_t calls = 0;
+  Cycles self = 0;
+  Cycles os_time = 0;
+};
+
+enum class OsClass : uint8_t { Fixed, Determinate, Timed };  // T4
+struct OsCount {
+  uint32_t function = none;  // that made the calls
+  uint32_t number = 0;       // of the system call
+  uint64_t calls = 0;
+  uint64_t errors = 0;
+  uint64_t uncharged = 0;  // calls that waited for a person: counted, their time is not
+  Cycles time = 0;
+  OsClass os_class = OsClass::Timed;
+};
+
+struct Thread {
+  uint32_t process = none;
+  uint32_t tid = 0;
+  std::string name;
+  Cycles cycles = 0;  // of its virtual clock: the sum of `self`
+  uint64_t instructions = 0;
+  Cycles os_time = 0;
+  std::vector<FunctionCount> functions;
+  std::vector<CallCount> calls;
+  std::vector<BlockCount> blocks;
+  std::vector<Context> contexts;
+  std::vector<OsCount> os_calls;
+};
+
+struct Process {
+  uint32_t pid = 0;
+  uint32_t parent = none;  // index; none: the one that Weir started
+  std::vector<std::string> command;
+  int64_t started = 0, ended = 0;  // microseconds since 1970
+  std::optional<int> exit_status;  // as a shell sees it (128+n for a signal); none: cut short, or still running
+  std::vector<std::string> notes;  // what could not be seen, one line each: the data's quality
+};
+
+struct Run {
+  std::vector<std::string> command;
+  std::string directory;
+  std::vector<std::string> environment;  // on request
+  std::string cpu;                       // of the cost model: "znver4"
+  std::string host_cpu;                  // as /proc/cpuinfo names it
+  uint64_t cycles_per_second = 0;        // that timed OS calls were turned into cycles with
+  std::string clock;                     // "cycles" or "instructions"
+  bool os_separate = false;              // T5: OS calls shown as functions of their own
+  bool full_paths = false;
+  int64_t started = 0, ended = 0;
+  std::string weir_version;
+  bool complete = true;  // false: Weir or the machine was stopped before the end
+};
+
+struct Profile {
+  Run run;
+  std::vector<Image> images;
+  std::vector<Function> functions;  // also those that never ran (coverage)
+  std::vector<Block> blocks;        // those that were translated; count 0 is possible
+  std::vector<CallSite> sites;
+  std::vector<Process> processes;
+  std::vector<Thread> threads;
+};
+
+}  // namespace weir::profile
