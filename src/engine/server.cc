@@ -60,6 +60,7 @@ Result<Outcome> Server::run() {
   loop();
   await_newborn();
   look_for_ended();
+  while (end_a_space()) {}
   if (failed_) main_status_ = 125;
   if (processes_.empty()) {
     guardian_.dismiss();
@@ -162,12 +163,20 @@ void Server::sleep() {
   rt::ControlBlock* c = control();
   uint32_t doorbell = __atomic_load_n(&c->doorbell, __ATOMIC_SEQ_CST);
   __atomic_store_n(&c->sleeping, 1, __ATOMIC_SEQ_CST);
-  bool more = child_event || forwarded_signal;
+  bool more = child_event || forwarded_signal || end_a_space();
   bool quiet = std::any_of(processes_.begin(), processes_.end(), [](const auto& p) { return p.second.quiet; });
   for (uint32_t w = 0; w <= slots_used_ / 64 && !more; w++) more = __atomic_load_n(&c->posted[w], __ATOMIC_SEQ_CST);
   if (!more) futex_wait(&c->doorbell, doorbell, quiet ? quiet_sleep_ns : sleep_ns);
   __atomic_store_n(&c->sleeping, 0, __ATOMIC_SEQ_CST);
   if (!more && (behind_ || processes_.size() > 1)) look_for_ended();
+}
+
+// What is left to do for a program that has ended: when there is nothing else to do.
+bool Server::end_a_space() {
+  if (ended_.empty()) return false;
+  ended_.back()->save_archives();
+  ended_.pop_back();
+  return true;
 }
 
 bool Server::serve_posted() {
@@ -198,7 +207,7 @@ Result<int64_t> Server::remote_call(uint32_t slot, long nr, std::initializer_lis
   if (__atomic_load_n(&r.waiting, __ATOMIC_SEQ_CST)) futex_wake(reinterpret_cast<uint32_t*>(&r.state));
   for (int i = 0; __atomic_load_n(&r.state, __ATOMIC_ACQUIRE) == rt::RequestState::Call; i++) {
     __builtin_ia32_pause();
-    if (i % 4096) continue;
+    if (i % 4096 != 4095) continue;
     timespec t{0, 20'000};
     nanosleep(&t, nullptr);
     Process* p = process_of(slot);
@@ -212,17 +221,26 @@ Result<int64_t> Server::remote_call(uint32_t slot, long nr, std::initializer_lis
   return r.call[0];
 }
 
-Result<> Server::remote_map(uint32_t slot, const SharedMemory& memory, uint64_t address, int protection) {
+// The process maps what has come to its space since it last did.
+Result<> Server::map_pieces(Process& p, uint32_t slot) {
+  std::span<const Piece> pieces = p.space->pieces();
   rt::RequestBlock& r = block(slot)->request;
-  fmt::format_to_n(r.text, sizeof r.text - 1, "/proc/{}/fd/{}", getpid(), memory.file.get()).out[0] = 0;
-  auto path = static_cast<int64_t>(rt::blocks_base + slot * rt::block_stride +
-                                   (reinterpret_cast<char*>(r.text) - reinterpret_cast<char*>(block(slot))));
-  TRY(int64_t fd, remote_call(slot, SYS_open, {path, O_RDONLY | O_CLOEXEC}));
-  auto size = static_cast<int64_t>(memory.mapping.size());
-  TRY_VOID(remote_call(slot, SYS_mmap,
-                       {static_cast<int64_t>(address), size, protection, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0}));
-  TRY_VOID(remote_call(slot, SYS_madvise, {static_cast<int64_t>(address), size, MADV_DONTDUMP}));
-  TRY_VOID(remote_call(slot, SYS_close, {fd}));
+  int64_t fd = -1;
+  int file = -1;
+  for (; p.memory->mapped < pieces.size(); p.memory->mapped++) {
+    const Piece& piece = pieces[p.memory->mapped];
+    if (piece.file != file) {
+      if (fd >= 0) TRY_VOID(remote_call(slot, SYS_close, {fd}));
+      fmt::format_to_n(r.text, sizeof r.text - 1, "/proc/{}/fd/{}", getpid(), file = piece.file).out[0] = 0;
+      TRY(fd, remote_call(slot, SYS_open, {text_address(slot), O_RDONLY | O_CLOEXEC}));
+    }
+    auto address = static_cast<int64_t>(piece.address), size = static_cast<int64_t>(piece.size);
+    TRY_VOID(remote_call(slot, SYS_mmap, {address, size, piece.protection, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd,
+                                          static_cast<int64_t>(piece.offset)}));
+    // (Of shared memory core dumps would have all.)
+    if (!piece.is_archive) TRY_VOID(remote_call(slot, SYS_madvise, {address, size, MADV_DONTDUMP}));
+  }
+  if (fd >= 0) TRY_VOID(remote_call(slot, SYS_close, {fd}));
   return {};
 }
 
@@ -241,27 +259,23 @@ void Server::serve(uint32_t slot) {
   if (!p) return;
   switch (r.kind) {
     case rt::Request::Link:
-      if (const LinkSite* s = p->space->link_site(static_cast<uint32_t>(r.args[0]));
-          s && s->exit.kind == instrument::Exit::Direct) {
-        AppPc target = s->exit.target;
-        go_on(*p, r, target, nullptr);
-        if (!r.native && p->space->find(target)) p->space->link(static_cast<uint32_t>(r.args[0]), {r.pc});
+      if (auto exit = p->space->exit(static_cast<uint32_t>(r.args[0])); exit && exit->kind == instrument::Exit::Direct) {
+        go_on(*p, r, exit->target, nullptr);
+        if (!r.native && p->space->find(exit->target)) p->space->link(static_cast<uint32_t>(r.args[0]), {r.pc});
       }
       break;
     case rt::Request::Stale: p->space->forget_entry({r.args[0]}); [[fallthrough]];
     case rt::Request::Resume: go_on(*p, r, {r.args[0]}, nullptr); break;
     case rt::Request::Indirect:
-      if (const LinkSite* s = p->space->link_site(static_cast<uint32_t>(r.args[0]));
-          s && s->exit.kind != instrument::Exit::Direct) {
-        instrument::Exit exit = s->exit;
-        go_on(*p, r, {r.args[1]}, &exit);
-      }
+      if (auto exit = p->space->exit(static_cast<uint32_t>(r.args[0])); exit && exit->kind != instrument::Exit::Direct)
+        go_on(*p, r, {r.args[1]}, &*exit);
       break;
     case rt::Request::Where: where(*p, r); break;
     case rt::Request::NewThread:
       r.values[0] = allocate_slot(slots_[slot].pid, slots_[slot].tid);
       slots_[r.values[0]].clone_flags = r.args[0];
       slots_[r.values[0]].space = p->space;
+      slots_[r.values[0]].memory = *p->memory;
       break;
     case rt::Request::NoThread:
       if (r.args[0] < rt::max_slots && slots_[r.args[0]].state == SlotState::Reserved)
@@ -272,9 +286,18 @@ void Server::serve(uint32_t slot) {
     case rt::Request::ExecFailed: exec_failed(slots_[slot].tid); break;
     case rt::Request::Change: change(*p, slot, {{r.args[0]}, {r.args[1]}}); break;
     case rt::Request::Quiet: p->quiet = true; break;
+    case rt::Request::Begin: begin(*p, slot, r); break;
+    case rt::Request::Place:
+      r.values[0] = place(*p, slots_[slot].tid, static_cast<int64_t>(r.args[0]), r.args[1], r.args[2]).value_or(AppPc{}).value;
+      break;
+    case rt::Request::Mapped:
+      if (auto ok = mapped(*p, slot, {{r.args[0]}, {r.args[0] + r.args[1]}}, r.args[2], static_cast<int64_t>(r.args[3])); !ok)
+        end_with_message(*p, ok.error().what);
+      break;
     case rt::Request::None:
     case rt::Request::Hello: break;
   }
+  if (auto ok = map_pieces(*p, slot); !ok) end_with_message(*p, ok.error().what);
   shared.pc = r.pc;
   shared.native = r.native;
   std::copy(std::begin(r.values), std::end(r.values), shared.values);
@@ -283,20 +306,8 @@ void Server::serve(uint32_t slot) {
 
 Result<CachePc> Server::translate(Process& p, uint32_t slot, AppPc pc) {
   Space& s = *p.space;
-  s.map_arena = [&](const Arena& a) { return remote_map(slot, a.memory, a.base.value, PROT_READ | PROT_EXEC); };
   bool must_part = false;
-  s.may_add = [&](const process::Region& r) {
-    // Processes that share the space must have the same there.
-    for (auto& [pid, other] : processes_) {
-      if (other.space != p.space || other.memory == p.memory) continue;
-      auto theirs = process::regions(pid);
-      bool same = theirs && std::any_of(theirs->begin(), theirs->end(), [&](const process::Region& x) {
-                    return x.range == r.range && x.offset == r.offset && x.inode == r.inode && x.inode != 0;
-                  });
-      must_part |= !same;
-    }
-    return !must_part;
-  };
+  s.may_grow = [&] { return !(must_part = is_shared(p)); };  // the others have not mapped what it needs
   auto result = s.translate(pc, slots_[slot].tid);  // (the first thread of a process may have ended)
   if (!result && must_part) {
     TRY_VOID(part(p, slot));
@@ -370,12 +381,11 @@ void Server::end_with_message(Process& p, const std::string& why) {
 // The process gets a space of its own: the same code at the same addresses, in memory that nobody shares.
 Result<> Server::part(Process& p, uint32_t slot) {
   TRY(auto own, p.space->copy());
-  TRY_VOID(remote_map(slot, own->table(), own->table_address(), PROT_READ));
-  TRY_VOID(remote_map(slot, own->page(), rt::space_base, PROT_READ));
-  for (const Arena& a : own->arenas()) TRY_VOID(remote_map(slot, a.memory, a.base.value, PROT_READ | PROT_EXEC));
   std::shared_ptr<Space> space = std::move(own);
   for (auto& [pid, other] : processes_)
     if (other.memory == p.memory) other.space = space;
+  p.memory->mapped = 0;
+  TRY_VOID(map_pieces(p, slot));
   for (Slot& s : slots_)
     if (s.state == SlotState::Reserved && s.pid == p.pid && (s.clone_flags & CLONE_VM)) s.space = space;
   return {};

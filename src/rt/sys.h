@@ -31,6 +31,7 @@ enum Nr : int64_t {
   SYS_rt_sigaction = 13,
   SYS_rt_sigprocmask = 14,
   SYS_rt_sigreturn = 15,
+  SYS_pread64 = 17,
   SYS_mremap = 25,
   SYS_getpid = 39,
   SYS_clone = 56,
@@ -54,7 +55,7 @@ enum Nr : int64_t {
   SYS_clone3 = 435,
 };
 
-constexpr int64_t ENOSYS = 38, EFAULT = 14, ESRCH = 3, EINVAL = 22, EAGAIN = 11;
+constexpr int64_t ENOSYS = 38, EFAULT = 14, ESRCH = 3, EINVAL = 22, EAGAIN = 11, EEXIST = 17;
 constexpr uint64_t all_signals = ~uint64_t{0};
 constexpr uint64_t CLONE_VM = 0x100, CLONE_SIGHAND = 0x800, CLONE_VFORK = 0x4000, CLONE_THREAD = 0x10000;
 
