@@ -25,7 +25,8 @@ struct NoTool : instrument::Tool {
 struct Settings {
   std::string tool = "none";
   std::string json;
-  bool stats = false, no_follow = false, blocks = false, quiet = false, no_archive = false;
+  bool stats = false, no_follow = false, blocks = false, quiet = false, no_archive = false,
+       keep_addresses = false;
 };
 
 using nlohmann::json;
@@ -38,6 +39,7 @@ void add_program(json& result, icount::Icount& tool, const engine::ProgramRun& r
   icount::Count total;
   for (size_t i = 0; i < program.images.size(); i++) {
     icount::Count c = program.images[i];
+    if (!c.blocks) continue;
     total += c;
     json& image = result["images"][run.images[i]];
     if (!image.is_null()) c += {image["instructions"], image["blocks"]};
@@ -95,6 +97,7 @@ Result<Settings> parse(const Words& words, bool& done) {
   app.add_flag("--stats", s.stats, "print what the engine did");
   app.add_flag("-q,--quiet", s.quiet, "print no summary");
   app.add_flag("--no-archive", s.no_archive, "neither use nor keep translations of earlier runs");
+  app.add_flag("--keep-addresses", s.keep_addresses, "leave images where the kernel puts them (without the archive)");
   app.add_flag("--no-follow", s.no_follow, "let other programs that it executes run natively");
   std::vector<std::string> reversed(words.options.rbegin(), words.options.rend());
   try {
@@ -127,6 +130,7 @@ Result<int> run(const Words& words) {
   engine::Options options;
   options.command = words.program;
   options.follow = !s.no_follow;
+  options.keep_addresses = s.keep_addresses;
   if (s.tool == "icount") {
     options.make_tool = [] { return std::make_unique<icount::Icount>(); };
     options.on_program_end = [&](instrument::Tool& tool, const engine::ProgramRun& run) {

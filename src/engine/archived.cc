@@ -5,7 +5,7 @@
 //
 // The image's part of the table is mapped from the file, too. Both are read-only for good; where a link or an entry changes,
 // the page is copied to shared memory and mapped from there. When that has happened too often, or when the program changes
-// the image, the rest follows at once (make_all_writable), and in the latter case the archive is given up (take_over).
+// the image, the rest follows at once (make_writable), and in the latter case the archive is given up (take_over).
 
 #include <elf.h>
 
@@ -145,8 +145,8 @@ void Space::make_writable(Arena& arena, uint32_t offset) {
   size_t at = offset / page * page;
   memcpy(arena.memory->mapping.data() + at, arena.archive->parts().code.data() + at, page);
   arena.code_pages[offset / page] = true;
-  pieces_.push_back({arena.memory->file.get(), at, arena.base.value + at, page, PROT_READ | PROT_EXEC, false});
-  if (++arena.changed_pages == many_pages) make_all_writable(arena);
+  pieces_.push_back({arena.memory->file.get(), at, arena.base.value + at, page, PROT_READ | PROT_EXEC, false, true});
+  if (++arena.changed_pages == many_pages) make_writable(arena);
 }
 
 void Space::make_table_writable(Arena& arena, AppPc pc) {
@@ -155,11 +155,11 @@ void Space::make_table_writable(Arena& arena, AppPc pc) {
   uint64_t at = table_offset(pc) / page * page;
   memcpy(table_.mapping.data() + at, archived, page);
   arena.table_pages[table_page_of(arena, pc)] = true;
-  pieces_.push_back({table_.file.get(), at, table_address_ + at, page, PROT_READ, false});
-  if (++arena.changed_pages == many_pages) make_all_writable(arena);
+  pieces_.push_back({table_.file.get(), at, table_address_ + at, page, PROT_READ, false, true});
+  if (++arena.changed_pages == many_pages) make_writable(arena);
 }
 
-void Space::make_all_writable(Arena& arena) {
+void Space::make_writable(Arena& arena) {
   const ArchiveParts& parts = arena.archive->parts();
   for (size_t n = 0; n < arena.code_pages.size(); n++)
     if (!arena.code_pages[n]) memcpy(arena.memory->mapping.data() + n * page, parts.code.data() + n * page, page);
@@ -175,18 +175,19 @@ void Space::make_all_writable(Arena& arena) {
 void Space::map_all_changed(const Arena& arena) {
   uint64_t table = table_offset(arena.code.begin);
   if (size_t size = arena.archive->parts().code.size())
-    pieces_.push_back({arena.memory->file.get(), 0, arena.base.value, size, PROT_READ | PROT_EXEC, false});
-  pieces_.push_back({table_.file.get(), table, table_address_ + table, arena.code.size() * 8, PROT_READ, false});
+    pieces_.push_back({arena.memory->file.get(), 0, arena.base.value, size, PROT_READ | PROT_EXEC, false, true});
+  pieces_.push_back({table_.file.get(), table, table_address_ + table, arena.code.size() * 8, PROT_READ, false, true});
 }
 
 void Space::map_changed_pages(const Arena& arena) {
   uint64_t table = table_offset(arena.code.begin);
   for (size_t n = 0; n < arena.code_pages.size(); n++)
     if (arena.code_pages[n])
-      pieces_.push_back({arena.memory->file.get(), n * page, arena.base.value + n * page, page, PROT_READ | PROT_EXEC, false});
+      pieces_.push_back({arena.memory->file.get(), n * page, arena.base.value + n * page, page, PROT_READ | PROT_EXEC,
+                         false, true});
   for (size_t n = 0; n < arena.table_pages.size(); n++)
     if (arena.table_pages[n])
-      pieces_.push_back({table_.file.get(), table + n * page, table_address_ + table + n * page, page, PROT_READ, false});
+      pieces_.push_back({table_.file.get(), table + n * page, table_address_ + table + n * page, page, PROT_READ, false, true});
 }
 
 // What Space::copy() leaves: archives are shared, but not what was changed in them.
@@ -207,12 +208,17 @@ void Space::copy_archived(const Space& from) {
   }
 }
 
+void Space::make_all_writable() {
+  for (Arena& arena : arenas_)
+    if (arena.archive && arena.changed_pages < many_pages) make_writable(arena);
+}
+
 // The archive's units become units of this run, so that they can be forgotten.
 void Space::take_over(uint32_t index) {
   Arena& arena = arenas_[index];
   arena.is_keepable = false;
   if (!arena.archive) return;
-  if (arena.changed_pages < many_pages) make_all_writable(arena);
+  if (arena.changed_pages < many_pages) make_writable(arena);
   std::shared_ptr<const Archive> archive = arena.archive;
   const ArchiveParts& parts = archive->parts();
   AppPc begin = arena.code.begin;

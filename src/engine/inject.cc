@@ -117,6 +117,7 @@ Result<> Server::inject(pid_t pid) {
   p.first_slot = slot;
   p.memory = std::make_shared<Memory>();
   p.quiet = false;
+  tb->elsewhere = p.elsewhere;
   stats_.processes++;
   stats_.threads++;
   regs.rip = header_.begin;
@@ -125,8 +126,8 @@ Result<> Server::inject(pid_t pid) {
   return tracee.set_registers(regs);
 }
 
-// Moves an image that the kernel has loaded, and that has not begun to run. Returns how far.
-Result<int64_t> Server::move_home(Process& p, uint32_t slot, std::vector<process::Region>& regions, AppPc begin) {
+// Has an image moved that the kernel has loaded, and that has not begun to run. Returns how far.
+int64_t Server::move_home(Process& p, std::vector<process::Region>& regions, AppPc begin) {
   auto first = std::find_if(regions.begin(), regions.end(), [&](const process::Region& r) { return r.range.begin == begin; });
   if (first == regions.end()) return 0;
   auto image = open_image(p.pid, *first);
@@ -140,13 +141,14 @@ Result<int64_t> Server::move_home(Process& p, uint32_t slot, std::vector<process
     if (!p.space->has_room_for({*home, *home + static_cast<int64_t>(extent.size())})) home.reset();
   }
   if (!home) return 0;
+  p.space->promise({*home, *home + static_cast<int64_t>(extent.size())});
   int64_t distance = *home - begin;
   for (process::Region& r : mappings_of(regions, range)) {
     AppPc to = r.range.begin + distance;
-    TRY_VOID(remote_call(slot, SYS_mremap,
-                         {static_cast<int64_t>(r.range.begin.value), static_cast<int64_t>(r.range.size()),
-                          static_cast<int64_t>(r.range.size()), MREMAP_MAYMOVE | MREMAP_FIXED,
-                          static_cast<int64_t>(to.value)}));
+    p.calls.push_back({SYS_mremap,
+                       {r.range.begin.value, r.range.size(), r.range.size(), MREMAP_MAYMOVE | MREMAP_FIXED, to.value},
+                       {},
+                       0});
     r.range = {to, to + static_cast<int64_t>(r.range.size())};
   }
   std::sort(regions.begin(), regions.end(),
@@ -186,67 +188,74 @@ Result<> Server::tell_moved(Process& p, uint32_t slot, int64_t program, int64_t 
   // A kernel without checkpoints goes on telling the old addresses.
   struct prctl_mm_map map = moved_record(p.pid, program);
   if (sizeof map + bytes.size() > sizeof tb->request.text) return {};
-  int64_t text = text_address(slot);
-  map.auxv = reinterpret_cast<__u64*>(text + static_cast<int64_t>(sizeof map));
+  uint64_t text = text_address(slot);
+  map.auxv = reinterpret_cast<__u64*>(text + sizeof map);
   map.auxv_size = static_cast<uint32_t>(bytes.size());
   memcpy(tb->request.text, &map, sizeof map);
   memcpy(tb->request.text + sizeof map, bytes.data(), bytes.size());
-  (void)remote_call(slot, SYS_prctl, {PR_SET_MM, PR_SET_MM_MAP, text, sizeof map, 0});
+  p.calls.push_back({SYS_prctl, {PR_SET_MM, PR_SET_MM_MAP, text, sizeof map}, {}, rt::Optional});
   return {};
 }
 
-Result<CachePc> Server::begin_program(Process& p, uint32_t slot) {
+// Returns where the program is to begin.
+Result<AppPc> Server::begin_program(Process& p, uint32_t slot) {
   rt::Registers& regs = block(slot)->regs;
   TRY(auto regions, process::regions(p.pid));
   TRY(auto auxiliary, Auxiliary::read(p.pid, regs.gpr[4]));
+  AppPc begin{regs.pc}, headers{auxiliary.value(AT_PHDR)}, loader{auxiliary.value(AT_BASE)};
+  AppPc vdso{auxiliary.value(AT_SYSINFO_EHDR)};
   // The program's first mapping is the one that holds its headers.
-  AppPc headers{auxiliary.value(AT_PHDR)}, loader{auxiliary.value(AT_BASE)};
-  p.memory->kernels_choice = loader ? loader : AppPc{auxiliary.value(AT_SYSINFO_EHDR)};
-  if (p.space->table_address() == rt::table_base) {
-    auto first = std::find_if(regions.begin(), regions.end(),
-                              [&](const process::Region& r) { return r.range.contains(headers); });
-    TRY(int64_t program_distance, first == regions.end() ? 0 : move_home(p, slot, regions, first->range.begin));
-    TRY(int64_t loader_distance, loader ? move_home(p, slot, regions, loader) : 0);
-    regs.pc += static_cast<uint64_t>(loader ? loader_distance : program_distance);
+  auto first =
+      std::find_if(regions.begin(), regions.end(), [&](const process::Region& r) { return r.range.contains(headers); });
+  AppPc program = first == regions.end() ? AppPc{} : first->range.begin;
+  p.memory->kernels_choice = loader ? loader : vdso;
+  // What stays where it is comes first.
+  auto is_code = [&](const process::Region& r) {
+    return r.executable && r.path != "[vsyscall]" && r.range.begin.value != rt::runtime_base;
+  };
+  for (const process::Region& r : regions)
+    if (is_code(r) && r.range.begin == vdso) TRY_VOID(add(p, r, open_image(p.pid, r).value_or(nullptr)));
+  if (p.space->table_address() == rt::table_base && !options_.keep_addresses) {
+    int64_t program_distance = program ? move_home(p, regions, program) : 0;
+    int64_t loader_distance = loader ? move_home(p, regions, loader) : 0;
+    begin += loader ? loader_distance : program_distance;
     if (program_distance || loader_distance) TRY_VOID(tell_moved(p, slot, program_distance, loader_distance));
   }
-  for (const process::Region& r : regions) {
-    if (!r.executable || r.path == "[vsyscall]" || r.range.begin.value == rt::runtime_base) continue;
-    auto image = open_image(p.pid, r);
-    TRY_VOID(add(p, slot, r, image ? *image : nullptr));
-  }
-  return translate(p, slot, {regs.pc});
+  for (const process::Region& r : regions)
+    if (is_code(r) && r.range.begin != vdso) TRY_VOID(add(p, r, open_image(p.pid, r).value_or(nullptr)));
+  // Code that is made at run time will come near where the kernel puts things.
+  TRY_VOID(p.space->reserve_near({p.memory->kernels_choice, p.memory->kernels_choice + 1}, p.pid));
+  return begin;
 }
 
 void Server::begin(Process& p, uint32_t slot, rt::RequestBlock& r) {
-  auto entry = begin_program(p, slot);
-  if (entry) {
-    r.pc = entry->value;
-    return;
-  }
-  if (p.pid == main_pid_) return end_with_message(p, entry.error().what);
-  say("not followed: {}", entry.error().what);
+  auto begin = begin_program(p, slot);
+  r.values[0] = begin ? begin->value : block(slot)->regs.pc;
+  if (begin) return;
+  if (p.pid == main_pid_) return end_with_message(p, begin.error().what);
+  say("not followed: {}", begin.error().what);
   stats_.not_followed++;
-  r.pc = block(slot)->regs.pc;
   r.native = rt::NativeTarget;
   slots_[slot].state = SlotState::Ending;
   ending_.push_back(slot);
   p.slots.clear();
+  p.calls.clear();
+  p.memory->mapped = p.space->pieces().size();
   p.left_alone = true;
 }
 
-Result<> Server::add(Process& p, uint32_t slot, const process::Region& region, std::shared_ptr<elf::Image> image) {
+Result<> Server::add(Process& p, const process::Region& region, std::shared_ptr<elf::Image> image) {
   TRY_VOID(p.space->add(region, std::move(image), p.pid));
-  // Nothing that the kernel places may become code with the same low 32 bits.
-  constexpr uint64_t low32 = 0xffffffff;
-  if (region.range.begin.value >> 32 == p.memory->kernels_choice.value >> 32) return {};
-  for (uint64_t window = 0; window < 2; window++) {
-    uint64_t at = ((p.memory->kernels_choice.value >> 32) - window) << 32 | (region.range.begin.value & low32);
-    // Where something is mapped already the call fails: that cannot become code of a library.
-    (void)remote_call(slot, SYS_mmap,
-                      {static_cast<int64_t>(at), static_cast<int64_t>(region.range.size()), PROT_NONE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0});
-  }
+  // Nothing that the kernel places may become code with the same low 32 bits. (Where something is mapped already the call fails:
+  // that cannot become code of a library.)
+  uint64_t near = p.memory->kernels_choice.value >> 32, low = region.range.begin.value & 0xffffffff;
+  if (region.range.begin.value >> 32 == near) return {};
+  for (uint64_t window : {near, near - 1})
+    p.calls.push_back({SYS_mmap,
+                       {window << 32 | low, region.range.size(), PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, ~uint64_t{0}, 0},
+                       {},
+                       rt::Optional});
   return {};
 }
 
@@ -261,25 +270,27 @@ Result<std::shared_ptr<elf::Image>> image_of(pid_t tid, int64_t fd) {
 
 // Where a library is to be mapped.
 std::optional<AppPc> Server::place(Process& p, pid_t tid, int64_t fd, uint64_t size, uint64_t attempt) {
-  if (p.space->table_address() != rt::table_base) return {};
+  if (p.space->table_address() != rt::table_base || options_.keep_addresses) return {};
   auto image = image_of(tid, fd);
   if (!image) return {};
   for (; attempt < 8; attempt++) {
     auto home = home_of(**image, attempt);
     if (!home || size > extent_of(**image).size()) return {};
-    if (p.space->has_room_for({*home, *home + static_cast<int64_t>(size)})) return home;
+    AppRange range{*home, *home + static_cast<int64_t>(size)};
+    if (!p.space->has_room_for(range)) continue;
+    p.space->promise(range);
+    return home;
   }
   return {};
 }
 
-// Code of a library at its home is known from the start, so that processes that fork have it.
+// Code of a library is known from the start, so that processes that fork have it, and homes keep clear of it.
 Result<> Server::mapped(Process& p, uint32_t slot, AppRange range, uint64_t offset, int64_t fd) {
-  if (range.begin.value < rt::home_base || range.begin.value >= rt::home_base + (uint64_t{rt::home_slots} << 32)) return {};
   auto image = image_of(slots_[slot].tid, fd);
   range.end = {(range.end.value + 4095) & ~uint64_t{4095}};
-  if (!image || p.space->knows(range)) return {};
-  if (is_shared(p)) TRY_VOID(part(p, slot));
-  return add(p, slot, {range, true, false, true, false, offset, 1, (*image)->path()}, *image);
+  if (!image || !p.space->may_add(range)) return {};
+  if (is_shared(p)) TRY_VOID(part(p));
+  return add(p, {range, true, false, true, false, offset, 1, (*image)->path()}, *image);
 }
 
 }  // namespace weir::engine

@@ -149,7 +149,9 @@ void Server::exec_stop(pid_t pid) {
   seized_.erase(pid);
   if (auto old = processes_.find(pid); old != processes_.end()) {
     program_ended(old->second);
-    processes_.erase(old);
+    bool elsewhere = old->second.elsewhere;
+    old->second = {};
+    old->second.elsewhere = elsewhere;
   }
   // The stop is inside execve, whose result would overwrite rax: go on to its end.
   for (int signal = 0;;) {
@@ -294,6 +296,7 @@ bool Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
     p.first_slot = slot;
     p.memory = memory;
     p.quiet = tb->quiet;
+    p.elsewhere = tb->elsewhere;
     own = processes_.emplace(pid, std::move(p)).first;
     guardian_.watch(pid);
     stats_.processes++;

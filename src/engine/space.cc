@@ -14,12 +14,19 @@ namespace {
 constexpr size_t arena_size = 512u << 20;
 // Numbers of exits: those of images at their homes are below.
 constexpr uint32_t first_common_link = 0xC000'0000, common_links = 1 << 23, max_arenas = 128;
+constexpr int may_not_grow = -2;  // exit_status of an error
 constexpr uint64_t reach = (uint64_t{2} << 30) - (64u << 20);  // of a 32-bit displacement, with some room
 
 // Can code anywhere in the arena reach anything in the range?
 bool near(CachePc base, size_t size, AppRange r) {
   uint64_t low = std::min(base.value, r.begin.value), high = std::max(base.value + size, r.end.value);
   return high - low < reach;
+}
+
+// The table is indexed by the low 32 bits of an address: no two regions may share them.
+bool share_low_half(AppRange a, AppRange b) {
+  uint64_t begin = a.begin.value & 0xffffffff, other = b.begin.value & 0xffffffff;
+  return begin < other + b.size() && other < begin + a.size();
 }
 
 // An image has data before and behind its code, which its code refers to.
@@ -66,6 +73,18 @@ Region* Space::region_at(AppPc pc) {
   return i != regions_.begin() && (--i)->range.contains(pc) ? &*i : nullptr;
 }
 
+bool Space::prepare(AppPc pc, pid_t pid, bool may_grow) {
+  auto region = find_region(pc, pid, may_grow);
+  if (!region) return region.error().exit_status != may_not_grow;
+  Arena& arena = arenas_[(*region)->arena];
+  constexpr size_t enough = 64u << 20;  // for any function
+  if (arena.used + enough <= arena.size && arena.links.size() + enough / 64 <= arena.max_links) return true;
+  if (!may_grow) return false;
+  arena.is_keepable = false;
+  if (auto other = arena_near((*region)->range, pid)) (*region)->arena = *other;
+  return true;
+}
+
 namespace {
 // A page that was written to may still be what it was: injection puts a system call there, and takes it away again.
 bool is_as_in_file(pid_t pid, const Region& region) {
@@ -82,7 +101,7 @@ bool is_as_in_file(pid_t pid, const Region& region) {
 }
 }  // namespace
 
-Result<Region*> Space::find_region(AppPc pc, pid_t pid) {
+Result<Region*> Space::find_region(AppPc pc, pid_t pid, bool may_grow) {
   if (Region* r = region_at(pc)) return r;
   TRY(auto all, process::regions(pid));
   for (process::Region& r : all) {
@@ -95,14 +114,18 @@ Result<Region*> Space::find_region(AppPc pc, pid_t pid) {
       }
       if (known.range.begin > pc) r.range.end = std::min(r.range.end, known.range.begin);
     }
-    if (may_grow && !may_grow()) return fail("parted");
-    if (!has_room_for(r.range))
-      return fail("{:#x}: the code there has the same low 32 bits as other code", r.range.begin.value);
-    TRY(uint32_t arena, arena_near(r.range, pid));
+    if (!may_grow) return std::unexpected(Error{"shared", may_not_grow});
+    for (const Region& known : regions_)
+      if (share_low_half(known.range, r.range))
+        return fail("{:#x} and {:#x}: two mappings of code have the same low 32 bits", r.range.begin.value,
+                    known.range.begin.value);
     auto image = open_image(pid, r);
     Region* added = add_region(r, image ? *image : nullptr, false);
     added->is_pristine = added->image && !added->is_volatile && r.inode && is_as_in_file(pid, *added);
-    added->arena = arena;
+    TRY(bool own, give_own_arena(*added));
+    if (!own) {
+      TRY(added->arena, arena_near(r.range, pid));
+    }
     return added;
   }
   if (all.empty()) return fail("its memory map cannot be read");
@@ -131,7 +154,6 @@ Region* Space::add_region(const process::Region& r, std::shared_ptr<elf::Image> 
 }
 
 Result<> Space::add(const process::Region& r, std::shared_ptr<elf::Image> image, pid_t pid) {
-  if (!has_room_for(r.range)) return fail("{}: its code has the same low 32 bits as other code", r.path);
   Region* added = add_region(r, std::move(image), r.inode && !r.writable && !r.shared);
   TRY(bool own, give_own_arena(*added));
   if (own) return {};
@@ -139,12 +161,22 @@ Result<> Space::add(const process::Region& r, std::shared_ptr<elf::Image> image,
   return {};
 }
 
+bool Space::may_add(AppRange range) const {
+  return std::none_of(regions_.begin(), regions_.end(), [&](const Region& r) { return share_low_half(r.range, range); });
+}
+
 bool Space::has_room_for(AppRange range) const {
-  uint64_t begin = range.begin.value & 0xffffffff;
-  return std::none_of(regions_.begin(), regions_.end(), [&](const Region& r) {
-    uint64_t other = r.range.begin.value & 0xffffffff;
-    return begin < other + r.range.size() && other < begin + range.size();
-  });
+  return may_add(range) && std::none_of(promised_.begin(), promised_.end(),
+                                        [&](AppRange p) { return p != range && share_low_half(p, range); });
+}
+
+void Space::promise(AppRange range) {
+  if (std::find(promised_.begin(), promised_.end(), range) == promised_.end()) promised_.push_back(range);
+}
+
+Result<> Space::reserve_near(AppRange range, pid_t pid) {
+  TRY_VOID(arena_near(range, pid));
+  return {};
 }
 
 void Space::write_page() {
@@ -164,7 +196,7 @@ void Space::write_page() {
 Result<uint32_t> Space::arena_near(AppRange range, pid_t pid) {
   for (uint32_t i = 0; i < arenas_.size(); i++)
     if (!arenas_[i].code.size() && near(arenas_[i].base, arenas_[i].size, range) &&
-        arenas_[i].used + (16u << 20) < arenas_[i].size)
+        arenas_[i].used + (64u << 20) < arenas_[i].size)
       return i;
   TRY(auto taken, process::regions(pid));
   auto is_free = [&](uint64_t begin) {
@@ -278,6 +310,7 @@ Result<std::unique_ptr<Space>> Space::copy() const {
   TRY_VOID(s->create_memory());
   s->regions_ = regions_;
   s->write_page();
+  s->promised_ = promised_;
   s->images_ = images_;
   s->units_ = units_;
   s->live_ = live_;

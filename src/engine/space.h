@@ -42,7 +42,8 @@ struct Piece {
   uint64_t address;
   size_t size;
   int protection;
-  bool is_archive;
+  bool is_archive = false;  // of a file, else of shared memory
+  bool is_change = false;   // something is there already, and goes on working
 };
 
 // A place where translated code asks; see instrument::Exit. Direct ones with the same target form a list.
@@ -130,16 +131,24 @@ class Space {
 
   // Code that has just been mapped from a file.
   Result<> add(const process::Region& region, std::shared_ptr<elf::Image> image, pid_t pid);
-  // Does nothing known have the same low 32 bits?
+  // Does no known code have the same low 32 bits?
+  bool may_add(AppRange range) const;
+  // … and is nothing else promised that place?
   bool has_room_for(AppRange range) const;
-  // Called when code is found that nobody told of: may the space grow, or is it shared?
-  std::function<bool()> may_grow;
+  // An arena near code that may come.
+  Result<> reserve_near(AppRange range, pid_t pid);
+  // A range where an image is going to be mapped.
+  void promise(AppRange range);
+  // Finds the code around `pc` in the process, and room for its translation. False: the space would have to grow, and may not.
+  bool prepare(AppPc pc, pid_t pid, bool may_grow);
   // The program changes the mappings of [range]: what was translated there is forgotten.
   void forget(AppRange range);
   // Volatile code at `pc` is not what it was when it was translated.
   void forget_entry(AppPc pc);
   // Is there a region of code in it that is known here?
   bool knows(AppRange range) const;
+  // From now on nothing new needs to be mapped for code that is known.
+  void make_all_writable();
   // Keeps what was translated for later runs.
   void save_archives();
 
@@ -163,7 +172,7 @@ class Space {
   // space.cc
   Region* region_at(AppPc pc);
   const Region* region_at(AppPc pc) const { return const_cast<Space*>(this)->region_at(pc); }
-  Result<Region*> find_region(AppPc pc, pid_t pid);
+  Result<Region*> find_region(AppPc pc, pid_t pid, bool may_grow = true);
   Region* add_region(const process::Region& r, std::shared_ptr<elf::Image> image, bool is_pristine);
   Result<uint32_t> arena_near(AppRange range, pid_t pid);
   Result<uint32_t> create_arena(CachePc base);
@@ -201,7 +210,7 @@ class Space {
   const std::byte* archived_table_page(const Arena& arena, AppPc pc) const;
   void make_writable(Arena& arena, uint32_t offset);
   void make_table_writable(Arena& arena, AppPc pc);
-  void make_all_writable(Arena& arena);
+  void make_writable(Arena& arena);
   void take_over(uint32_t arena);
   void save(Arena& arena);
 
@@ -213,6 +222,7 @@ class Space {
   std::vector<Arena> arenas_;
   std::vector<std::shared_ptr<const Archive>> given_up_;  // pieces name their files
   std::vector<Region> regions_;  // by address
+  std::vector<AppRange> promised_;
   std::vector<std::string> images_;
   std::vector<Unit> units_;
   std::vector<uint32_t> live_;   // units that are not dead

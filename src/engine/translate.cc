@@ -87,15 +87,9 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
 
   instrument::Bound bound = instrument::size_bound(f, plan_);
   size_t room = bound.bytes + bounds.size() + 256;
-  auto is_full = [&](const Arena& a) { return a.used + room > a.size || a.links.size() + room / 8 > a.max_links; };
-  if (is_full(arenas_[region->arena])) {
-    if (may_grow && !may_grow()) return fail("parted");
-    arenas_[region->arena].is_keepable = false;
-    TRY(region->arena, arena_near(region->range, pid));
-  }
-  Arena& arena = arenas_[region->arena];
+  Arena& arena = arenas_[region->arena];  // (prepare() has made room)
   arena.used = (arena.used + 15) & ~size_t{15};
-  if (is_full(arena)) return fail("the code cache is full");
+  if (arena.used + room > arena.size || arena.links.size() + room / 8 > arena.max_links) return fail("the code cache is full");
   auto first_exit = static_cast<uint32_t>(arena.first_link + arena.archived_links() + arena.links.size());
   instrument::lower({f, live, plan_, code, bound.uses_gs, arena.memory->mapping.bytes().subspan(arena.used, bound.bytes),
                      arena.base + static_cast<int64_t>(arena.used), table_address_, first_exit,

@@ -18,6 +18,8 @@ inline int64_t sys(int64_t nr, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, u
   return result;
 }
 
+inline bool is_error(int64_t result) { return result < 0 && result > -4096; }
+
 template <class T>
 uint64_t address(T* p) {
   return reinterpret_cast<uint64_t>(p);
@@ -25,6 +27,7 @@ uint64_t address(T* p) {
 
 enum Nr : int64_t {
   SYS_write = 1,
+  SYS_close = 3,
   SYS_mmap = 9,
   SYS_mprotect = 10,
   SYS_munmap = 11,

@@ -30,8 +30,6 @@ bool is_translated(uint64_t begin, uint64_t size) {
   }
 }
 
-bool is_error(int64_t result) { return result < 0 && result > -4096; }
-
 struct Changes {
   struct {
     uint64_t begin, size;
@@ -150,7 +148,8 @@ int64_t arch_prctl(ThreadBlock* tb, const uint64_t* a) {
 int64_t seccomp(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   constexpr uint64_t PR_SET_SECCOMP = 22;
   if (nr == SYS_prctl && a[0] != PR_SET_SECCOMP) return sys(nr, a[0], a[1], a[2], a[3], a[4]);
-  ask(tb, Request::Quiet);
+  ask(tb, Request::Quiet, 0);  // what must be mapped for it,
+  ask(tb, Request::Quiet, 1);
   tb->quiet = 1;
   return sys(nr, a[0], a[1], a[2], a[3], a[4]);
 }
@@ -201,8 +200,12 @@ void rt_syscall(ThreadBlock* tb) {
 // The first words of a new program. Where Weir cannot have it, it runs natively.
 void rt_program(ThreadBlock* tb) {
   ask(tb, Request::Begin);
-  tb->regs.pc = tb->request.pc;
-  if (tb->request.native == NotNative) return;
+  tb->regs.pc = tb->request.values[0];
+  if (tb->request.native == NotNative) {
+    ask(tb, Request::Resume, tb->regs.pc);
+    tb->regs.pc = tb->request.pc;
+    return;
+  }
   constexpr uint64_t set_gs = 0x1001;
   uint64_t rsp = tb->regs.gpr[4], pc = tb->regs.pc;
   sys(SYS_rt_sigprocmask, 2, address(&tb->exit_mask), 0, 8);
