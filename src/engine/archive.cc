@@ -29,10 +29,13 @@ struct Head {
 };
 
 Head own_head(const elf::Image& image, AppRange code) {
-  struct stat own{};
+  static const struct stat own = [] {
+    struct stat st{};
+    return stat("/proc/self/exe", &st) ? (struct stat){} : st;
+  }();
   timespec modified = image.modified();
   Head head{};
-  if (stat("/proc/self/exe", &own)) return head;
+  if (!own.st_size) return head;
   head.magic = magic;
   head.writer_size = own.st_size, head.writer_seconds = own.st_mtim.tv_sec, head.writer_nanoseconds = own.st_mtim.tv_nsec;
   head.image_size = static_cast<int64_t>(image.bytes().size());
@@ -66,7 +69,8 @@ std::string directory() {
 }
 
 std::string file_name(const elf::Image& image, const std::string& tool, AppRange code) {
-  std::string id = image.build_id(), where = directory();
+  static const std::string where = directory();
+  std::string id = image.build_id();
   if (id.empty() || tool.empty() || where.empty()) return {};
   return fmt::format("{}/{}-{}-{:x}", where, id, tool, code.begin.value >> 12);
 }

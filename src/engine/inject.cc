@@ -20,7 +20,9 @@ namespace weir::engine {
 
 namespace {
 
-Result<> map(process::RemoteSyscalls& remote, const SharedMemory& memory, uint64_t address, int protection) {
+// Maps it; what can wait is left to `later`.
+Result<> map(process::RemoteSyscalls& remote, const SharedMemory& memory, uint64_t address, int protection,
+             std::vector<rt::Call>& later) {
   bool writable = protection & PROT_WRITE;
   TRY(int fd,
       remote.open(fmt::format("/proc/{}/fd/{}", getpid(), memory.file.get()), (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC));
@@ -28,8 +30,8 @@ Result<> map(process::RemoteSyscalls& remote, const SharedMemory& memory, uint64
   auto mapped = remote.call("mmap", SYS_mmap, address, size, static_cast<uint64_t>(protection),
                             MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, static_cast<uint64_t>(fd), 0);
   if (!mapped) return fail("{}: the address range {:#x} that Weir needs is taken", mapped.error().what, address);
-  TRY_VOID(remote.call("madvise", SYS_madvise, address, size, MADV_DONTDUMP));
-  TRY_VOID(remote.call("close", SYS_close, static_cast<uint64_t>(fd)));
+  later.push_back({SYS_close, {static_cast<uint64_t>(fd)}, {}, 0});
+  later.push_back({SYS_madvise, {address, size, MADV_DONTDUMP}, {}, rt::Optional});
   return {};
 }
 
@@ -93,8 +95,9 @@ Result<> Server::inject(pid_t pid) {
   bool sanitized = image && (*image)->uses_address_sanitizer();
   TRY(auto space, Space::create(options_.make_tool(), sanitized ? rt::high_table_base : rt::table_base));
   TRY(auto remote, process::RemoteSyscalls::begin(tracee, entry_point.value));
-  TRY_VOID(map(remote, runtime_, rt::runtime_base, PROT_READ | PROT_EXEC));
-  TRY_VOID(map(remote, blocks_, rt::blocks_base, PROT_READ | PROT_WRITE));
+  std::vector<rt::Call> later;
+  TRY_VOID(map(remote, runtime_, rt::runtime_base, PROT_READ | PROT_EXEC, later));
+  TRY_VOID(map(remote, blocks_, rt::blocks_base, PROT_READ | PROT_WRITE, later));
   TRY_VOID(remote.end());
 
   uint32_t slot = allocate_slot(pid, pid);
@@ -116,6 +119,7 @@ Result<> Server::inject(pid_t pid) {
   p.slots = {slot};
   p.first_slot = slot;
   p.memory = std::make_shared<Memory>();
+  p.calls = std::move(later);
   p.quiet = false;
   tb->elsewhere = p.elsewhere;
   stats_.processes++;
@@ -288,7 +292,12 @@ std::optional<AppPc> Server::place(Process& p, pid_t tid, int64_t fd, uint64_t s
 Result<> Server::mapped(Process& p, uint32_t slot, AppRange range, uint64_t offset, int64_t fd) {
   auto image = image_of(slots_[slot].tid, fd);
   range.end = {(range.end.value + 4095) & ~uint64_t{4095}};
-  if (!image || !p.space->may_add(range)) return {};
+  if (!image) return {};
+  // Loaders map a whole image like its first segment, and then the other segments over it.
+  for (const elf::Segment& s : (*image)->segments())
+    if (s.type == PT_LOAD && (s.flags & PF_X) && offset == (s.offset & ~uint64_t{4095}))
+      range.end = std::min(range.end, range.begin + static_cast<int64_t>((s.offset + s.file_size - offset + 4095) & ~uint64_t{4095}));
+  if (!p.space->may_add(range)) return {};
   if (is_shared(p)) TRY_VOID(part(p));
   return add(p, {range, true, false, true, false, offset, 1, (*image)->path()}, *image);
 }

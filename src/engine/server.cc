@@ -267,10 +267,10 @@ void Server::serve(uint32_t slot) {
     called(*p, r.args[0], static_cast<int64_t>(r.args[1]));
     if (send_calls(*p, slot)) return answer(slot);
     memory->caller = 0;
-    if (auto postponed = std::exchange(slots_[slot].postponed, {})) r = *postponed;
+    if (auto postponed = std::move(slots_[slot].postponed)) r = *postponed;
   }
   if (must_map_first(*p, slot, r)) {
-    slots_[slot].postponed = r;
+    slots_[slot].postponed = std::make_unique<rt::RequestBlock>(r);
     send_calls(*p, slot);
     return answer(slot);
   }

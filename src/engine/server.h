@@ -44,7 +44,7 @@ struct Slot {
   uint64_t clone_flags = 0;      // Reserved
   std::shared_ptr<Space> space;  // Reserved: of the process that asked, which may be gone by the time
   Memory memory = {};            // … and its memory as it was
-  std::optional<rt::RequestBlock> postponed = {};  // until the calls that go before it are made
+  std::unique_ptr<rt::RequestBlock> postponed = {};  // until the calls that go before it are made
 };
 
 // What /proc/PID/exe says.

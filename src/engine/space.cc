@@ -77,8 +77,9 @@ bool Space::prepare(AppPc pc, pid_t pid, bool may_grow) {
   auto region = find_region(pc, pid, may_grow);
   if (!region) return region.error().exit_status != may_not_grow;
   Arena& arena = arenas_[(*region)->arena];
-  constexpr size_t enough = 64u << 20;  // for any function
-  if (arena.used + enough <= arena.size && arena.links.size() + enough / 64 <= arena.max_links) return true;
+  constexpr size_t enough = 64u << 20, enough_links = 1 << 18;  // for nearly any function
+  bool has_links = arena.archived_links() + arena.links.size() + enough_links <= arena.max_links;
+  if (arena.used + enough <= arena.size && has_links) return true;
   if (!may_grow) return false;
   arena.is_keepable = false;
   if (auto other = arena_near((*region)->range, pid)) (*region)->arena = *other;

@@ -89,7 +89,8 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
   size_t room = bound.bytes + bounds.size() + 256;
   Arena& arena = arenas_[region->arena];  // (prepare() has made room)
   arena.used = (arena.used + 15) & ~size_t{15};
-  if (arena.used + room > arena.size || arena.links.size() + room / 8 > arena.max_links) return fail("the code cache is full");
+  bool has_links = arena.archived_links() + arena.links.size() + 2 * f.insns.size() < arena.max_links;
+  if (arena.used + room > arena.size || !has_links) return fail("the code cache is full");
   auto first_exit = static_cast<uint32_t>(arena.first_link + arena.archived_links() + arena.links.size());
   instrument::lower({f, live, plan_, code, bound.uses_gs, arena.memory->mapping.bytes().subspan(arena.used, bound.bytes),
                      arena.base + static_cast<int64_t>(arena.used), table_address_, first_exit,

@@ -68,13 +68,12 @@ int64_t place(ThreadBlock* tb, const uint64_t* a) {
 
 // What was translated is forgotten before its memory changes, and, as another thread may have run it meanwhile, once more after.
 int64_t mapping_call(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
-  if (nr == SYS_mmap)
-    if (int64_t result = place(tb, a); result != -EEXIST) return result;
   Changes changes;
   if (nr != SYS_mmap || (a[3] & MAP_FIXED)) changes.add(a[0], a[1]);
   if (nr == SYS_mremap && (a[3] & MREMAP_FIXED)) changes.add(a[4], a[2]);
   changes.announce(tb);
-  int64_t result = sys(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+  int64_t result = nr == SYS_mmap ? place(tb, a) : -EEXIST;
+  if (result == -EEXIST) result = sys(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
   changes.announce(tb);
   bool is_code = nr == SYS_mmap && (a[2] & PROT_EXEC) && !(a[3] & MAP_ANONYMOUS);
   if (is_code && !is_error(result)) ask(tb, Request::Mapped, uint64_t(result), a[1], a[5], a[4]);
