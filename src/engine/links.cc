@@ -76,6 +76,14 @@ void Space::unlink(AppPc target) {
   }
 }
 
+// Where nothing is entered yet. (Looking first would be a page fault more.)
+void Space::enter_if_empty(AppPc pc, CachePc to) {
+  uint64_t empty = 0;
+  if (arena_of_code(pc) && is_in_table(pc)) return;
+  if (const Arena* arena = arena_of_code(pc)) make_table_writable(const_cast<Arena&>(*arena), pc);
+  __atomic_compare_exchange_n(&table_cell(pc), &empty, to.value, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
 bool Space::is_in_table(AppPc pc) const {
   const Arena* arena = arena_of_code(pc);
   const std::byte* archived = arena ? archived_table_page(*arena, pc) : nullptr;

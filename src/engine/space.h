@@ -196,6 +196,7 @@ class Space {
   }
   uint64_t& table_cell(AppPc pc) const { return *table_.as<uint64_t>(8 * (pc.value & 0xffffffff)); }
   void enter_in_table(AppPc pc, CachePc to);
+  void enter_if_empty(AppPc pc, CachePc to);
   bool is_in_table(AppPc pc) const;
 
   // archived.cc

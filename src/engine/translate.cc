@@ -143,7 +143,8 @@ CachePc Space::commit(Region& region, Unit unit, const instrument::Lowered& lowe
   units_[id].previous = std::exchange(functions_[region.is_volatile ? entry_pc : bounds.begin], id + 1);
   if (region.is_volatile) return guard(region, id);
   for (const auto& t : lowered.table)
-    if (t.app == entry_pc || !is_in_table(t.app)) enter_in_table(t.app, cache_pc(id, t.offset));
+    if (t.app == entry_pc) enter_in_table(t.app, cache_pc(id, t.offset));
+    else enter_if_empty(t.app, cache_pc(id, t.offset));
   CachePc entry = entries_[entry_pc] = cache_pc(id, lowered.entry);
   link_waiting(entry_pc, entry);
   return entry;
