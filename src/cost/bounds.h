@@ -3,9 +3,11 @@
 //   cycles   = max(dispatch, ports, chain), at least 1 for a block that has instructions
 //   dispatch = Σ micro_ops(i) / width
 //   ports    = max over resources r of  Σ uses(i, r) / capacity(r)
-//   chain    = max over i of  start(i) + 1
-//   start(i) = max(0, max over units u that i reads of  ready(u) − advance(i, u))
+//   chain    = max over i that execute of  start(i) + 1,  and over i that hold back others of  start(i) + holds(i)
+//   start(i) = max over units u that i reads of  ready(u) − advance(i, u),  and over all j before i of  start(j) + holds(j)
 //   ready(u) = start(j) + latency(j, u), where j is the last instruction before i that writes u; 0: it came with the block
+//
+// What executes has a latency or uses a resource: a nop, an eliminated move and a zero idiom have neither.
 //
 // A block runs once each time, between others that an out-of-order CPU overlaps it with. So what counts is what is felt
 // *inside* it: `chain` is when its last instruction can start. A load costs its latency if something in the block waits for
@@ -45,7 +47,7 @@ class BlockSum {
  private:
   const Cpu* cpu_;
   Bounds bounds_;
-  uint32_t micro_ops_ = 0;
+  uint32_t micro_ops_ = 0, held_ = 0;
   std::array<uint32_t, max_resources> load_{};
   std::array<uint32_t, max_units> ready_{};
 };

@@ -36,7 +36,7 @@ struct Descriptor {
   uint16_t micro_ops = 1;
   uint8_t reads = 0, writes = 0, uses = 0;
   bool known = false;  // false: LLVM cannot decode it, or the model of the CPU has nothing on it
-  uint16_t pad = 0;
+  uint16_t holds = 0;  // what is behind it starts that much after it: locked and serialising instructions
 
   size_t figures() const { return size_t{reads} + writes + uses; }
 };

@@ -80,8 +80,14 @@ const llvm::MCSchedClassDesc* class_of(const Source& s, const llvm::MCInst& insn
 
 class Describer {
  public:
-  Describer(const Source& s, const llvm::MCInst& insn, const llvm::MCSchedClassDesc& scheduling, std::vector<Figure>& pool)
-      : s_(s), insn_(insn), class_(scheduling), about_(s.instructions->get(insn.getOpcode())), pool_(pool) {}
+  Describer(const Source& s, const llvm::MCInst& insn, bool locked, const llvm::MCSchedClassDesc& scheduling,
+            std::vector<Figure>& pool)
+      : s_(s),
+        insn_(insn),
+        locked_(locked),
+        class_(scheduling),
+        about_(s.instructions->get(insn.getOpcode())),
+        pool_(pool) {}
 
   Descriptor describe() {
     Descriptor d;
@@ -92,6 +98,7 @@ class Describer {
     d.reads = add_reads();
     d.writes = add_writes(eliminated);
     if (!eliminated) d.uses = add_uses();
+    if (holds_back()) d.holds = static_cast<uint16_t>(longest());
     return d;
   }
 
@@ -137,7 +144,15 @@ class Describer {
   int latency(unsigned index) const {
     if (index < class_.NumWriteLatencyEntries)
       if (int cycles = s_.cpu->getWriteLatencyEntry(&class_, index)->Cycles; cycles >= 0) return cycles;
-    return std::max(0, llvm::MCSchedModel::computeInstrLatency(*s_.cpu, class_));
+    return longest();
+  }
+  int longest() const { return std::max(0, llvm::MCSchedModel::computeInstrLatency(*s_.cpu, class_)); }
+
+  // Loads behind a locked instruction (xchg with memory is one), a fence or a pause do not start before it is done.
+  bool holds_back() const {
+    llvm::StringRef name = s_.instructions->getName(insn_.getOpcode());
+    return locked_ || (name.starts_with("XCHG") && about_.mayStore()) || name == "MFENCE" || name == "LFENCE" ||
+           name == "PAUSE" || name == "CPUID";
   }
 
   bool moves_stack(llvm::MCRegister reg) const {
@@ -157,6 +172,7 @@ class Describer {
 
   const Source& s_;
   const llvm::MCInst& insn_;
+  bool locked_;
   const llvm::MCSchedClassDesc& class_;
   const llvm::MCInstrDesc& about_;
   std::vector<Figure>& pool_;
@@ -166,10 +182,14 @@ Descriptor describe(Source& s, std::span<const std::byte> bytes, std::vector<Fig
   llvm::MCInst insn;
   uint64_t size = 0;
   llvm::ArrayRef<uint8_t> code(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  // To LLVM, `lock` is an instruction of its own.
+  constexpr uint8_t lock = 0xf0;
+  bool locked = code.front() == lock;
+  if (locked) code = code.drop_front();
   bool decoded = s.decoder->getInstruction(insn, size, code, 0, llvm::nulls()) == llvm::MCDisassembler::Success;
-  if (!decoded || size != bytes.size()) return {};
+  if (!decoded || size != code.size()) return {};
   const llvm::MCSchedClassDesc* scheduling = class_of(s, insn);
-  return scheduling ? Describer(s, insn, *scheduling, pool).describe() : Descriptor{};
+  return scheduling ? Describer(s, insn, locked, *scheduling, pool).describe() : Descriptor{};
 }
 
 std::vector<std::string> cpus() {
@@ -198,8 +218,9 @@ Result<Source*> open(const std::string& asked, Cpu& cpu) {
   std::vector<std::string> known = cpus();
   cpu.name = asked.empty() ? llvm::sys::getHostCPUName().str() : asked;
   if (std::ranges::find(known, cpu.name) == known.end())
-    return fail("{}: LLVM has no scheduling model of this CPU; try --cpu skylake, icelake-server, alderlake, znver3 or znver4",
-                cpu.name);
+    return fail(
+        "{}: LLVM has no scheduling model of this CPU; try --cpu skylake, icelake-server, alderlake, znver3 or znver4",
+        cpu.name);
   auto s = std::make_unique<Source>(subtarget(cpu.name));
   const llvm::MCSchedModel& model = s->model();
   CHECK(s->registers->getNumRegUnits() <= max_units && model.getNumProcResourceKinds() <= max_resources);

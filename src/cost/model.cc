@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cost/strings.h"
 #include "x86/insn.h"
 
 namespace weir::cost {
@@ -54,7 +55,7 @@ uint64_t maker_of(const std::string& module_path, bool host) {
 }
 
 // The instruction with its displacement, branch offset and long immediate filled with ones: that there is a displacement
-// matters to some models, and so do some short immediates; their other values do not.
+// (other than 0) matters to some models, and so do some short immediates; the other values do not.
 struct Canonical {
   std::array<std::byte, 16> bytes{};
   uint8_t length = 0;
@@ -65,9 +66,11 @@ struct Canonical {
     length = shape.length;
     if (!length) return;
     memcpy(bytes.data(), code.data(), length);
-    if (shape.disp_size) memset(&bytes[shape.disp_offset], 1, shape.disp_size);
-    if (shape.imm_size && (shape.imm_size > 1 || shape.kind != x86::Kind::Plain))
-      memset(&bytes[shape.imm_offset], 1, shape.imm_size);
+    if (auto disp = std::span(bytes).subspan(shape.disp_offset, shape.disp_size);
+        std::ranges::any_of(disp, [](std::byte b) { return b != std::byte{}; }))
+      std::ranges::fill(disp, std::byte{1});
+    if (shape.imm_size > 1 || shape.kind != x86::Kind::Plain)
+      std::ranges::fill(std::span(bytes).subspan(shape.imm_offset, shape.imm_size), std::byte{1});
     bytes.back() = static_cast<std::byte>(length);
   }
   Key key() const { return std::bit_cast<Key>(bytes); }
@@ -79,6 +82,7 @@ struct Canonical {
 struct Model::State {
   Cpu cpu;
   Memo memo;
+  MemoFile file;
   BlockSum sum{cpu};
   std::vector<uint32_t> so_far;
   const Module* module = nullptr;  // null until it is needed
@@ -95,25 +99,26 @@ struct Model::State {
 
   Result<> open(const std::string& name) {
     TRY(module, cost::module());
-    TRY(source, module->open(name, cpu));
+    Cpu opened;
+    TRY(source, module->open(name, opened));
+    cpu = opened;
     return {};
   }
 
   const Descriptor& descriptor(const Canonical& insn) {
-    if (const Descriptor* known = memo.find(insn.key())) return *known;
+    Key key = insn.key();
+    if (const Descriptor* known = memo.find(key)) return *known;
+    if (const Descriptor* known = file.take(key, memo)) return *known;
     asked++;
-    if (!source) {
-      Cpu same;
-      auto opened = cost::module();
-      CHECK(opened);
-      module = *opened;
-      auto s = module->open(cpu.name, same);
-      CHECK(s && same.capacity == cpu.capacity);
-      source = *s;
-    }
+    if (!source) CHECK(open(cpu.name));  // (create() has seen that the module is there)
     Descriptor d = module->describe(*source, insn.code(), memo.pool());
+    if (auto string = string_instruction(insn.code())) {
+      d.micro_ops = string_micro_ops, d.uses = 0, d.known = true;
+      if (string->repeated) d.holds = string->repetition.start;
+      for (Figure& write : std::span(memo.pool()).subspan(d.first + d.reads, d.writes)) write.cycles = string_latency;
+    }
     if (!d.known) d.micro_ops = cpu.width;  // one cycle
-    return memo.insert(insn.key(), d);
+    return memo.insert(key, d);
   }
 };
 
@@ -129,8 +134,8 @@ Result<Model> Model::create(const std::string& cpu, bool keep) {
     state->path = fmt::format("{}/cost-{}", directory, cpu.empty() ? "host" : cpu);
     state->maker = maker_of(path, cpu.empty());
   }
-  bool loaded = !state->path.empty() && state->memo.load(state->path, state->maker, state->cpu);
-  if (!loaded) TRY_VOID(state->open(cpu));
+  bool found = !state->path.empty() && state->file.open(state->path, state->maker, state->cpu);
+  if (!found) TRY_VOID(state->open(cpu));
   return Model(std::move(state));
 }
 
@@ -166,9 +171,7 @@ Cost Model::cost(std::span<const std::byte> block) {
 
 void Model::save() {
   const State& s = *state_;
-  if (s.asked && !s.path.empty()) s.memo.save(s.path, s.maker, s.cpu);
+  if (s.asked && !s.path.empty()) s.file.save(s.path, s.maker, s.cpu, s.memo);
 }
-
-Repetition repetition(std::span<const std::byte>) { return {}; }
 
 }  // namespace weir::cost

@@ -1,4 +1,5 @@
-// The virtual cycles of basic blocks, by LLVM's scheduling model of a CPU. What is computed: bounds.h.
+// The virtual cycles of basic blocks, by LLVM's scheduling model of a CPU. What is computed: bounds.h. What instructions
+// cost that depend on the values they run with: strings.h.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +21,6 @@ struct Cost {
   Bounds bounds;         // what the cycles are the maximum of
   // Of each instruction: the cycles of the block up to and with it. Never falls; the last is `cycles`. Until the next cost().
   std::span<const uint32_t> so_far;
-};
-
-// T3: an instruction that repeats takes its share of the block, and this for what it does at run time: n · cycles / elements.
-struct Repetition {
-  uint32_t cycles = 0;  // 0: it does not repeat
-  uint32_t elements = 1;
 };
 
 // Not thread-safe, as x86::decode(), which cuts the block into instructions.
@@ -54,8 +49,5 @@ class Model {
   explicit Model(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
-
-// What an instruction that begins with these bytes does with each element.
-Repetition repetition(std::span<const std::byte> instruction);
 
 }  // namespace weir::cost
