@@ -56,7 +56,7 @@ struct Module {
   // `name` empty: the CPU of this machine. The source is the caller's, to close.
   Result<Source*> (*open)(const std::string& name, Cpu& cpu);
   void (*close)(Source*);
-  // Appends the figures to the pool.
+  // Appends the figures to the pool. What is not known takes one cycle.
   Descriptor (*describe)(Source&, std::span<const std::byte> instruction, std::vector<Figure>& pool);
   std::vector<std::string> (*cpus)();
 };

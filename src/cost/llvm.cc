@@ -22,6 +22,7 @@
 #include <string_view>
 
 #include "cost/descriptor.h"
+#include "cost/strings.h"
 
 extern "C" void LLVMInitializeX86TargetInfo();
 extern "C" void LLVMInitializeX86TargetMC();
@@ -178,18 +179,29 @@ class Describer {
   std::vector<Figure>& pool_;
 };
 
-Descriptor describe(Source& s, std::span<const std::byte> bytes, std::vector<Figure>& pool) {
-  llvm::MCInst insn;
-  uint64_t size = 0;
-  llvm::ArrayRef<uint8_t> code(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+// As far as LLVM knows it.
+Descriptor described(Source& s, llvm::ArrayRef<uint8_t> code, std::vector<Figure>& pool) {
   // To LLVM, `lock` is an instruction of its own.
   constexpr uint8_t lock = 0xf0;
   bool locked = code.front() == lock;
   if (locked) code = code.drop_front();
+  llvm::MCInst insn;
+  uint64_t size = 0;
   bool decoded = s.decoder->getInstruction(insn, size, code, 0, llvm::nulls()) == llvm::MCDisassembler::Success;
   if (!decoded || size != code.size()) return {};
   const llvm::MCSchedClassDesc* scheduling = class_of(s, insn);
   return scheduling ? Describer(s, insn, locked, *scheduling, pool).describe() : Descriptor{};
+}
+
+Descriptor describe(Source& s, std::span<const std::byte> bytes, std::vector<Figure>& pool) {
+  Descriptor d = described(s, {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, pool);
+  if (!d.known) d.micro_ops = static_cast<uint16_t>(s.model().IssueWidth);  // one cycle
+  if (auto string = string_instruction(bytes); string && d.known) {
+    d.micro_ops = string_micro_ops, d.uses = 0;
+    if (string->repeated) d.holds = string->repetition.start;
+    for (Figure& write : std::span(pool).subspan(d.first + d.reads, d.writes)) write.cycles = string_latency;
+  }
+  return d;
 }
 
 std::vector<std::string> cpus() {

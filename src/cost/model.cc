@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 
-#include "cost/strings.h"
 #include "x86/insn.h"
 
 namespace weir::cost {
@@ -111,14 +110,7 @@ struct Model::State {
     if (const Descriptor* known = file.take(key, memo)) return *known;
     asked++;
     if (!source) CHECK(open(cpu.name));  // (create() has seen that the module is there)
-    Descriptor d = module->describe(*source, insn.code(), memo.pool());
-    if (auto string = string_instruction(insn.code())) {
-      d.micro_ops = string_micro_ops, d.uses = 0, d.known = true;
-      if (string->repeated) d.holds = string->repetition.start;
-      for (Figure& write : std::span(memo.pool()).subspan(d.first + d.reads, d.writes)) write.cycles = string_latency;
-    }
-    if (!d.known) d.micro_ops = cpu.width;  // one cycle
-    return memo.insert(key, d);
+    return memo.insert(key, module->describe(*source, insn.code(), memo.pool()));
   }
 };
 

@@ -44,7 +44,9 @@ int main(int argc, char** argv) {
     fmt::print("{} {} {} {} {}\n", c.cycles, c.bounds.dispatch, c.bounds.ports, c.bounds.chain, c.unknown);
   }
   auto n = static_cast<double>(std::max<size_t>(1, blocks.size()));
-  fmt::print(stderr, "{}: {:.2f} ms to create; {} blocks of {} different instructions, {} asked of LLVM; {:.2f} us a block, {:.2f} again\n",
+  fmt::print(stderr,
+             "{}: {:.2f} ms to create; {} blocks of {} different instructions, {} asked of LLVM; {:.2f} us a block, {:.2f} "
+             "again\n",
              model->cpu(), create / 1000, blocks.size(), model->known(), model->asked(), first / n, again / n);
   model->save();
 }
