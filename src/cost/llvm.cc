@@ -46,8 +46,8 @@ const llvm::Target& target() {
   return *found;
 }
 
+// (The decoder knows the instructions of all CPUs, whatever this one has.)
 std::unique_ptr<llvm::MCSubtargetInfo> subtarget(const std::string& cpu) {
-  // The model is the CPU's, the instruction set is all that there is: a program may have code for other CPUs in it.
   return std::unique_ptr<llvm::MCSubtargetInfo>(target().createMCSubtargetInfo(triple, cpu, ""));
 }
 

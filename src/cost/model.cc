@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cost/memo.h"
 #include "x86/insn.h"
 
 namespace weir::cost {
@@ -44,20 +45,22 @@ uint64_t maker_of(const std::string& module_path, bool host) {
   if (stat(module_path.c_str(), &st)) return 0;
   std::array<uint64_t, 3> module{static_cast<uint64_t>(st.st_size), static_cast<uint64_t>(st.st_mtim.tv_sec),
                                  static_cast<uint64_t>(st.st_mtim.tv_nsec)};
-  std::array<unsigned, 16> cpu{};
-  for (unsigned i = 0; i < 4 && host; i++) {
-    static constexpr unsigned leaves[] = {0, 1, 7, 0x80000001};  // maker; family, model and stepping; features
-    __get_cpuid_count(leaves[i], 0, &cpu[i * 4], &cpu[i * 4 + 1], &cpu[i * 4 + 2], &cpu[i * 4 + 3]);
-    if (leaves[i] == 1) cpu[i * 4 + 1] = 0;  // (which of its cores this is)
+  uint64_t maker = checksum_of(std::as_bytes(std::span(module)));
+  if (!host) return maker;
+  for (unsigned leaf : {0u, 1u, 7u, 0x80000001u}) {  // its maker; family, model and stepping; features
+    std::array<unsigned, 4> cpu{};
+    __get_cpuid_count(leaf, 0, &cpu[0], &cpu[1], &cpu[2], &cpu[3]);
+    if (leaf == 1) cpu[1] = 0;  // (which of its cores this is)
+    maker = checksum_of(std::as_bytes(std::span(cpu)), maker);
   }
-  return checksum_of(std::as_bytes(std::span(cpu)), checksum_of(std::as_bytes(std::span(module))));
+  return maker;
 }
 
 // The instruction with its displacement, branch offset and long immediate filled with ones: that there is a displacement
 // (other than 0) matters to some models, and so do some short immediates; the other values do not.
 struct Canonical {
   std::array<std::byte, 16> bytes{};
-  uint8_t length = 0;
+  uint8_t length = 0;  // 0: cut off, or nobody knows how long it is
 
   explicit Canonical(std::span<const std::byte> code) {
     x86::Insn insn = x86::decode(code, {});
@@ -104,12 +107,14 @@ struct Model::State {
     return {};
   }
 
-  const Descriptor& descriptor(const Canonical& insn) {
+  Descriptor descriptor(const Canonical& insn) {
+    Descriptor unknown{.micro_ops = cpu.width};  // one cycle
+    if (!insn.length) return unknown;
     Key key = insn.key();
     if (const Descriptor* known = memo.find(key)) return *known;
     if (const Descriptor* known = file.take(key, memo)) return *known;
     asked++;
-    if (!source) CHECK(open(cpu.name));  // (create() has seen that the module is there)
+    if (!source && !open(cpu.name)) return unknown;  // (create() has seen the module; somebody took it away since)
     return memo.insert(key, module->describe(*source, insn.code(), memo.pool()));
   }
 };
@@ -147,8 +152,7 @@ Cost Model::cost(std::span<const std::byte> block) {
   s.so_far.clear();
   while (!block.empty()) {
     Canonical insn(block);
-    Descriptor d{.micro_ops = s.cpu.width};
-    if (insn.length) d = s.descriptor(insn);
+    Descriptor d = s.descriptor(insn);
     s.sum.add(d, s.memo.figures(d));
     s.so_far.push_back(s.sum.bounds().cycles());
     cost.unknown += !d.known;

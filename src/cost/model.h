@@ -11,7 +11,6 @@
 
 #include "base/result.h"
 #include "cost/bounds.h"
-#include "cost/memo.h"
 
 namespace weir::cost {
 
