@@ -1,6 +1,6 @@
 // The descriptors that are known of one CPU, by what an instruction looks like, and the file that keeps them for later runs.
 //
-// LLVM takes 0.7 µs for an instruction, and more than a millisecond to be loaded. Programs are made of the same few
+// LLVM takes half a microsecond for an instruction, and a millisecond to be loaded. Programs are made of the same few
 // thousand instructions over and over, so a run that finds them in the file needs no LLVM.
 //
 // The file, in $XDG_CACHE_HOME/weir (~/.cache/weir), is a head and a memo as it lies in memory: the hash table, then the pool. It is
