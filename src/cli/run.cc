@@ -25,8 +25,7 @@ struct NoTool : instrument::Tool {
 struct Settings {
   std::string tool = "none";
   std::string json;
-  bool stats = false, no_follow = false, blocks = false, quiet = false, no_archive = false,
-       keep_addresses = false;
+  bool stats = false, no_follow = false, blocks = false, quiet = false, no_archive = false, keep_addresses = false;
 };
 
 using nlohmann::json;

@@ -45,14 +45,14 @@ struct ArchivedExit {
 
 // What an archive holds.
 struct ArchiveParts {
-  std::span<const ArchivedUnit> units;          // by place
-  std::span<const ArchivedPair> functions;      // begin of the bounds → unit, sorted
-  std::span<const ArchivedPair> entries;        // where direct transfers go: address → place, sorted
-  std::span<const ArchivedPair> blocks;         // of units: address → offset in the unit, sorted in each
-  std::span<const instrument::Mark> marks;      // of units
-  std::span<const ArchivedExit> exits;          // by number
-  std::span<const uint32_t> table_pages;        // those that are not empty, of the image's part of the table
-  std::span<const std::byte> code;              // of the arena, in whole pages
+  std::span<const ArchivedUnit> units;      // by place
+  std::span<const ArchivedPair> functions;  // begin of the bounds → unit, sorted
+  std::span<const ArchivedPair> entries;    // where direct transfers go: address → place, sorted
+  std::span<const ArchivedPair> blocks;     // of units: address → offset in the unit, sorted in each
+  std::span<const instrument::Mark> marks;  // of units
+  std::span<const ArchivedExit> exits;      // by number
+  std::span<const uint32_t> table_pages;    // those that are not empty, of the image's part of the table
+  std::span<const std::byte> code;          // of the arena, in whole pages
 };
 
 class Archive {
@@ -69,7 +69,7 @@ class Archive {
   uint32_t not_supported() const { return not_supported_; }
   std::span<const std::byte> table_page(uint32_t index) const;
   const Fd& file() const { return fd_; }
-  uint64_t code_offset() const;   // in the file
+  uint64_t code_offset() const;  // in the file
   uint64_t table_offset() const { return table_offset_; }
 
  private:

@@ -113,8 +113,7 @@ const Arena* Space::arena_of_code(AppPc pc) const {
 CachePc Space::find_archived(AppPc pc) const {
   const Arena* arena = arena_of_code(pc);
   if (!arena) return {};
-  const ArchivedPair* entry =
-      engine::find(arena->archive->parts().entries, static_cast<uint32_t>(pc - arena->code.begin));
+  const ArchivedPair* entry = engine::find(arena->archive->parts().entries, static_cast<uint32_t>(pc - arena->code.begin));
   return entry ? arena->base + entry->offset : CachePc{};
 }
 
@@ -126,8 +125,8 @@ CachePc Space::find_archived_block(AppPc pc, AppRange bounds) const {
   auto function = std::lower_bound(parts.functions.begin(), parts.functions.end(), ArchivedPair{begin, 0});
   for (; function != parts.functions.end() && function->app == begin; ++function) {
     const ArchivedUnit& unit = parts.units[function->offset];
-    const ArchivedPair* block = engine::find(parts.blocks.subspan(unit.first_block, unit.blocks),
-                                             static_cast<uint32_t>(pc - arena->code.begin));
+    const ArchivedPair* block =
+        engine::find(parts.blocks.subspan(unit.first_block, unit.blocks), static_cast<uint32_t>(pc - arena->code.begin));
     if (block) return arena->base + unit.offset + block->offset;
   }
   return {};
@@ -183,11 +182,12 @@ void Space::map_changed_pages(const Arena& arena) {
   uint64_t table = table_offset(arena.code.begin);
   for (size_t n = 0; n < arena.code_pages.size(); n++)
     if (arena.code_pages[n])
-      pieces_.push_back({arena.memory->file.get(), n * page, arena.base.value + n * page, page, PROT_READ | PROT_EXEC,
-                         false, true});
+      pieces_.push_back(
+          {arena.memory->file.get(), n * page, arena.base.value + n * page, page, PROT_READ | PROT_EXEC, false, true});
   for (size_t n = 0; n < arena.table_pages.size(); n++)
     if (arena.table_pages[n])
-      pieces_.push_back({table_.file.get(), table + n * page, table_address_ + table + n * page, page, PROT_READ, false, true});
+      pieces_.push_back(
+          {table_.file.get(), table + n * page, table_address_ + table + n * page, page, PROT_READ, false, true});
 }
 
 // What Space::copy() leaves: archives are shared, but not what was changed in them.
@@ -197,7 +197,8 @@ void Space::copy_archived(const Space& from) {
     const Arena& other = from.arenas_[static_cast<size_t>(&arena - arenas_.data())];
     map_archive(arena);
     for (size_t n = 0; n < arena.code_pages.size(); n++)
-      if (arena.code_pages[n]) memcpy(arena.memory->mapping.data() + n * page, other.memory->mapping.data() + n * page, page);
+      if (arena.code_pages[n])
+        memcpy(arena.memory->mapping.data() + n * page, other.memory->mapping.data() + n * page, page);
     uint64_t table = table_offset(arena.code.begin);
     std::vector<bool> in_use = pages_in_use(from.table_, table, arena.code.size() * 8);
     for (size_t n = 0; n < in_use.size(); n++)
@@ -257,8 +258,8 @@ void Space::take_over(uint32_t index) {
   given_up_.push_back(std::exchange(arena.archive, nullptr));
   // The entries in the table: of the last unit of the function around them.
   for (AppPc pc = begin; pc < arena.code.end; pc += 1) {
-    if (pc.value % (page / 8) == 0 && !std::binary_search(parts.table_pages.begin(), parts.table_pages.end(),
-                                                          table_page_of(arena, pc))) {
+    if (pc.value % (page / 8) == 0 &&
+        !std::binary_search(parts.table_pages.begin(), parts.table_pages.end(), table_page_of(arena, pc))) {
       pc += static_cast<int64_t>(page / 8) - 1;
       continue;
     }

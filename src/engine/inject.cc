@@ -65,8 +65,8 @@ struct Auxiliary {
 
 // The mappings of an image that the kernel has loaded at `begin`.
 std::span<process::Region> mappings_of(std::vector<process::Region>& regions, AppRange extent) {
-  auto first = std::find_if(regions.begin(), regions.end(),
-                            [&](const process::Region& r) { return r.range.begin >= extent.begin; });
+  auto first =
+      std::find_if(regions.begin(), regions.end(), [&](const process::Region& r) { return r.range.begin >= extent.begin; });
   auto last = first;
   while (last != regions.end() && last->range.end <= extent.end) ++last;
   return {first, last};
@@ -132,7 +132,8 @@ Result<> Server::inject(pid_t pid) {
 
 // Has an image moved that the kernel has loaded, and that has not begun to run. Returns how far.
 int64_t Server::move_home(Process& p, std::vector<process::Region>& regions, AppPc begin) {
-  auto first = std::find_if(regions.begin(), regions.end(), [&](const process::Region& r) { return r.range.begin == begin; });
+  auto first =
+      std::find_if(regions.begin(), regions.end(), [&](const process::Region& r) { return r.range.begin == begin; });
   if (first == regions.end()) return 0;
   auto image = open_image(p.pid, *first);
   if (!image) return 0;
@@ -296,7 +297,8 @@ Result<> Server::mapped(Process& p, uint32_t slot, AppRange range, uint64_t offs
   // Loaders map a whole image like its first segment, and then the other segments over it.
   for (const elf::Segment& s : (*image)->segments())
     if (s.type == PT_LOAD && (s.flags & PF_X) && offset == (s.offset & ~uint64_t{4095}))
-      range.end = std::min(range.end, range.begin + static_cast<int64_t>((s.offset + s.file_size - offset + 4095) & ~uint64_t{4095}));
+      range.end = std::min(range.end,
+                           range.begin + static_cast<int64_t>((s.offset + s.file_size - offset + 4095) & ~uint64_t{4095}));
   if (!p.space->may_add(range)) return {};
   if (is_shared(p)) TRY_VOID(part(p));
   return add(p, {range, true, false, true, false, offset, 1, (*image)->path()}, *image);

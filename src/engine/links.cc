@@ -24,12 +24,8 @@ std::optional<instrument::Exit> Space::exit(uint32_t number) const {
   uint32_t i = number - arena->first_link;
   if (i >= arena->archived_links()) return arena->links[i - arena->archived_links()].exit;
   const ArchivedExit& e = arena->archive->parts().exits[i];
-  return instrument::Exit{static_cast<instrument::Exit::Kind>(e.kind),
-                          arena->code.begin + e.target,
-                          e.offset,
-                          e.stub,
-                          e.pops,
-                          false};
+  return instrument::Exit{
+      static_cast<instrument::Exit::Kind>(e.kind), arena->code.begin + e.target, e.offset, e.stub, e.pops, false};
 }
 
 // The displacement of a link is aligned within a cache line, so that others see the old or the new one.

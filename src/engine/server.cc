@@ -339,10 +339,12 @@ void Server::handle(Process& p, uint32_t slot, rt::RequestBlock& r) {
       break;
     case rt::Request::Begin: begin(p, slot, r); break;
     case rt::Request::Place:
-      r.values[0] = place(p, slots_[slot].tid, static_cast<int64_t>(r.args[0]), r.args[1], r.args[2]).value_or(AppPc{}).value;
+      r.values[0] =
+          place(p, slots_[slot].tid, static_cast<int64_t>(r.args[0]), r.args[1], r.args[2]).value_or(AppPc{}).value;
       break;
     case rt::Request::Mapped:
-      if (auto ok = mapped(p, slot, {{r.args[0]}, {r.args[0] + r.args[1]}}, r.args[2], static_cast<int64_t>(r.args[3])); !ok)
+      if (auto ok = mapped(p, slot, {{r.args[0]}, {r.args[0] + r.args[1]}}, r.args[2], static_cast<int64_t>(r.args[3]));
+          !ok)
         end_with_message(p, ok.error().what);
       break;
     case rt::Request::None:

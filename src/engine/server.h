@@ -33,17 +33,17 @@ struct Process {
   std::vector<rt::Call> calls = {};  // that its next answer will have it make, before it maps new pieces
   bool quiet = false;                // it has a seccomp filter, and cannot wake us
   bool elsewhere = false;            // in another pid namespace
-  bool left_alone = false;  // it runs natively
+  bool left_alone = false;           // it runs natively
 };
 
 enum class SlotState : uint8_t { Free, Reserved, Running, Ending };
 
 struct Slot {
   SlotState state = SlotState::Free;
-  pid_t pid = 0, tid = 0;        // Reserved: of the thread that asked
-  uint64_t clone_flags = 0;      // Reserved
-  std::shared_ptr<Space> space;  // Reserved: of the process that asked, which may be gone by the time
-  Memory memory = {};            // … and its memory as it was
+  pid_t pid = 0, tid = 0;                            // Reserved: of the thread that asked
+  uint64_t clone_flags = 0;                          // Reserved
+  std::shared_ptr<Space> space;                      // Reserved: of the process that asked, which may be gone by the time
+  Memory memory = {};                                // … and its memory as it was
   std::unique_ptr<rt::RequestBlock> postponed = {};  // until the calls that go before it are made
 };
 
@@ -75,7 +75,8 @@ class Server {
   void called(Process& p, uint64_t failed, int64_t result);
   // Where the target finds request.text.
   static uint64_t text_address(uint32_t slot) {
-    return rt::blocks_base + slot * rt::block_stride + offsetof(rt::ThreadBlock, request) + offsetof(rt::RequestBlock, text);
+    return rt::blocks_base + slot * rt::block_stride + offsetof(rt::ThreadBlock, request) +
+           offsetof(rt::RequestBlock, text);
   }
   void go_on(Process& p, rt::RequestBlock& r, AppPc target, const instrument::Exit* site);
   void where(Process& p, rt::RequestBlock& r);
@@ -125,12 +126,12 @@ class Server {
   std::vector<uint32_t> ending_;  // slots whose threads are about to be gone
   std::map<pid_t, Process> processes_;
   std::vector<std::shared_ptr<Space>> ended_;  // of programs that have
-  std::map<pid_t, bool> seized_;  // threads that we hold for an exec
+  std::map<pid_t, bool> seized_;               // threads that we hold for an exec
   pid_t main_pid_ = 0;
   bool main_ended_ = false;
   int main_status_ = 0;
-  bool failed_ = false;  // Weir had to end the program
-  bool behind_ = false;  // see stay_behind()
+  bool failed_ = false;             // Weir had to end the program
+  bool behind_ = false;             // see stay_behind()
   uint32_t spins_ = rt::max_spins;  // for the next request
   uint32_t current_slot_ = 0;       // whose request is being served
 };

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t arena_size = 512u << 20;
 // Numbers of exits: those of images at their homes are below.
 constexpr uint32_t first_common_link = 0xC000'0000, common_links = 1 << 23, max_arenas = 128;
-constexpr int may_not_grow = -2;  // exit_status of an error
+constexpr int may_not_grow = -2;                               // exit_status of an error
 constexpr uint64_t reach = (uint64_t{2} << 30) - (64u << 20);  // of a 32-bit displacement, with some room
 
 // Can code anywhere in the arena reach anything in the range?

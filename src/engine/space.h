@@ -66,12 +66,12 @@ struct Arena {
   uint32_t max_links = 0;
   std::vector<LinkSite> links = {};  // behind those of the archive
   std::shared_ptr<const Archive> archive = {};
-  AppRange code = {};                      // of the image; empty: it may hold any
-  std::vector<bool> code_pages = {};       // of the archive: those that are in `memory` now, as they were changed,
-  std::vector<bool> table_pages = {};      // … and in the table
+  AppRange code = {};                  // of the image; empty: it may hold any
+  std::vector<bool> code_pages = {};   // of the archive: those that are in `memory` now, as they were changed,
+  std::vector<bool> table_pages = {};  // … and in the table
   uint32_t changed_pages = 0;
   uint32_t not_supported = 0;  // instructions
-  bool is_keepable = false;  // all that it holds is right for a later run
+  bool is_keepable = false;    // all that it holds is right for a later run
 
   size_t archived_links() const { return archive ? archive->parts().exits.size() : 0; }
   bool contains(CachePc pc) const { return base <= pc && pc < base + static_cast<int64_t>(size); }
@@ -222,7 +222,7 @@ class Space {
   std::vector<Piece> pieces_;
   std::vector<Arena> arenas_;
   std::vector<std::shared_ptr<const Archive>> given_up_;  // pieces name their files
-  std::vector<Region> regions_;  // by address
+  std::vector<Region> regions_;                           // by address
   std::vector<AppRange> promised_;
   std::vector<std::string> images_;
   std::vector<Unit> units_;

@@ -90,10 +90,10 @@ struct Call {
 };
 enum CallFlags : uint64_t {
   UsesText = 1,
-  Opens = 2,          // its result is the descriptor,
-  UsesDescriptor = 4, // … which is the last argument but one, or, of close, the first
-  MayFail = 8,        // and then the rest is not done
-  Optional = 16,      // it alone may fail
+  Opens = 2,           // its result is the descriptor,
+  UsesDescriptor = 4,  // … which is the last argument but one, or, of close, the first
+  MayFail = 8,         // and then the rest is not done
+  Optional = 16,       // it alone may fail
 };
 constexpr uint32_t max_calls = 32;
 
