@@ -1,0 +1,21 @@
+// The entries (DIEs) of a compilation unit that describe code, in one pass over its bytes.
+#pragma once
+
+#include <elfutils/libdw.h>
+
+#include <functional>
+
+namespace weir::symbols {
+
+// An entry that has addresses: a function, or a call that was inlined into one.
+struct CodeDie {
+  Dwarf_Die die;
+  unsigned depth;  // below the unit's own entry; larger than that of the entries around it
+  bool is_inlined;
+};
+
+// Every CodeDie of the unit whose own entry is `unit`, each before those inside it. Ends at the first byte that makes no
+// sense.
+void each_code_die(Dwarf_Die unit, const std::function<void(const CodeDie&)>& take);
+
+}  // namespace weir::symbols
