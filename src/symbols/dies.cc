@@ -132,21 +132,27 @@ class Unit {
   }
 
   void walk(const std::function<void(const CodeDie&)>& take) {
-    unsigned depth = 0;
+    uint32_t count = 0;
+    // For every level that is open, the CodeDie around its entries; the unit's own entry is alone on the first.
+    std::vector<uint32_t> around{UINT32_MAX};
     while (reader_.at < reader_.end && reader_.ok) {
       const uint8_t* begin = reader_.at;
       uint64_t code = reader_.leb();
       if (code == 0) {
-        if (depth-- <= 1) return;
+        around.pop_back();
+        if (around.size() <= 1) return;
         continue;
       }
       if (code >= abbreviations_.size() || abbreviations_[code].tag == 0) return;
       const Abbreviation& a = abbreviations_[code];
-      if (a.has_code && (a.tag == DW_TAG_subprogram || a.tag == DW_TAG_inlined_subroutine))
-        take({die_at(begin), depth, a.tag == DW_TAG_inlined_subroutine});
+      uint32_t innermost = around.back();
+      if (a.has_code && (a.tag == DW_TAG_subprogram || a.tag == DW_TAG_inlined_subroutine)) {
+        take({die_at(begin), innermost, a.tag == DW_TAG_inlined_subroutine});
+        innermost = count++;
+      }
       for (uint8_t step : a.steps) skip(step);
-      depth += a.has_children;
-      if (depth == 0) return;
+      if (a.has_children) around.push_back(innermost);
+      if (around.size() == 1) return;
     }
   }
 

@@ -3,6 +3,7 @@
 
 #include <elfutils/libdw.h>
 
+#include <cstdint>
 #include <functional>
 
 namespace weir::symbols {
@@ -10,7 +11,7 @@ namespace weir::symbols {
 // An entry that has addresses: a function, or a call that was inlined into one.
 struct CodeDie {
   Dwarf_Die die;
-  unsigned depth;  // below the unit's own entry; larger than that of the entries around it
+  uint32_t parent;  // the innermost one around it, by its number in the order they come in; UINT32_MAX: none
   bool is_inlined;
 };
 

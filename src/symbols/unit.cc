@@ -129,16 +129,9 @@ const std::vector<Unit::Stretch>& Unit::stretches() {
 
 void Unit::read_scopes() {
   std::vector<Interval> intervals;
-  struct Open {
-    unsigned depth;
-    uint32_t scope;
-  };
-  std::vector<Open> open;
   each_code_die(tree_, [&](const CodeDie& code) {
-    while (!open.empty() && open.back().depth >= code.depth) open.pop_back();
     auto id = static_cast<uint32_t>(scopes_.size());
-    scopes_.push_back({open.empty() || !code.is_inlined ? none : open.back().scope, code.die, code.is_inlined});
-    open.push_back({code.depth, id});
+    scopes_.push_back({code.is_inlined ? code.parent : none, code.die, code.is_inlined});
     Dwarf_Addr base, begin, end;
     ptrdiff_t offset = 0;
     for (size_t n = 0; n < most_ranges; ++n) {
