@@ -8,43 +8,13 @@
 
 #include <dwarf.h>
 
-#include <cstdint>
-#include <cstring>
 #include <vector>
+
+#include "symbols/reader.h"
 
 namespace weir::symbols {
 
 namespace {
-
-// The bytes of a unit behind a position.
-struct Reader {
-  const uint8_t* at;
-  const uint8_t* end;
-  bool ok = true;
-
-  size_t left() const { return static_cast<size_t>(end - at); }
-  void skip(uint64_t n) {
-    if (n > left()) ok = false;
-    at = ok ? at + n : end;
-  }
-  uint64_t fixed(unsigned size) {
-    uint64_t value = 0;
-    if (size > left()) ok = false;
-    if (ok) memcpy(&value, at, size);
-    skip(size);
-    return value;
-  }
-  uint64_t leb() {
-    uint64_t value = 0;
-    for (unsigned bits = 0; at < end; bits += 7) {
-      uint8_t byte = *at++;
-      if (bits < 64) value |= static_cast<uint64_t>(byte & 0x7f) << bits;
-      if (!(byte & 0x80)) return value;
-    }
-    ok = false;
-    return 0;
-  }
-};
 
 struct Format {
   Dwarf_Half version;
@@ -107,10 +77,15 @@ uint8_t step_of(unsigned form, Format format) {
   }
 }
 
+constexpr uint16_t unknown = UINT16_MAX;
+
 struct Abbreviation {
-  unsigned tag = 0;  // 0: no such code
+  uint16_t tag = 0;  // 0: no such code
   bool has_children = false, has_code = false;
-  std::vector<uint8_t> steps;
+  uint32_t first_step = 0, last_step = 0;
+  // Where low_pc (an address) and high_pc (a size) are in an entry, if everything before them has a fixed size.
+  uint16_t low_pc_at = unknown, high_pc_at = unknown;
+  uint8_t high_pc_size = 0;
 };
 
 class Unit {
@@ -121,7 +96,7 @@ class Unit {
     if (dwarf_cu_info(unit_.cu, &format_.version, nullptr, nullptr, nullptr, nullptr, &format_.address_size,
                       &format_.offset_size) != 0 ||
         dwarf_next_unit(dwarf, begin, &next, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) != 0 ||
-        next <= offset)
+        next <= offset || format_.address_size > 8 || format_.offset_size > 8)
       return;
     // The length that the unit states is only good if its last byte is in the section.
     auto first = static_cast<const uint8_t*>(unit_.addr);
@@ -147,10 +122,10 @@ class Unit {
       const Abbreviation& a = abbreviations_[code];
       uint32_t innermost = around.back();
       if (a.has_code && (a.tag == DW_TAG_subprogram || a.tag == DW_TAG_inlined_subroutine)) {
-        take({die_at(begin), innermost, a.tag == DW_TAG_inlined_subroutine});
+        take({die_at(begin), innermost, a.tag == DW_TAG_inlined_subroutine, range_of(a)});
         innermost = count++;
       }
-      for (uint8_t step : a.steps) skip(step);
+      for (uint32_t i = a.first_step; i < a.last_step; ++i) skip(steps_[i]);
       if (a.has_children) around.push_back(innermost);
       if (around.size() == 1) return;
     }
@@ -172,18 +147,37 @@ class Unit {
     }
   }
 
-  Abbreviation read(Dwarf_Abbrev* abbrev) const {
-    Abbreviation a{.tag = dwarf_getabbrevtag(abbrev), .has_children = dwarf_abbrevhaschildren(abbrev) != 0, .steps = {}};
+  Abbreviation read(Dwarf_Abbrev* abbrev) {
+    Abbreviation a{.tag = static_cast<uint16_t>(dwarf_getabbrevtag(abbrev)),
+                   .has_children = dwarf_abbrevhaschildren(abbrev) != 0,
+                   .first_step = static_cast<uint32_t>(steps_.size())};
     unsigned name, form;
+    uint16_t at = 0;  // in the entry, behind its code
     for (size_t i = 0; dwarf_getabbrevattr(abbrev, i, &name, &form, nullptr) == 0 && name != 0; ++i) {
       a.has_code |= name == DW_AT_low_pc || name == DW_AT_ranges;
       uint8_t step = step_of(form, format_);
+      if (name == DW_AT_low_pc && form == DW_FORM_addr) a.low_pc_at = at;
+      if (name == DW_AT_high_pc && form != DW_FORM_addr && step <= 8) a.high_pc_at = at, a.high_pc_size = step;
+      at = at == unknown || step >= Leb ? unknown : at + step;
       if (step == 0) continue;
       // Attributes of a known size are stepped over together.
-      if (step < Leb && !a.steps.empty() && a.steps.back() + step < Leb) a.steps.back() += step;
-      else a.steps.push_back(step);
+      bool joins = step < Leb && steps_.size() > a.first_step && steps_.back() + step < Leb;
+      if (joins) steps_.back() += step;
+      else steps_.push_back(step);
     }
+    a.last_step = static_cast<uint32_t>(steps_.size());
     return a;
+  }
+
+  // Of the entry whose code has just been read.
+  VRange range_of(const Abbreviation& a) const {
+    if (a.low_pc_at == unknown || a.high_pc_at == unknown) return {};
+    Reader low = reader_, high = reader_;
+    low.skip(a.low_pc_at);
+    high.skip(a.high_pc_at);
+    Vaddr begin{low.fixed(format_.address_size)};
+    uint64_t size = high.fixed(a.high_pc_size);
+    return low.ok && high.ok && size < UINT64_MAX - begin.value ? VRange{begin, {begin.value + size}} : VRange{};
   }
 
   void skip(uint8_t step) {
@@ -210,8 +204,9 @@ class Unit {
 
   Dwarf_Die unit_;
   Format format_{};
-  Reader reader_{nullptr, nullptr};
+  Reader reader_;
   std::vector<Abbreviation> abbreviations_;
+  std::vector<uint8_t> steps_;
 };
 
 }  // namespace

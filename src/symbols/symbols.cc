@@ -25,6 +25,22 @@ struct UnitRange {
   uint32_t unit;
 };
 
+// A section of DWARF as libdw left it: decompressed. `name` is without its dot.
+Reader section_data(const Object& object, std::string_view name) {
+  size_t names = 0;
+  if (elf_getshdrstrndx(object.elf.get(), &names) != 0) return {};
+  for (Elf_Scn* section = nullptr; (section = elf_nextscn(object.elf.get(), section));) {
+    Elf64_Shdr* header = elf64_getshdr(section);
+    const char* text = header ? elf_strptr(object.elf.get(), names, header->sh_name) : nullptr;
+    if (!text || (text != fmt::format(".{}", name) && text != fmt::format(".z{}", name))) continue;
+    Elf_Data* data = header->sh_type == SHT_NOBITS ? nullptr : elf_rawdata(section, nullptr);
+    if (!data || !data->d_buf) continue;
+    auto begin = static_cast<const uint8_t*>(data->d_buf);
+    return {begin, begin + data->d_size};
+  }
+  return {};
+}
+
 // The element whose stretch has `v`: the last that does not begin behind it, or the end.
 template <class Elements>
 auto last_at(const Elements& elements, Vaddr v) {
@@ -54,7 +70,7 @@ struct Symbols::Parts {
 
   bool dwarf_opened = false;
   DwarfHandle alternate_dwarf, dwarf;  // closed before what they read
-  Strings files;
+  UnitContext context;
   std::vector<std::unique_ptr<Unit>> units;
   std::vector<UnitRange> ranges;  // sorted
   bool lines_indexed = false;
@@ -83,6 +99,9 @@ struct Symbols::Parts {
       alternate_dwarf.reset(dwarf_begin_elf(alternate->elf.get(), DWARF_C_READ, nullptr));
       dwarf_setalt(dwarf.get(), alternate_dwarf.get());
     }
+    context.is_code = [this](Vaddr v) { return image->contents.code_at(v).has_value(); };
+    context.sections = {section_data(object, "debug_line"), section_data(object, "debug_line_str"),
+                        section_data(object, "debug_str")};
     list_units();
   }
 
@@ -95,7 +114,7 @@ struct Symbols::Parts {
       if (type != DW_UT_compile && type != DW_UT_skeleton) continue;
       if (type == DW_UT_skeleton && !tree.addr)
         notes.push_back(fmt::format("{}: no .dwo file for a unit: its inlined calls are not known", image->path));
-      units.push_back(std::make_unique<Unit>(unit, tree.addr ? tree : unit, files));
+      units.push_back(std::make_unique<Unit>(unit, tree.addr ? tree : unit, context));
       add_ranges(unit, static_cast<uint32_t>(units.size() - 1));
     }
     if (more < 0) notes.push_back(fmt::format("{}: lines end early: {}", image->path, dwarf_errmsg(-1)));
@@ -107,7 +126,7 @@ struct Symbols::Parts {
     ptrdiff_t offset = 0;
     while ((offset = dwarf_ranges(&unit, offset, &base, &begin, &end)) > 0) {
       // What the linker has dropped is at 0 or at the highest addresses: not where code is.
-      if (begin < end && image->contents.code_at({begin})) ranges.push_back({{{begin}, {end}}, id});
+      if (begin < end && context.is_code({begin})) ranges.push_back({{{begin}, {end}}, id});
     }
   }
 
@@ -119,10 +138,6 @@ struct Symbols::Parts {
     if (range) *range = {std::prev(after)->range.begin, std::prev(after)->range.end};
     if (range && after != ranges.end()) range->end = std::min(range->end, after->range.begin);
     return units[std::prev(after)->unit].get();
-  }
-
-  Place place_of(const Unit::LineRow& row) const {
-    return row.file == none ? Place{} : Place{files.text(row.file), row.line};
   }
 
   // The outermost scope at `v`, none where there is none.
@@ -138,9 +153,9 @@ struct Symbols::Parts {
     lines_indexed = true;
     open_dwarf();
     for (auto& unit : units)
-      for (const Unit::LineRow& row : unit->rows())
-        if (row.file != none && row.line != 0 && image->contents.code_at(row.begin))
-          lines_by_file[row.file].push_back(row.line);
+      for (const LineRow& row : unit->rows())
+        if (uint32_t file = row.line != 0 ? unit->file_id(row.file) : none; file != none)
+          lines_by_file[file].push_back(row.line);
     for (auto& [file, lines] : lines_by_file) {
       std::ranges::sort(lines);
       lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
@@ -211,7 +226,8 @@ std::vector<Row> Symbols::rows(VRange range) {
   auto first = std::ranges::upper_bound(parts_->ranges, range.begin, {}, [](const UnitRange& r) { return r.range.begin; });
   if (first != parts_->ranges.begin()) --first;
   for (; first != parts_->ranges.end() && first->range.begin < range.end; ++first) {
-    const std::vector<Unit::LineRow>& rows = parts_->units[first->unit]->rows();
+    Unit& unit = *parts_->units[first->unit];
+    const std::vector<LineRow>& rows = unit.rows();
     VRange part{std::max(range.begin, first->range.begin), std::min(range.end, first->range.end)};
     if (!found.empty()) part.begin = std::max(part.begin, found.back().range.end);
     auto row = last_at(rows, part.begin);
@@ -220,7 +236,7 @@ std::vector<Row> Symbols::rows(VRange range) {
       Vaddr end = std::next(row) == rows.end() ? part.end : std::min(part.end, std::next(row)->begin);
       VRange covered{std::max(row->begin, part.begin), end};
       if (row->file == none || covered.begin >= covered.end) continue;
-      found.push_back({covered, parts_->place_of(*row), row->is_statement != 0});
+      found.push_back({covered, unit.place_of(*row), row->is_statement != 0});
     }
   }
   return found;
@@ -267,7 +283,7 @@ void Symbols::frames(std::span<const Vaddr> addresses, const TakeFrames& take) {
       until(in_unit.end);
       const auto& rows = unit->rows();
       row = advance(rows, row, v);
-      if (row < rows.size() && rows[row].begin <= v) place = parts_->place_of(rows[row]);
+      if (row < rows.size() && rows[row].begin <= v) place = unit->place_of(rows[row]);
       if (row + 1 < rows.size()) until(rows[row + 1].begin > v ? rows[row + 1].begin : v + 1);
       const auto& stretches = unit->stretches();
       stretch = advance(stretches, stretch, v);
@@ -290,7 +306,7 @@ void Symbols::frames(std::span<const Vaddr> addresses, const TakeFrames& take) {
 std::vector<uint32_t> Symbols::source_lines_of(std::string_view file) {
   TruncationGuard guard;
   parts_->index_lines();
-  auto id = parts_->files.find(file);
+  auto id = parts_->context.files.find(file);
   if (!id) return {};
   auto found = parts_->lines_by_file.find(*id);
   return found == parts_->lines_by_file.end() ? std::vector<uint32_t>() : found->second;

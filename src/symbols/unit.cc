@@ -76,50 +76,34 @@ std::optional<uint32_t> Strings::find(std::string_view text) const {
   return found == ids_.end() ? std::nullopt : std::optional(found->second);
 }
 
-Unit::Unit(Dwarf_Die unit, Dwarf_Die tree, Strings& files)
-    : unit_(unit), tree_(tree), files_(files), directory_(text_of(&unit_, DW_AT_comp_dir)) {}
-
-uint32_t Unit::file_id(Dwarf_Files* files, size_t index) {
-  if (index >= file_ids_.size()) file_ids_.resize(index + 1, none);
-  uint32_t& id = file_ids_[index];
-  const char* path = id == none ? dwarf_filesrc(files, index, nullptr, nullptr) : nullptr;
-  if (path && *path) id = files_.id_of((std::filesystem::path(directory_) / path).lexically_normal());
-  return id;
+const LineTable& Unit::lines() {
+  if (lines_read_) return lines_;
+  lines_read_ = true;
+  Dwarf_Attribute attribute;
+  Dwarf_Word offset = 0;
+  directory_ = text_of(&unit_, DW_AT_comp_dir);
+  if (dwarf_formudata(dwarf_attr(&unit_, DW_AT_stmt_list, &attribute), &offset) == 0)
+    lines_ = read_line_table(context_.sections, offset, context_.is_code);
+  file_ids_.resize(lines_.files.size());
+  return lines_;
 }
 
-const std::vector<Unit::LineRow>& Unit::rows() {
-  if (!rows_read_) read_rows();
-  rows_read_ = true;
-  return rows_;
-}
-
-void Unit::read_rows() {
-  Dwarf_Lines* lines = nullptr;
-  size_t count = 0;
-  if (dwarf_getsrclines(&unit_, &lines, &count) != 0) return;
-  rows_.reserve(count);
-  for (size_t i = 0; i < count; ++i) {
-    Dwarf_Line* line = dwarf_onesrcline(lines, i);
-    Dwarf_Addr address = 0;
-    bool ends = false, is_statement = false;
-    int number = 0;
-    dwarf_lineaddr(line, &address);
-    dwarf_lineendsequence(line, &ends);
-    LineRow row{.begin = {address}};
-    if (!ends) {
-      Dwarf_Files* files = nullptr;
-      size_t index = 0;
-      dwarf_lineno(line, &number);
-      dwarf_linebeginstatement(line, &is_statement);
-      if (dwarf_line_file(line, &files, &index) == 0) row.file = file_id(files, index);
-      row.line = static_cast<uint32_t>(number) & INT32_MAX;
-      row.is_statement = is_statement;
-    }
-    // Of several rows at an address only the last has code.
-    if (!rows_.empty() && rows_.back().begin == row.begin) rows_.back() = row;
-    else rows_.push_back(row);
+uint32_t Unit::file_id(uint64_t file) {
+  if (file >= lines().files.size()) return none;
+  std::optional<uint32_t>& id = file_ids_[file];
+  if (!id) {
+    std::string path = lines_.path_of(file, directory_);
+    id = path.empty() ? none : context_.files.id_of(std::move(path));
   }
+  return *id;
 }
+
+Place Unit::place(uint64_t file, uint64_t line) {
+  uint32_t id = file_id(file);
+  return id == none ? Place{} : Place{context_.files.text(id), static_cast<uint32_t>(line)};
+}
+
+Place Unit::place_of(const LineRow& row) { return place(row.file, row.line); }
 
 const std::vector<Unit::Stretch>& Unit::stretches() {
   if (!scopes_read_) read_scopes();
@@ -132,13 +116,16 @@ void Unit::read_scopes() {
   each_code_die(tree_, [&](const CodeDie& code) {
     auto id = static_cast<uint32_t>(scopes_.size());
     scopes_.push_back({code.is_inlined ? code.parent : none, code.die, code.is_inlined});
+    if (code.range.size() > 0) {
+      if (context_.is_code(code.range.begin)) intervals.push_back({code.range, id});
+      return;
+    }
     Dwarf_Addr base, begin, end;
     ptrdiff_t offset = 0;
     for (size_t n = 0; n < most_ranges; ++n) {
       offset = dwarf_ranges(&scopes_.back().die, offset, &base, &begin, &end);
       if (offset <= 0) break;
-      // A function that the linker has dropped is at 0, 1 or the highest addresses.
-      if (begin > 1 && begin < end) intervals.push_back({{{begin}, {end}}, id});
+      if (begin < end && context_.is_code({begin})) intervals.push_back({{{begin}, {end}}, id});
     }
   });
   stretches_ = flatten(std::move(intervals));
@@ -154,30 +141,27 @@ const std::string& Unit::name_of(uint32_t scope) {
   return entry->second;
 }
 
-Place Unit::place(const char* path, uint32_t line) {
-  if (!path || !*path) return {};
-  return {files_.text(files_.id_of((std::filesystem::path(directory_) / path).lexically_normal())), line};
-}
-
 Place Unit::call_place(uint32_t scope) {
   Dwarf_Attribute attribute;
   Dwarf_Word file = 0, line = 0;
   Dwarf_Die& die = scopes_[scope].die;
   if (dwarf_formudata(dwarf_attr(&die, DW_AT_call_file, &attribute), &file) != 0) return {};
   dwarf_formudata(dwarf_attr(&die, DW_AT_call_line, &attribute), &line);
-  Dwarf_Files* files = nullptr;
-  size_t count = 0;
-  if (dwarf_getsrcfiles(&unit_, &files, &count) != 0 || file >= count) return {};
-  uint32_t id = file_id(files, file);
-  return id == none ? Place{} : Place{files_.text(id), static_cast<uint32_t>(line)};
+  return place(file, line);
 }
 
 Place Unit::declaration(uint32_t scope) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word file = 0, line = 0;
   Dwarf_Die& die = scopes_[scope].die;
-  int line = 0;
+  if (dwarf_formudata(dwarf_attr_integrate(&die, DW_AT_decl_line, &attribute), &line) != 0) return {};
+  if (dwarf_formudata(dwarf_attr_integrate(&die, DW_AT_decl_file, &attribute), &file) != 0) return {};
+  if (attribute.cu == unit_.cu || attribute.cu == tree_.cu) return place(file, line);
+  // Declared in another unit (link-time optimisation, dwz), so the number is one of that unit's.
   const char* path = dwarf_decl_file(&die);
-  if (dwarf_decl_line(&die, &line) != 0) return {};
-  return place(path, static_cast<uint32_t>(line));
+  if (!path) return {};
+  uint32_t id = context_.files.id_of((std::filesystem::path(directory_) / path).lexically_normal());
+  return {context_.files.text(id), static_cast<uint32_t>(line)};
 }
 
 }  // namespace weir::symbols

@@ -9,11 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "symbols/symbols.h"
+#include "symbols/line_table.h"
 
 namespace weir::symbols {
-
-inline constexpr uint32_t none = UINT32_MAX;
 
 // Strings that many units share, each kept once. Ids count from 0; views stay good.
 class Strings {
@@ -27,19 +25,22 @@ class Strings {
   std::unordered_map<std::string_view, uint32_t> ids_;
 };
 
+// What the units of an image have in common.
+struct UnitContext {
+  LineSections sections;
+  std::function<bool(Vaddr)> is_code;
+  Strings files;
+};
+
 class Unit {
  public:
   // `unit` is the entry of the unit, `tree` the one that its functions are below: the same, except for split DWARF.
-  Unit(Dwarf_Die unit, Dwarf_Die tree, Strings& files);
+  Unit(Dwarf_Die unit, Dwarf_Die tree, UnitContext& context) : unit_(unit), tree_(tree), context_(context) {}
 
-  // From `begin` to the begin of the next row. A row without a file is a hole.
-  struct LineRow {
-    Vaddr begin;
-    uint32_t file = none;
-    uint32_t line : 31 = 0;
-    uint32_t is_statement : 1 = 0;
-  };
-  const std::vector<LineRow>& rows();
+  const std::vector<LineRow>& rows() { return lines().rows; }
+  Place place_of(const LineRow& row);
+  // The id of a file of the line table in UnitContext::files; none: the number means no file.
+  uint32_t file_id(uint64_t file);
 
   // A function or an inlined call.
   struct Scope {
@@ -61,19 +62,18 @@ class Unit {
   Place declaration(uint32_t scope);  // where its function is declared
 
  private:
-  void read_rows();
+  const LineTable& lines();
   void read_scopes();
-  uint32_t file_id(Dwarf_Files* files, size_t index);
-  Place place(const char* path, uint32_t line);
+  Place place(uint64_t file, uint64_t line);
 
   Dwarf_Die unit_, tree_;
-  Strings& files_;
+  UnitContext& context_;
+  bool lines_read_ = false, scopes_read_ = false;
   std::string directory_;
-  bool rows_read_ = false, scopes_read_ = false;
-  std::vector<LineRow> rows_;
+  LineTable lines_;
+  std::vector<std::optional<uint32_t>> file_ids_;
   std::vector<Scope> scopes_;
   std::vector<Stretch> stretches_;
-  std::vector<uint32_t> file_ids_;                      // by the unit's own numbers; none: not looked at yet
   std::unordered_map<const void*, std::string> names_;  // by what the scope is an instance of
 };
 
