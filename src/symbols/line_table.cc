@@ -66,6 +66,8 @@ class TableReader {
   void read_files(Reader& r) {
     std::vector<std::string_view> directories;
     each_entry(r, [&](std::string_view path, uint64_t) { directories.push_back(path); });
+    // The first is where the compiler ran. A relative one says no more than the unit does.
+    if (!directories.empty() && !directories[0].starts_with('/')) directories[0] = "";
     each_entry(r, [&](std::string_view path, uint64_t index) { add_file(directories, path, index); });
   }
 

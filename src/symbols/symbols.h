@@ -53,7 +53,7 @@ struct Frame {
 };
 
 struct Options {
-  std::string build_id;                       // of the image that ran; a file with another one counts as missing
+  std::string build_id = {};                  // of the image that ran; a file with another one counts as missing
   std::string debug_root = "/usr/lib/debug";  // where separate debug files are
   // How long a download may take, all images of this process together. Only with DEBUGINFOD_URLS in the environment.
   std::chrono::milliseconds download_limit{30'000};
