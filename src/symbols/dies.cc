@@ -183,7 +183,7 @@ class Unit {
   void skip(uint8_t step) {
     switch (step) {
       case Leb: reader_.leb(); break;
-      case String: reader_.skip(strnlen(reinterpret_cast<const char*>(reader_.at), reader_.left()) + 1); break;
+      case String: reader_.string(); break;
       case Block1: reader_.skip(reader_.fixed(1)); break;
       case Block2: reader_.skip(reader_.fixed(2)); break;
       case Block4: reader_.skip(reader_.fixed(4)); break;

@@ -22,7 +22,7 @@ struct Reader {
   uint64_t fixed(unsigned size) {
     uint64_t value = 0;
     if (size > left()) ok = false;
-    if (ok) memcpy(&value, at, size);
+    if (ok && size > 0) memcpy(&value, at, size);
     skip(size);
     return value;
   }
@@ -38,7 +38,7 @@ struct Reader {
   }
   std::string_view string() {
     auto text = reinterpret_cast<const char*>(at);
-    size_t size = strnlen(text, left());
+    size_t size = left() == 0 ? 0 : strnlen(text, left());
     skip(size + 1);
     return {text, size};
   }

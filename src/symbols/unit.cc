@@ -115,7 +115,7 @@ void Unit::read_scopes() {
   std::vector<Interval> intervals;
   each_code_die(tree_, [&](const CodeDie& code) {
     auto id = static_cast<uint32_t>(scopes_.size());
-    scopes_.push_back({code.is_inlined ? code.parent : none, code.die, code.is_inlined});
+    scopes_.push_back({.parent = code.is_inlined ? code.parent : none, .die = code.die, .is_inlined = code.is_inlined});
     if (code.range.size() > 0) {
       if (context_.is_code(code.range.begin)) intervals.push_back({code.range, id});
       return;
@@ -132,22 +132,26 @@ void Unit::read_scopes() {
 }
 
 const std::string& Unit::name_of(uint32_t scope) {
+  if (scopes_[scope].name) return *scopes_[scope].name;
   Dwarf_Die die = scopes_[scope].die, origin;
   Dwarf_Attribute attribute;
   const void* key = die.addr;
   if (dwarf_formref_die(dwarf_attr(&die, DW_AT_abstract_origin, &attribute), &origin)) key = origin.addr;
   auto [entry, fresh] = names_.try_emplace(key);
   if (fresh) entry->second = full_name(&die);
-  return entry->second;
+  return *(scopes_[scope].name = &entry->second);
 }
 
 Place Unit::call_place(uint32_t scope) {
+  std::optional<Place>& call = scopes_[scope].call;
+  if (call) return *call;
   Dwarf_Attribute attribute;
   Dwarf_Word file = 0, line = 0;
   Dwarf_Die& die = scopes_[scope].die;
-  if (dwarf_formudata(dwarf_attr(&die, DW_AT_call_file, &attribute), &file) != 0) return {};
   dwarf_formudata(dwarf_attr(&die, DW_AT_call_line, &attribute), &line);
-  return place(file, line);
+  bool known = dwarf_formudata(dwarf_attr(&die, DW_AT_call_file, &attribute), &file) == 0;
+  call = known ? place(file, line) : Place{};
+  return *call;
 }
 
 Place Unit::declaration(uint32_t scope) {

@@ -3,6 +3,7 @@
 
 #include <elfutils/libdw.h>
 
+#include <algorithm>
 #include <deque>
 #include <optional>
 #include <string>
@@ -24,6 +25,14 @@ class Strings {
   std::deque<std::string> texts_;
   std::unordered_map<std::string_view, uint32_t> ids_;
 };
+
+// Of elements that each reach to the begin of the next, the one that has `v`.
+template <class Element>
+const Element* last_at(const std::vector<Element>& elements, Vaddr v) {
+  auto after = std::upper_bound(elements.begin(), elements.end(), v,
+                                [](Vaddr a, const Element& element) { return a < element.begin; });
+  return after == elements.begin() ? nullptr : &*std::prev(after);
+}
 
 // What the units of an image have in common.
 struct UnitContext {
@@ -47,6 +56,9 @@ class Unit {
     uint32_t parent = none;
     Dwarf_Die die;
     bool is_inlined = false;
+    // Looked up when first asked for.
+    const std::string* name = nullptr;
+    std::optional<Place> call = {};
   };
   // From `begin` to the begin of the next: the innermost scope there.
   struct Stretch {
