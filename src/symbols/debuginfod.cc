@@ -56,8 +56,10 @@ struct Progress {
   int report(long done, long total) {
     if (Clock::now() >= deadline) return 1;
     if (terminal) {
-      std::string line = fmt::format("\rweir: debug file of {}: {:.1f} of {:.1f} MB\033[K", what,
-                                     static_cast<double>(done) / 1e6, static_cast<double>(total) / 1e6);
+      std::string state = total <= 0 ? "asking the servers"
+                                     : fmt::format("{:.1f} of {:.1f} MB", static_cast<double>(done) / 1e6,
+                                                   static_cast<double>(total) / 1e6);
+      std::string line = fmt::format("\rweir: debug file of {}: {}\033[K", what, state);
       [[maybe_unused]] ssize_t n = write(2, line.data(), line.size());
       shown = true;
     }
