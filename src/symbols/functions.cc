@@ -41,12 +41,6 @@ auto rank(const Symbol& s) {
                     s.name);
 }
 
-std::string_view string_at(Bytes strings, uint64_t offset) {
-  Bytes rest = elf::slice(strings, offset);
-  auto text = reinterpret_cast<const char*>(rest.data());
-  return {text, rest.empty() ? 0 : strnlen(text, rest.size())};
-}
-
 // "memcpy@@GLIBC_2.14" -> "memcpy"
 std::string_view without_version(std::string_view name) { return name.substr(0, name.find('@', 1)); }
 

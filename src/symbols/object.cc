@@ -34,6 +34,12 @@ elf::Bytes Object::bytes_of(const elf::Section& section) const {
   return elf::slice(contents.file, section.header.sh_offset, section.header.sh_size);
 }
 
+std::string_view string_at(elf::Bytes strings, uint64_t offset) {
+  elf::Bytes rest = elf::slice(strings, offset);
+  auto text = reinterpret_cast<const char*>(rest.data());
+  return {text, rest.empty() ? 0 : strnlen(text, rest.size())};
+}
+
 Result<std::unique_ptr<Object>> open_object(const std::string& path) {
   // O_NONBLOCK: a FIFO must not stop us here.
   Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

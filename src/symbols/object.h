@@ -32,6 +32,9 @@ struct Object {
   bool has_dwarf() const { return section(".debug_info") || section(".zdebug_info"); }
 };
 
+// The string at an offset of a string table.
+std::string_view string_at(elf::Bytes strings, uint64_t offset);
+
 // All fail where this is no ELF file for x86-64.
 enum class Packing { Plain, Compressed };
 Result<std::unique_ptr<Object>> open_object(const std::string& path);

@@ -55,9 +55,7 @@ class Relocations {
     const Section& table = image_.sections[r.symbol_table];
     auto symbol = elf::load<Elf64_Sym>(image_.bytes_of(table), ELF64_R_SYM(r.rela.r_info) * sizeof(Elf64_Sym));
     if (!symbol || table.header.sh_link >= image_.sections.size()) return "";
-    Bytes name = elf::slice(image_.bytes_of(image_.sections[table.header.sh_link]), symbol->st_name);
-    return std::string(reinterpret_cast<const char*>(name.data()),
-                       name.empty() ? 0 : strnlen(reinterpret_cast<const char*>(name.data()), name.size()));
+    return std::string(string_at(image_.bytes_of(image_.sections[table.header.sh_link]), symbol->st_name));
   }
 
   const Object& image_;

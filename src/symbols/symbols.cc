@@ -52,6 +52,12 @@ std::unique_ptr<Symbols> Symbols::open(const std::string& path, const Options& o
   return std::unique_ptr<Symbols>(new Symbols(std::make_unique<Parts>(open_object(path), path, options)));
 }
 
+std::unique_ptr<Symbols> Symbols::open(Fd file, const std::string& path, const Options& options) {
+  TruncationGuard guard;
+  auto image = open_object(std::move(file), path);
+  return std::unique_ptr<Symbols>(new Symbols(std::make_unique<Parts>(std::move(image), path, options)));
+}
+
 std::unique_ptr<Symbols> Symbols::from_memory(std::vector<std::byte> bytes, const std::string& path,
                                               const Options& options) {
   auto image = object_from_memory(std::move(bytes), path);

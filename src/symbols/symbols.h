@@ -63,6 +63,8 @@ struct Options {
 class Symbols {
  public:
   static std::unique_ptr<Symbols> open(const std::string& path, const Options& options = {});
+  // From an open file (it may be deleted or renamed on disk).
+  static std::unique_ptr<Symbols> open(Fd file, const std::string& path, const Options& options = {});
   // From bytes that are in memory already: the vDSO.
   static std::unique_ptr<Symbols> from_memory(std::vector<std::byte> bytes, const std::string& path,
                                               const Options& options = {});

@@ -3,6 +3,7 @@
 #include "symbols/symbols.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
@@ -277,6 +278,16 @@ TEST(A8BadFiles, ReplacedOnesCountAsMissing) {
   EXPECT_TRUE(symbols->functions().empty());
   ASSERT_EQ(symbols->notes().size(), 1u);
   EXPECT_NE(symbols->notes()[0].find("is not the file that ran"), std::string::npos);
+}
+
+TEST(A8BadFiles, DeletedOnesAreReadThroughTheirDescriptor) {
+  std::string path = build_program("deleted", "-g");
+  Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  fs::remove(path);
+  auto symbols = Symbols::open(std::move(file), path);
+  EXPECT_TRUE(find(*symbols, "known"));
+  EXPECT_TRUE(symbols->has_lines());
+  EXPECT_EQ(Symbols::open(Fd(), path)->notes().size(), 1u);
 }
 
 TEST(A8BadFiles, TruncatedWhileOpen) {
