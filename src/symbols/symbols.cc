@@ -12,6 +12,7 @@
 namespace weir::symbols {
 
 struct Symbols::Parts {
+  TruncationGuard guard;
   Options options;
   std::unique_ptr<Object> image;  // without bytes where the file could not be read
   std::vector<std::string> notes;
@@ -66,7 +67,6 @@ std::unique_ptr<Symbols> Symbols::from_memory(std::vector<std::byte> bytes, cons
 
 const std::vector<Function>& Symbols::functions() {
   if (parts_->functions_listed || !parts_->image->elf) return parts_->functions;
-  TruncationGuard guard;
   parts_->functions_listed = true;
   parts_->search_debug();
   std::vector<const Object*> tables{parts_->image.get()};
@@ -87,33 +87,27 @@ std::string Symbols::name_at(Vaddr v) {
 }
 
 Place Symbols::declaration(Vaddr v) {
-  TruncationGuard guard;
   return parts_->info().declaration(v);
 }
 
 std::vector<Row> Symbols::rows(VRange range) {
-  TruncationGuard guard;
   return parts_->info().rows(range);
 }
 
 void Symbols::frames(std::span<const Vaddr> addresses, const TakeFrames& take) {
-  TruncationGuard guard;
   FrameFinder finder(*parts_->image, functions(), parts_->info());
   for (size_t i = 0; i < addresses.size(); ++i) take(i, finder.at(addresses[i]));
 }
 
 std::vector<uint32_t> Symbols::source_lines_of(std::string_view file) {
-  TruncationGuard guard;
   return parts_->info().source_lines_of(file);
 }
 
 bool Symbols::has_lines() {
-  TruncationGuard guard;
   return !parts_->info().empty();
 }
 
 const std::string& Symbols::debug_path() {
-  TruncationGuard guard;
   static const std::string no_path;
   parts_->search_debug();
   return parts_->debug ? parts_->debug->path : no_path;
