@@ -7,7 +7,6 @@
 #include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <set>
 #include <sstream>
 
@@ -110,9 +109,7 @@ std::vector<Chain> theirs(const std::string& oracle, const std::string& path, co
   std::string questions;
   for (Vaddr v : addresses) questions += fmt::format("{:#x}\n", v.value);
   write_file("questions", questions);
-  std::istringstream lines(output_of(oracle + " -a -i -f -e " + path + " < questions | c++filt"));
-  // c++filt shows hashes and types of constants in names of Rust.
-  const std::regex details("::h[0-9a-f]{16}|\\[[0-9a-f]{8,16}\\]|: ([iu](8|16|32|64|128|size)|bool|char)\\b");
+  std::istringstream lines(output_of(oracle + " -a -i -f -e " + path + " < questions | c++filt --no-verbose"));
   std::vector<Chain> chains;
   for (std::string line, place; std::getline(lines, line);) {
     if (line.starts_with("0x")) {
@@ -123,7 +120,6 @@ std::vector<Chain> theirs(const std::string& oracle, const std::string& path, co
     place = place.substr(0, place.find(" (discriminator"));
     size_t colon = place.rfind(':');
     std::string file = place.substr(0, colon);
-    line = std::regex_replace(line, details, "");
     chains.back().push_back({line, file == "??" ? "" : fs::path(file).lexically_normal().string(),
                              static_cast<uint32_t>(atoi(place.c_str() + colon + 1))});
   }

@@ -36,10 +36,11 @@ void measure(const char* path) {
     });
   });
   double lines = seconds([&] { symbols->source_lines_of("none"); });
-  printf("%s: open %.3f s; %zu functions %.3f s; units %.3f s; %zu declarations %.3f s; %zu addresses, %zu of them inlined, "
-         "%zu frames %.3f s; lines of all files %.3f s; together %.3f s\n",
-         path, opened, symbols->functions().size(), functions, units, declared, declarations, addresses.size(), deep, frames,
-         chains, lines, opened + functions + units + declarations + chains + lines);
+  printf(
+      "%s: open %.3f s; %zu functions %.3f s; units %.3f s; %zu declarations %.3f s; %zu addresses, %zu of them inlined, "
+      "%zu frames %.3f s; lines of all files %.3f s; together %.3f s\n",
+      path, opened, symbols->functions().size(), functions, units, declared, declarations, addresses.size(), deep, frames,
+      chains, lines, opened + functions + units + declarations + chains + lines);
   for (const std::string& note : symbols->notes()) printf("  %s\n", note.c_str());
 }
 
