@@ -40,7 +40,10 @@ DebugInfo::DebugInfo(const Object& image, const Object& file, const Options& opt
     alternate_dwarf_.reset(dwarf_begin_elf(alternate_->elf.get(), DWARF_C_READ, nullptr));
     dwarf_setalt(dwarf_.get(), alternate_dwarf_.get());
   }
-  context_.is_code = [&image](Vaddr v) { return image.contents.code_at(v).has_value(); };
+  context_.is_code = [code = image.code()](Vaddr v) {
+    auto after = std::ranges::upper_bound(code, v, {}, &VRange::begin);
+    return after != code.begin() && std::prev(after)->contains(v);
+  };
   context_.sections = {section_data(file, "debug_line"), section_data(file, "debug_line_str"),
                        section_data(file, "debug_str")};
   list_units(image, notes);

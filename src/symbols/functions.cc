@@ -64,10 +64,13 @@ void read_symbols(const Object& object, const Section& table, std::vector<Symbol
 
 std::vector<Symbol> read_symbols(std::span<const Object* const> tables) {
   std::vector<Symbol> symbols;
-  for (const Object* object : tables)
-    for (const Section& section : object->sections)
-      if (section.header.sh_type == SHT_SYMTAB || section.header.sh_type == SHT_DYNSYM)
-        read_symbols(*object, section, symbols);
+  for (const Object* object : tables) {
+    // An ELF file has at most one table of either type.
+    for (uint32_t type : {SHT_SYMTAB, SHT_DYNSYM}) {
+      auto table = std::ranges::find_if(object->sections, [&](const Section& s) { return s.header.sh_type == type; });
+      if (table != object->sections.end()) read_symbols(*object, *table, symbols);
+    }
+  }
   // Of several at an address the one that reaches furthest comes first.
   std::ranges::sort(symbols, [](const Symbol& a, const Symbol& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.size != b.size ? a.size > b.size : rank(a) < rank(b);
@@ -92,7 +95,7 @@ void add_gap(std::span<const Symbol> symbols, VRange gap, std::vector<VRange>& b
 }
 
 // FDEs and the symbols between them, of one executable segment.
-void add_segment(elf::EhFrame& frames, std::span<const Symbol> symbols, VRange code, size_t most,
+void add_segment(elf::EhFrame& frames, std::span<const Symbol> symbols, VRange code, size_t& most,
                  std::vector<VRange>& bounds) {
   for (Vaddr v = code.begin; v < code.end && most > 0; --most) {
     elf::EhFrame::Place place = frames.find(v);
@@ -111,10 +114,7 @@ std::vector<VRange> list_bounds(const Object& image, std::span<const Symbol> sym
   // An FDE takes 16 bytes of the file and an entry of the table 8: a broken table cannot make us look for more.
   size_t most = image.contents.file.size() / 4;
   std::vector<VRange> bounds;
-  for (const elf::Segment& s : image.contents.segments)
-    if (s.type == PT_LOAD && s.flags & PF_X)
-      add_segment(frames, symbols, {s.vaddr, elf::end_of(s.vaddr, s.file_size)}, most, bounds);
-  std::ranges::sort(bounds);
+  for (VRange code : image.code()) add_segment(frames, symbols, code, most, bounds);
   return bounds;
 }
 

@@ -34,6 +34,19 @@ elf::Bytes Object::bytes_of(const elf::Section& section) const {
   return elf::slice(contents.file, section.header.sh_offset, section.header.sh_size);
 }
 
+std::vector<elf::VRange> Object::code() const {
+  std::vector<elf::VRange> ranges;
+  for (const elf::Segment& s : contents.segments)
+    if (s.type == PT_LOAD && s.flags & PF_X) ranges.push_back({s.vaddr, elf::end_of(s.vaddr, s.file_size)});
+  std::ranges::sort(ranges);
+  std::vector<elf::VRange> apart;
+  for (elf::VRange range : ranges) {
+    if (!apart.empty()) range.begin = std::max(range.begin, apart.back().end);
+    if (range.begin < range.end) apart.push_back(range);
+  }
+  return apart;
+}
+
 std::string_view string_at(elf::Bytes strings, uint64_t offset) {
   elf::Bytes rest = elf::slice(strings, offset);
   auto text = reinterpret_cast<const char*>(rest.data());

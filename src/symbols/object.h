@@ -29,6 +29,8 @@ struct Object {
 
   const elf::Section* section(std::string_view name) const;
   elf::Bytes bytes_of(const elf::Section& section) const;
+  // The addresses of the executable segments, sorted and apart from each other.
+  std::vector<elf::VRange> code() const;
   bool has_dwarf() const { return section(".debug_info") || section(".zdebug_info"); }
 };
 

@@ -20,10 +20,13 @@ using elf::Section;
 class Relocations {
  public:
   Relocations(const Object& image, std::span<const Function> functions) : image_(image), functions_(functions) {
+    uint64_t read = 0;
     for (const Section& s : image.sections) {
       if (s.header.sh_type != SHT_RELA || s.header.sh_link >= image.sections.size()) continue;
       bool is_plt = s.name == ".rela.plt";
       Bytes entries = image.bytes_of(s);
+      read += entries.size();
+      if (read > image.contents.file.size()) break;  // sections that overlap: a broken file
       for (uint64_t at = 0; auto r = elf::load<Elf64_Rela>(entries, at); at += sizeof *r) {
         uint32_t type = ELF64_R_TYPE(r->r_info);
         if (is_plt) by_index_.push_back({*r, s.header.sh_link});
@@ -86,9 +89,12 @@ std::string name_of_entry(Bytes code, Vaddr begin, const Relocations& relocation
 std::vector<Function> plt_entries(const Object& image, std::span<const Function> functions) {
   Relocations relocations(image, functions);
   std::vector<Function> entries;
+  uint64_t read = 0;
   for (const Section& s : image.sections) {
     if (!s.is_code() || !(s.name.starts_with(".plt") || s.name == ".iplt")) continue;
     Bytes bytes = image.bytes_of(s);
+    read += bytes.size();
+    if (read > image.contents.file.size()) break;
     uint64_t size = s.header.sh_entsize == 8 ? 8 : 16;
     for (uint64_t at = 0; at < bytes.size(); at += size) {
       Bytes code = elf::slice(bytes, at, size);

@@ -86,26 +86,18 @@ std::string Symbols::name_at(Vaddr v) {
   return function ? function->name : unnamed(*parts_->image, v);
 }
 
-Place Symbols::declaration(Vaddr v) {
-  return parts_->info().declaration(v);
-}
+Place Symbols::declaration(Vaddr v) { return parts_->info().declaration(v); }
 
-std::vector<Row> Symbols::rows(VRange range) {
-  return parts_->info().rows(range);
-}
+std::vector<Row> Symbols::rows(VRange range) { return parts_->info().rows(range); }
 
 void Symbols::frames(std::span<const Vaddr> addresses, const TakeFrames& take) {
   FrameFinder finder(*parts_->image, functions(), parts_->info());
   for (size_t i = 0; i < addresses.size(); ++i) take(i, finder.at(addresses[i]));
 }
 
-std::vector<uint32_t> Symbols::source_lines_of(std::string_view file) {
-  return parts_->info().source_lines_of(file);
-}
+std::vector<uint32_t> Symbols::source_lines_of(std::string_view file) { return parts_->info().source_lines_of(file); }
 
-bool Symbols::has_lines() {
-  return !parts_->info().empty();
-}
+bool Symbols::has_lines() { return !parts_->info().empty(); }
 
 const std::string& Symbols::debug_path() {
   static const std::string no_path;

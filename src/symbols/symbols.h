@@ -80,8 +80,8 @@ class Symbols {
 
   // The rows of a range, sorted, without the places that no row covers.
   std::vector<Row> rows(VRange range);
-  // For each of `addresses`, which are sorted: its frames, innermost first, the function itself last. Code without a
-  // name has one frame with a place that may be empty.
+  // For each of `addresses`, which are sorted: its frames, innermost first, the function itself last. There is always
+  // one; in code without lines its place is empty. The span, and the name of code without one, are good during the call.
   using TakeFrames = std::function<void(size_t index, std::span<const Frame> frames)>;
   void frames(std::span<const Vaddr> addresses, const TakeFrames& take);
 
