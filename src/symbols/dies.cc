@@ -1,7 +1,7 @@
 // The problem: of the entries of a unit one in twenty is code, and the rest must be stepped over.
 //
-// libdw steps with dwarf_siblingof, which walks over the children of an entry again for every level they are deep, and
-// follows DW_AT_sibling wherever it points, backwards too. Here each byte is passed once: the size of an entry follows
+// libdw steps with dwarf_siblingof, which walks over the children of an entry to find the next, once for every level they
+// are deep where the compiler (Clang) writes no DW_AT_sibling. Here each byte is passed once: the size of an entry follows
 // from its abbreviation, so most take one table look-up and one addition. What an entry says is still libdw's to read.
 // Invariant: the position only grows and stays inside the unit. After DWARF 5, sections 7.5.3 to 7.5.6.
 #include "symbols/dies.h"

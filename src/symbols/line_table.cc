@@ -2,7 +2,7 @@
 //
 // libdw runs these programs as well, but sorts the rows of all their sequences together. Where a sequence ends at the
 // address at which the next begins, or where the linker left those of dropped functions at address 0, below code that is
-// alive, rows of one get into the other. Here a sequence stays together; it also is three times as fast.
+// alive, rows of one get into the other. Here a sequence stays together; it also is four times as fast.
 // Invariant: rows are sorted by address and no two have the same one. After DWARF 5, section 6.2; versions 2 to 5.
 #include "symbols/line_table.h"
 
