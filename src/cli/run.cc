@@ -19,7 +19,7 @@ struct NoTool : instrument::Tool {
   std::string archive_name() const override { return archive ? "none" : ""; }
   std::unique_ptr<Tool> copy() const override { return std::make_unique<NoTool>(archive); }
   void plan(const instrument::Subject&, instrument::Counters&, instrument::Plan&) override {}
-  void collect(uint32_t, uint32_t, std::span<const uint64_t>) override {}
+  void collect(const instrument::ThreadData&) override {}
 };
 
 struct Settings {

@@ -235,6 +235,7 @@ Result<AppPc> Server::begin_program(Process& p, uint32_t slot) {
 
 void Server::begin(Process& p, uint32_t slot, rt::RequestBlock& r) {
   auto begin = begin_program(p, slot);
+  if (begin) p.space->tool().begin_thread(memory_of(slot), nullptr, false, *begin);
   r.values[0] = begin ? begin->value : block(slot)->regs.pc;
   if (begin) return;
   if (p.pid == main_pid_) return end_with_message(p, begin.error().what);

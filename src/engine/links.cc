@@ -75,18 +75,18 @@ void Space::unlink(AppPc target) {
 // Where nothing is entered yet. (Looking first would be a page fault more.)
 void Space::enter_if_empty(AppPc pc, CachePc to) {
   uint64_t empty = 0;
-  if (arena_of_code(pc) && is_in_table(pc)) return;
+  if (arena_of_code(pc) && table_entry(pc)) return;
   if (const Arena* arena = arena_of_code(pc)) make_table_writable(const_cast<Arena&>(*arena), pc);
   __atomic_compare_exchange_n(&table_cell(pc), &empty, to.value, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
-bool Space::is_in_table(AppPc pc) const {
+CachePc Space::table_entry(AppPc pc) const {
   const Arena* arena = arena_of_code(pc);
   const std::byte* archived = arena ? archived_table_page(*arena, pc) : nullptr;
-  if (!archived) return table_cell(pc) != 0;
+  if (!archived) return {table_cell(pc)};
   uint64_t entry;
   memcpy(&entry, archived + 8 * (pc.value % (Archive::page / 8)), 8);
-  return entry != 0;
+  return {entry};
 }
 
 void Space::enter_in_table(AppPc pc, CachePc to) {
@@ -97,7 +97,7 @@ void Space::enter_in_table(AppPc pc, CachePc to) {
 // A block that was not known as a target of indirect transfers gets an entry that takes rcx back.
 void Space::enter_indirect_target(AppPc pc, CachePc to) {
   const Region* region = region_at(pc);
-  if (!region || region->is_volatile || is_in_table(pc)) return;
+  if (!region || region->is_volatile || table_entry(pc)) return;
   for (Arena& a : arenas_) {
     if (!a.contains(to)) continue;
     if (a.used + 32 > a.size) return;

@@ -227,9 +227,9 @@ void Server::collect(Process& p, uint32_t slot) {
   rt::ThreadBlock* tb = block(slot);
   stats_.misses += tb->misses;
   stats_.signals += tb->signals;
-  auto* cells = reinterpret_cast<const uint64_t*>(reinterpret_cast<const char*>(tb) + rt::counters_offset);
-  p.space->tool().collect(static_cast<uint32_t>(p.pid), static_cast<uint32_t>(slots_[slot].tid),
-                          {cells, p.space->counters()});
+  auto* cells = reinterpret_cast<const uint64_t*>(memory_of(slot) + rt::counters_offset);
+  p.space->tool().collect({static_cast<uint32_t>(p.pid), static_cast<uint32_t>(slots_[slot].tid),
+                           {cells, p.space->counters()}, memory_of(slot)});
 }
 
 namespace {

@@ -325,6 +325,9 @@ void Server::handle(Process& p, uint32_t slot, rt::RequestBlock& r) {
       slots_[r.values[0]].space = p.space;
       slots_[r.values[0]].memory.mapped = p.memory->mapped;
       slots_[r.values[0]].memory.kernels_choice = p.memory->kernels_choice;
+      if (r.values[0])
+        p.space->tool().begin_thread(memory_of(static_cast<uint32_t>(r.values[0])), memory_of(slot),
+                                     !(r.args[0] & CLONE_THREAD), p.space->where({block(slot)->regs.gpr[1]}).app);
       break;
     case rt::Request::NoThread:
       if (r.args[0] < rt::max_slots && slots_[r.args[0]].state == SlotState::Reserved)
@@ -371,6 +374,9 @@ void Server::go_on(Process& p, rt::RequestBlock& r, AppPc target, const instrume
   if (to) {
     if (r.kind != rt::Request::Link) p.space->enter_indirect_target(target, *to);
     r.pc = to->value;
+    // What goes through the table arrives where the table sends it.
+    bool arrives = r.kind == rt::Request::Indirect || (r.kind == rt::Request::Resume && r.args[1]);
+    if (CachePc entry = arrives ? p.space->table_entry(target) : CachePc{}) r.pc = entry.value;
     r.values[1] = site ? stack_change(*site, rt::NotNative) : 0;
     if (site && site->kind == instrument::Exit::Return) stats_.slow_returns++;
     return;

@@ -68,6 +68,7 @@ class Server {
   void answer(uint32_t slot);
   void sleep();
   rt::ThreadBlock* block(uint32_t slot) const { return blocks_.as<rt::ThreadBlock>(slot * rt::block_stride); }
+  std::byte* memory_of(uint32_t slot) const { return reinterpret_cast<std::byte*>(block(slot)); }
   rt::ControlBlock* control() const { return blocks_.as<rt::ControlBlock>(); }
   void handle(Process& p, uint32_t slot, rt::RequestBlock& r);
   bool must_map_first(Process& p, uint32_t slot, const rt::RequestBlock& r);

@@ -117,6 +117,8 @@ class Space {
   CachePc find(AppPc pc) const;
   // The same, and translates it if need be, reading the code of process `pid`.
   Result<CachePc> translate(AppPc pc, pid_t pid);
+  // Where the table sends `pc`; 0: nowhere.
+  CachePc table_entry(AppPc pc) const;
   // Makes the table send `pc` to its translation at `to`, if it does not yet.
   void enter_indirect_target(AppPc pc, CachePc to);
 
@@ -197,7 +199,6 @@ class Space {
   uint64_t& table_cell(AppPc pc) const { return *table_.as<uint64_t>(8 * (pc.value & 0xffffffff)); }
   void enter_in_table(AppPc pc, CachePc to);
   void enter_if_empty(AppPc pc, CachePc to);
-  bool is_in_table(AppPc pc) const;
 
   // archived.cc
   const Arena* arena_of_code(AppPc pc) const;

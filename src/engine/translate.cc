@@ -82,7 +82,16 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
     return std::unexpected(Error{fmt::format("{:#x} cannot be translated", pc.value), no_code});
   x86::Liveness live = x86::liveness(f);
   plan_.clear();
-  tool_->plan({f, live, region->image_index}, counters_, plan_);
+  std::function<AppRange(AppPc)> bounds_at = [&](AppPc at) {
+    return region->range.contains(at) ? bounds_of(*region, at) : AppRange{at, at};
+  };
+  x86::ReadMemory image_code = [&](AppPc at, size_t size) -> std::span<const std::byte> {
+    if (!region->range.contains(at)) return {};
+    AppRange range{at, std::min(at + static_cast<int64_t>(size), region->range.end)};
+    if (region->is_pristine) return code_of(*region, range, pid);
+    return data(at, range.size());
+  };
+  tool_->plan({f, live, region->image_index, region->bias, code, image_code, bounds_at}, counters_, plan_);
   if (counters_.size() > rt::max_counters) return fail("too many counters: the program is too large for this tool");
 
   instrument::Bound bound = instrument::size_bound(f, plan_);

@@ -22,6 +22,7 @@ uint32_t probe_bound(std::span<const Op> ops) {
   uint32_t bound = 0, spill = 0;
   for (const Op& op : ops) {
     bool adds = op.kind == Op::AddCounter || op.kind == Op::AddClock;
+    if (op.kind >= Op::PushFrame) bound += 3 * long_op_bound;
     bool is_long = op.kind == Op::Call || op.kind == Op::SkipUnless || (adds && op.value != int32_t(op.value));
     bound += is_long ? long_op_bound : probe_op_bound;
     if (!adds) spill = spill_bound;
@@ -162,6 +163,8 @@ void Lowering::emit_entry() {
     mark(Mark::Exact, f_.entry, rt::RestoreRcx, e_.offset() + restore_size);
     e_.load_gs(x86::RCX, gs_rcx);
   }
+  for (const Insertion* i : edges_)
+    if (i->where == Where::Arrival) probe(in_.plan.ops_of(*i), live_.live_in[b], f_.entry);
   out_.entry = e_.offset();
   for (const Insertion* i : edges_)
     if (i->where == Where::Entry) probe(in_.plan.ops_of(*i), live_.live_in[b], f_.entry);

@@ -22,12 +22,13 @@ struct Placed {
 };
 // Code that is emitted behind the function: what a call goes through, what a miss does, what a link waits at.
 struct Tail {
-  enum Kind : uint8_t { CallThunk, IndirectCallThunk, IndirectMiss, ReturnMiss, LinkStub, TableEntry, Edge };
+  enum Kind : uint8_t { CallThunk, IndirectCallThunk, IndirectMiss, ReturnMiss, LinkStub, TableEntry, Edge, Routine };
   Kind kind;
   uint32_t from;  // offset of the 32-bit displacement that leads here
   const x86::Insn* insn = nullptr;
   AppPc target = {};
-  uint32_t number = 0;  // bytes that a return pops; a block; an exit
+  uint32_t number = 0;  // bytes that a return pops; a block; an exit; a routine
+  uint32_t argument = 0, back = 0;  // Routine: A, and where to go on
 };
 struct Fixup {
   uint32_t offset;
@@ -82,6 +83,10 @@ class Lowering {
 
   // probe.cc
   void probe(std::span<const Op> ops, x86::RegSet live, AppPc app);
+
+  // frame.cc
+  void frame_op(const Op& op, x86::Gpr t, x86::Gpr u, bool flags_free);
+  void call_routine(rt::Routine routine, uint32_t argument);
 
   // gs.cc
   void gs_insn(const x86::Insn& insn, std::span<const std::byte> bytes, x86::RegSet live);

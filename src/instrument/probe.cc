@@ -34,7 +34,12 @@ bool uses_temp(const Op& op, int n) {
   switch (op.kind) {
     case Op::AddCounter:
     case Op::AddClock: return false;
-    case Op::Call: return true;
+    case Op::Call:
+    case Op::PushFrame:
+    case Op::PopFrame:
+    case Op::ArriveFrame:
+    case Op::ResyncFrames: return true;
+    case Op::SetJumpSite: return false;
     case Op::Load:
     case Op::Store: return (op.temp == Temp::A) == a || (op.other == Temp::A) == a;
     default: return (op.temp == Temp::A) == a;
@@ -123,7 +128,7 @@ void emit_op(Emitter& e, const Op& op, const Places& at, const Gpr (&scratch)[2]
       e.u32(8);
       e.jump_gs(offsetof(rt::ThreadBlock, enter_routine));
       return e.load_gs(x86::RCX, gs_rcx);
-    case Op::SkipUnless: break;
+    default: break;
   }
 }
 
@@ -204,6 +209,10 @@ void Lowering::probe(std::span<const Op> ops, x86::RegSet live, AppPc app) {
       size_t to = std::min(k + 1 + op.count, ops.size());
       skips.skip_unless(at.reg[static_cast<int>(op.temp)], op.value, to,
                         to - k <= 2);  // one operation is less than 127 bytes
+      continue;
+    }
+    if (op.kind >= Op::PushFrame) {
+      frame_op(op, at.reg[0], at.reg[1], flags_free);
       continue;
     }
     Gpr scratch[2] = {at.reg[0], at.reg[0]};

@@ -6,11 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "rt/abi.h"
 #include "x86/function.h"
 #include "x86/liveness.h"
 
@@ -38,6 +40,12 @@ struct Op {
     Add,           // temp += value
     SkipUnless,    // unless temp == value: skip the next `count` operations
     Call,          // rt::Routine number `value`, with temps A and B as arguments
+    // The parallel stack (rt::Frame): `counter` is the record of a call site, `callee` the counter of a function.
+    PushFrame,     // a call of `callee` (none: whoever arrives) begins, which ends `value` bytes above rsp
+    PopFrame,      // it has returned
+    ArriveFrame,   // whoever was called, it is `callee`
+    ResyncFrames,  // control is here: calls below rsp have ended
+    SetJumpSite,   // an indirect jump that may be a tail call: its record
   };
   Kind kind;
   Temp temp = Temp::A;
@@ -46,10 +54,12 @@ struct Op {
   uint8_t count = 0;
   Counter counter = {};
   int64_t value = 0;
+  Counter callee = {};
 };
 
 enum class Where : uint8_t {
   Entry,        // of the function, when it is called (not when it loops back to its first block); `index` is ignored
+  Arrival,      // at the entry, of what comes through the table: indirect calls and jumps, but not direct calls
   Block,        // anywhere before the block `index` does anything visible: lowering looks for the cheapest place
   Before,       // the instruction `index` (calls, returns and system calls are instructions)
   After,        // the plain instruction `index`
@@ -89,14 +99,25 @@ struct Subject {
   const x86::Function& function;
   const x86::Liveness& liveness;
   uint32_t image;  // index of the image that holds it
+  uint64_t bias;   // of the image: address in memory less address in the file
+  const x86::ReadMemory& code;  // of the function,
+  const x86::ReadMemory& image_code;                // … and of the rest of its image
+  const std::function<AppRange(AppPc)>& bounds_of;  // of the function at an address of the same image
+};
+
+// What a thread leaves: its cells, and its memory as rt/abi.h describes it.
+struct ThreadData {
+  uint32_t pid, tid;
+  std::span<const uint64_t> cells;
+  std::byte* memory;
 };
 
 // Hands out counters. One for every code space: see Tool.
 class Counters {
  public:
-  static constexpr uint32_t clock_cells = 4;  // the first cells are the virtual clock
+  static constexpr uint32_t clock_cells = rt::clock_cells;  // the first cells are the virtual clock
 
-  Counter allocate() { return {next_++}; }
+  Counter allocate(uint32_t count = 1) { return {(next_ += count) - count}; }
   uint32_t size() const { return next_; }
 
  private:
@@ -113,8 +134,10 @@ class Tool {
   virtual std::string archive_name() const { return {}; }
   // Called once for every translated function, or part of one.
   virtual void plan(const Subject& subject, Counters& counters, Plan& plan) = 0;
-  // The cells of one thread that has ended (or is being looked at).
-  virtual void collect(uint32_t pid, uint32_t tid, std::span<const uint64_t> cells) = 0;
+  // A thread begins: in a new program at `pc`, or forked or cloned from `parent`.
+  virtual void begin_thread(std::byte* /*memory*/, const std::byte* /*parent*/, bool /*is_fork*/, AppPc /*pc*/) {}
+  // A thread has ended (or is being looked at).
+  virtual void collect(const ThreadData& thread) = 0;
 };
 
 }  // namespace weir::instrument

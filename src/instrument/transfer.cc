@@ -303,6 +303,12 @@ void Lowering::emit_tail(const Tail& t) {
       e_.load_gs(x86::RCX, gs_rcx);
       jump_block(t.number, no_block);
       break;
+    case Tail::Routine:
+      comes_here(t.from);
+      call_routine(static_cast<rt::Routine>(t.number), t.argument);
+      e_.bytes(0xe9);
+      e_.u32(t.back - (e_.offset() + 4));
+      break;
     case Tail::Edge: {
       const x86::Block& block = f_.blocks[t.number];
       for (const Insertion* i : std::ranges::equal_range(edges_, t.number, {}, &Insertion::index))

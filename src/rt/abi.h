@@ -10,7 +10,7 @@
 
 namespace weir::rt {
 
-constexpr uint32_t abi_version = 2;
+constexpr uint32_t abi_version = 3;
 
 // ---- Where things lie in the target -------------------------------------------------------------------------------
 // The table maps the low 32 bits of a program address to its place in the cache: 8 bytes an entry, 32 GiB of address
@@ -18,7 +18,7 @@ constexpr uint32_t abi_version = 2;
 constexpr uint64_t table_base = 0x7000'0000;
 constexpr uint64_t table_size = uint64_t{8} << 32;
 // Where a program needs that range itself (AddressSanitizer's shadow), the table is here, and look-ups are longer.
-constexpr uint64_t high_table_base = 0x2200'0000'0000;
+constexpr uint64_t high_table_base = 0x2800'0000'0000;
 // Programs at fixed low addresses get their code cache here.
 constexpr uint64_t low_arena_begin = 0x5000'0000;
 // Images of position-independent code are placed here, each at the same address in every run (engine/home.h).
@@ -29,7 +29,7 @@ constexpr uint64_t runtime_base = 0x1fff'0000'0000;
 constexpr uint64_t space_base = 0x1fff'1000'0000;
 // The thread blocks. Slot 0 is the control block.
 constexpr uint64_t blocks_base = 0x2000'0000'0000;
-constexpr uint64_t block_stride = 64 << 20;
+constexpr uint64_t block_stride = 256 << 20;
 constexpr uint32_t max_slots = 16384;
 constexpr uint64_t blocks_size = block_stride * max_slots;
 
@@ -54,7 +54,7 @@ enum class Request : uint32_t {
   None,
   Link,  // args: exit id                    → pc: where to go on
   Indirect,  // args: exit id, program pc        → pc: where to go on; values[0]: program pc of the transfer, values[1]: to add to rsp
-  Resume,     // args: program pc                 → pc: where to go on
+  Resume,     // args: program pc, is-a-call      → pc: where to go on
   Stale,      // the same, for code that has changed since it was translated
   Where,      // args: cache pc, is-a-fault       → WhereReply
   NewThread,  // args: clone flags                → values[0]: slot
@@ -180,6 +180,8 @@ struct ThreadBlock {
   uint32_t spins;   // how long to spin for an answer: longer while that succeeds
   uint64_t app_gs;  // the program's own %gs base
   uint64_t routine_args[6];
+  uint64_t frames_top;  // of the parallel stack: where the next frame goes
+  uint64_t jump_site;   // the last indirect jump that may have been a tail call
 
   // Entry points of the runtime, for `jmp gs:[…]`.
   uint64_t enter_link;
@@ -218,16 +220,85 @@ struct ThreadBlock {
   Call calls[max_calls];
 };
 static_assert(offsetof(ThreadBlock, rcx) == 8);
-static_assert(offsetof(ThreadBlock, regs) == 160);
+static_assert(offsetof(ThreadBlock, regs) == 176);
 static_assert(sizeof(ThreadBlock) <= 32 << 10);
 
-// Counters of tools: 8-byte cells behind the thread block, up to the end of the slot.
+// ---- Behind the thread block, for tools ---------------------------------------------------------------------------
+// Counters: 8-byte cells.
 constexpr uint32_t counters_offset = 64 << 10;
-constexpr uint32_t max_counters = (block_stride - counters_offset) / 8;
+constexpr uint32_t frames_offset = 128 << 20;
+constexpr uint32_t max_counters = (frames_offset - counters_offset) / 8;
+constexpr uint32_t clock_cells = 2;  // the first cells are the virtual clock: their sum
+
+// The parallel stack: a frame for every call that has not returned. A function is known by the cell that counts its
+// frames on the stack, a call site by the first cell of its record.
+struct Frame {
+  uint32_t site;
+  uint32_t callee;    // 0: an indirect call, which has not arrived yet
+  uint64_t clock;     // when it was called
+  uint64_t rsp;       // when it has returned; the lowest bit: `os` is in use
+  uint64_t children;  // clock that its own callees took
+  uint64_t os;        // clock that OS calls took, its callees' included
+};
+static_assert(sizeof(Frame) == 40);
+constexpr uint32_t others_offset = 224 << 20;  // OtherRecord: the frames end there
+constexpr uint32_t direct_site = 1u << 31;      // Frame::site: the callee is the site's own
+constexpr uint32_t start_site = 0, signal_site = 1;  // begin of a thread; a signal handler. (They are cells of the clock.)
+constexpr uint32_t unknown_function = 1;
+
+// The record of a call site: cells.
+enum RecordCell : uint32_t {
+  RecordTotal,   // clock of its calls; of a call inside a call of the same function nothing
+  RecordMax,     // of the callee's own clock in one call
+  RecordMin,     // … the complement of the minimum, as cells begin with 0
+  RecordOs,      // time of OS calls
+  record_cells,  // an indirect site has more: the callee that these are of, and the number of its calls
+  RecordCallee = record_cells,
+  RecordCalls,
+  indirect_record_cells,
+};
+
+// Records of further callees of indirect sites, and of tail calls through pointers: a hash table by site and callee.
+struct OtherRecord {
+  uint32_t site, callee;
+  uint64_t total, max, min, os, calls;  // as above
+};
+static_assert(sizeof(OtherRecord) == 48);
+constexpr uint32_t max_others = 1 << 18;
+// OS calls: a hash table by function and number.
+enum class OsClass : uint8_t { Fixed, Determinate, Timed };
+constexpr uint32_t os_offset = others_offset + max_others * sizeof(OtherRecord);
+struct OsRecord {
+  uint32_t function, number;  // the number is one more than it is
+  uint64_t calls, errors, uncharged, time;
+};
+static_assert(sizeof(OsRecord) == 40);
+constexpr uint32_t max_os = 1 << 16;
+// Stacks of coroutines that are not running.
+constexpr uint32_t parked_offset = os_offset + max_os * sizeof(OsRecord);
+constexpr uint32_t max_parked = 1 << 16;
+struct Tools {
+  uint64_t os_clock;  // time of all OS calls of the thread
+  uint64_t lost;      // what did not fit into a table
+  uint32_t os_number, os_function;  // the OS call that is under way: its number and one
+  uint64_t os_begin, os_size, os_descriptor;
+  uint64_t repeat;  // see RepeatBegin
+  uint32_t parked;  // frames
+};
+constexpr uint32_t tools_offset = parked_offset + max_parked * sizeof(Frame);
+static_assert(tools_offset + sizeof(Tools) <= block_stride);
 
 // Routines that probes can call, with two arguments.
 enum class Routine : uint32_t {
   AddToCounter,  // counter number A += B
+  Leave,         // A: the record of the call site, as frames have it
+  Resync,        // control came to the middle of a function through the table
+  TailArrival,   // A: the function, by its cell: it was jumped to
+  Arrival,       // A: … or called
+  OsEnter,       // A: the function that makes an OS call
+  OsLeave,
+  RepeatBegin,  // A: rcx before a string instruction
+  RepeatEnd,    // A: rcx after it, B: cell << 32 | cycles << 16 | elements
 };
 
 // What guards a unit of volatile code: the code as it was translated follows.

@@ -191,13 +191,7 @@ void rt_guard(ThreadBlock* tb) {
 
 // A probe calls. rcx holds where to go on; the program's is in the slot, and the code there takes it back.
 void rt_routine(ThreadBlock* tb) {
-  auto* counters = reinterpret_cast<uint64_t*>(reinterpret_cast<char*>(tb) + counters_offset);
-  const uint64_t* a = tb->routine_args;
-  switch (Routine(tb->exit_id)) {
-    case Routine::AddToCounter:
-      if (a[0] < max_counters) counters[a[0]] += a[1];
-      break;
-  }
+  run_routine(tb, Routine(tb->exit_id), tb->routine_args[0], tb->routine_args[1]);
   tb->regs.pc = tb->regs.gpr[1];
 }
 

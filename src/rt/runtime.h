@@ -20,6 +20,18 @@ void unblock_signals(ThreadBlock* tb, uint64_t mask);
 bool read_memory(const void* from, void* to, uint64_t size);  // false: not readable
 bool write_memory(void* to, const void* from, uint64_t size);
 
+// frames.cc
+void run_routine(ThreadBlock* tb, Routine routine, uint64_t a, uint64_t b);
+void charge_os(ThreadBlock* tb, uint64_t time);
+OsRecord* os_record(ThreadBlock* tb, uint32_t function, uint32_t number);
+void begin_handler(ThreadBlock* tb, uint64_t frame);
+void end_handler(ThreadBlock* tb, uint64_t frame);
+inline Tools* tools(ThreadBlock* tb) { return reinterpret_cast<Tools*>(reinterpret_cast<char*>(tb) + tools_offset); }
+
+// os_calls.cc
+void os_enter(ThreadBlock* tb, uint32_t function);
+void os_leave(ThreadBlock* tb);
+
 // signals.cc
 int64_t set_action(ThreadBlock* tb, int sig, uint64_t act, uint64_t old, uint64_t set_size);
 void return_from_signal(ThreadBlock* tb);

@@ -154,7 +154,8 @@ int deliver(ThreadBlock* tb, int sig, SigInfo* info, UContext* uc) {
   tb->regs.gpr[2] = address(uc);
   tb->regs.gpr[4] = address(uc) - 8;
   tb->regs.flags = uc->eflags & ~(flag_tf | 0x400 | 0x10000);  // as the kernel clears TF, DF and RF
-  ask(tb, Request::Resume, action.handler);
+  begin_handler(tb, address(uc));
+  ask(tb, Request::Resume, action.handler, 1);
   tb->regs.pc = tb->request.pc;
   tb->exit_mask = mask;
   tb->exit_unmask = 1;
@@ -239,6 +240,7 @@ void return_from_signal(ThreadBlock* tb) {
   uint64_t rsp = tb->regs.gpr[4];
   auto* uc = reinterpret_cast<UContext*>(rsp);
   uint64_t pc = 0;
+  end_handler(tb, rsp);
   for (auto& i : tb->interrupted)
     if (i.frame == rsp && i.app_pc == uc->rip) pc = i.cache_pc, i = {};
   if (!pc) {

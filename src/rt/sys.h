@@ -34,6 +34,7 @@ enum Nr : int64_t {
   SYS_rt_sigaction = 13,
   SYS_rt_sigprocmask = 14,
   SYS_rt_sigreturn = 15,
+  SYS_ioctl = 16,
   SYS_pread64 = 17,
   SYS_mremap = 25,
   SYS_getpid = 39,

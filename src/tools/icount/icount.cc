@@ -15,12 +15,12 @@ void Icount::plan(const instrument::Subject& subject, instrument::Counters& coun
   }
 }
 
-void Icount::collect(uint32_t pid, uint32_t tid, std::span<const uint64_t> cells) {
-  Program& program = programs_[pid];
+void Icount::collect(const instrument::ThreadData& data) {
+  Program& program = programs_[data.pid];
   program.block_counts.resize(blocks_.size());
-  Thread thread{tid, {}};
+  Thread thread{data.tid, {}};
   for (size_t i = 0; i < blocks_.size(); i++) {
-    uint64_t n = cells[blocks_[i].counter.index];
+    uint64_t n = data.cells[blocks_[i].counter.index];
     if (!n) continue;
     Count count{n * blocks_[i].instructions, n};
     if (program.images.size() <= blocks_[i].image) program.images.resize(blocks_[i].image + 1);

@@ -40,7 +40,7 @@ class Icount : public instrument::Tool {
  public:
   std::unique_ptr<Tool> copy() const override { return std::make_unique<Icount>(*this); }
   void plan(const instrument::Subject& subject, instrument::Counters& counters, instrument::Plan& plan) override;
-  void collect(uint32_t pid, uint32_t tid, std::span<const uint64_t> cells) override;
+  void collect(const instrument::ThreadData& thread) override;
 
   const std::vector<Block>& blocks() const { return blocks_; }
   // The counts of a process that has ended.

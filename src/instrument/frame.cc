@@ -1,0 +1,180 @@
+// The parallel stack, inline. Calls push without writing flags, which may be live there; returns need them, and leave it to the
+// runtime where they are.
+//
+// With t and u two registers, and `frame` the one on top when it is popped:
+//     delta = clock - frame.clock;  parent.children += delta
+//     if (--cells[callee] == 0) record.total += delta          a call inside a call of the same function counts once
+//     self = delta - frame.children;  record.max, record.min
+
+#include "instrument/lowering.h"
+
+namespace weir::instrument {
+
+using x86::Gpr;
+
+namespace {
+
+constexpr uint32_t gs_top = offsetof(rt::ThreadBlock, frames_top);
+constexpr int8_t size = sizeof(rt::Frame);
+constexpr int8_t site_at = offsetof(rt::Frame, site), callee_at = offsetof(rt::Frame, callee), clock_at = offsetof(rt::Frame, clock),
+                 rsp_at = offsetof(rt::Frame, rsp), children_at = offsetof(rt::Frame, children);
+
+uint32_t gs_cell(Counter c, uint32_t n = 0) { return gs_counter({c.index + n}); }
+
+uint8_t rex(Gpr reg, Gpr rm) { return uint8_t(0x48 | (reg >> 3) << 2 | rm >> 3); }
+
+// op reg, [base + disp8], 64 bits; 01 add [m], r; 03 add r, [m]; 2b sub r, [m]; 39 cmp [m], r; 3b cmp r, [m]; 89, 8b mov
+void memory(Emitter& e, uint8_t op, Gpr reg, Gpr base, int8_t disp) {
+  e.bytes(rex(reg, base), op, 0x40 | (reg & 7) << 3 | (base & 7));
+  if ((base & 7) == 4) e.bytes(0x24);
+  e.bytes(disp);
+}
+// mov dword [base + disp8], imm
+void store_imm(Emitter& e, Gpr base, int8_t disp, uint32_t imm) {
+  if (base >> 3) e.bytes(0x41);
+  e.bytes(0xc7, 0x40 | (base & 7));
+  if ((base & 7) == 4) e.bytes(0x24);
+  e.bytes(disp);
+  e.u32(imm);
+}
+// mov qword [base + disp8], 0
+void store_zero(Emitter& e, Gpr base, int8_t disp) {
+  e.bytes(0x48 | base >> 3, 0xc7, 0x40 | (base & 7));
+  if ((base & 7) == 4) e.bytes(0x24);
+  e.bytes(disp);
+  e.u32(0);
+}
+// mov r32, [base + disp8]
+void load32(Emitter& e, Gpr reg, Gpr base, int8_t disp) {
+  if (uint8_t r = rex(reg, base) & 7; r) e.bytes(0x40 | r);
+  e.bytes(0x8b, 0x40 | (reg & 7) << 3 | (base & 7));
+  if ((base & 7) == 4) e.bytes(0x24);
+  e.bytes(disp);
+}
+// op reg, gs:[disp], 64 bits
+void gs_op(Emitter& e, uint8_t op, Gpr reg, uint32_t disp) {
+  e.bytes(0x65, 0x48 | (reg >> 3) << 2, op, 0x04 | (reg & 7) << 3, 0x25);
+  e.u32(disp);
+}
+// lea r, [a + b]
+void lea_sum(Emitter& e, Gpr r, Gpr a, Gpr b) {
+  e.bytes(0x48 | (r >> 3) << 2 | (b >> 3) << 1 | a >> 3, 0x8d, 0x44 | (r & 7) << 3, (b & 7) << 3 | (a & 7), 0);
+}
+void lea8(Emitter& e, Gpr r, Gpr base, int8_t disp) { memory(e, 0x8d, r, base, disp); }
+
+constexpr uint8_t jbe = 0x76, jne = 0x75;
+// A short jump forward over what `skipped` emits.
+template <class F>
+void skip_if(Emitter& e, uint8_t condition, F skipped) {
+  e.bytes(condition, 0);
+  uint32_t from = e.offset();
+  skipped();
+  e.patch_u8(from - 1, static_cast<uint8_t>(e.offset() - from));
+}
+
+static_assert(rt::clock_cells == 2);
+
+}  // namespace
+
+// The runtime does it. Registers and flags are kept.
+void Lowering::call_routine(rt::Routine routine, uint32_t argument) {
+  e_.bytes(0x65, 0x48, 0xc7, 0x04, 0x25);  // mov qword gs:[…], imm32
+  e_.u32(offsetof(rt::ThreadBlock, routine_args));
+  e_.u32(argument);
+  e_.store_gs_imm(offsetof(rt::ThreadBlock, exit_id), static_cast<uint32_t>(routine));
+  e_.store_gs(x86::RCX, gs_rcx);
+  e_.bytes(0x48, 0x8d, 0x0d);  // lea rcx, [behind the jump]
+  e_.u32(8);
+  e_.jump_gs(offsetof(rt::ThreadBlock, enter_routine));
+  e_.load_gs(x86::RCX, gs_rcx);
+}
+
+void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
+  std::vector<uint32_t> slow;  // displacements that lead to the runtime
+  auto slow_if = [&](uint8_t condition) {
+    e_.bytes(0x0f, condition + 0x10);
+    slow.push_back(e_.offset());
+    e_.u32(0);
+  };
+  rt::Routine routine = rt::Routine::Leave;
+  uint32_t argument = 0;
+  switch (op.kind) {
+    case Op::PushFrame:
+      e_.load_gs(u, gs_counter({0}));
+      e_.load_gs(t, gs_counter({1}));
+      lea_sum(e_, u, u, t);
+      e_.load_gs(t, gs_top);
+      store_imm(e_, t, site_at, op.counter.index | (op.callee.index ? rt::direct_site : 0));
+      store_imm(e_, t, callee_at, op.callee.index);
+      memory(e_, 0x89, u, t, clock_at);
+      if (op.value) lea8(e_, u, x86::RSP, static_cast<int8_t>(op.value));
+      memory(e_, 0x89, op.value ? u : x86::RSP, t, rsp_at);
+      store_zero(e_, t, children_at);
+      lea8(e_, t, t, size);
+      e_.store_gs(t, gs_top);
+      if (!op.callee.index) return;
+      e_.load_gs(u, gs_cell(op.callee));
+      lea8(e_, u, u, 1);
+      e_.store_gs(u, gs_cell(op.callee));
+      return;
+    case Op::PopFrame:
+      if (!flags_free) return call_routine(routine, argument);
+      e_.load_gs(t, gs_top);
+      memory(e_, 0x39, x86::RSP, t, rsp_at - size);
+      slow_if(jne);
+      if (!op.callee.index) {
+        load32(e_, u, t, callee_at - size);
+        gs_op(e_, 0x3b, u, gs_cell(op.counter, rt::RecordCallee));
+        slow_if(jne);
+        e_.add_gs(gs_cell(op.counter, rt::RecordCalls), 1);
+      }
+      e_.load_gs(u, gs_counter({0}));
+      gs_op(e_, 0x03, u, gs_counter({1}));
+      memory(e_, 0x2b, u, t, clock_at - size);
+      lea8(e_, t, t, -size);
+      e_.store_gs(t, gs_top);
+      memory(e_, 0x01, u, t, children_at - size);
+      if (op.callee.index) {
+        e_.bytes(0x65, 0x48, 0xff, 0x0c, 0x25);  // dec qword gs:[cell]
+        e_.u32(gs_cell(op.callee));
+      } else {
+        load32(e_, t, t, callee_at);
+        e_.bytes(0x65, 0x48 | (t >> 3) << 1, 0xff, 0x0c, 0xc5 | (t & 7) << 3);  // dec qword gs:[t*8 + counters]
+        e_.u32(rt::counters_offset);
+      }
+      skip_if(e_, jne, [&] { gs_op(e_, 0x01, u, gs_cell(op.counter, rt::RecordTotal)); });
+      if (!op.callee.index) e_.load_gs(t, gs_top);
+      memory(e_, 0x2b, u, t, children_at);
+      gs_op(e_, 0x3b, u, gs_cell(op.counter, rt::RecordMax));
+      skip_if(e_, jbe, [&] { e_.store_gs(u, gs_cell(op.counter, rt::RecordMax)); });
+      e_.bytes(0x48 | u >> 3, 0xf7, 0xd0 | (u & 7));  // not u
+      gs_op(e_, 0x3b, u, gs_cell(op.counter, rt::RecordMin));
+      skip_if(e_, jbe, [&] { e_.store_gs(u, gs_cell(op.counter, rt::RecordMin)); });
+      break;
+    case Op::ArriveFrame:
+      routine = rt::Routine::TailArrival;
+      argument = op.callee.index;
+      if (!flags_free) return call_routine(rt::Routine::Arrival, argument);
+      e_.load_gs(t, gs_top);
+      load32(e_, u, t, callee_at - size);
+      e_.bytes(0x48 | (u >> 3) << 2 | u >> 3, 0x85, 0xc0 | (u & 7) << 3 | (u & 7));  // test u, u
+      slow_if(jne);
+      store_imm(e_, t, callee_at - size, argument);
+      e_.add_gs(gs_cell(op.callee), 1);
+      break;
+    case Op::ResyncFrames:
+      routine = rt::Routine::Resync;
+      if (!flags_free) return call_routine(routine, argument);
+      e_.load_gs(t, gs_top);
+      lea8(e_, u, x86::RSP, 1);  // (the lowest bit of Frame::rsp says something else)
+      memory(e_, 0x39, u, t, rsp_at - size);
+      slow_if(jbe);
+      break;
+    case Op::SetJumpSite: return e_.store_gs_imm(offsetof(rt::ThreadBlock, jump_site), op.counter.index);
+    default: CHECK(false);
+  }
+  for (uint32_t from : slow)
+    tails_.push_back({Tail::Routine, from, nullptr, {}, static_cast<uint32_t>(routine), argument, e_.offset()});
+}
+
+}  // namespace weir::instrument

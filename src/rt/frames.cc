@@ -1,0 +1,219 @@
+// The parallel stack, where translated code does not keep it itself: frames that no return ends, stacks that are switched, calls
+// whose callee is not the usual one, OS calls.
+//
+// A frame ends when control is back at its rsp, or above it on the same stack: rsp ≥ Frame::rsp. What a frame took is
+//     delta = clock - Frame::clock,  self = delta - Frame::children
+// and goes to the record of (site, callee), to the total only when the function has no other frame below.
+
+#include "rt/runtime.h"
+
+namespace weir::rt {
+
+namespace {
+
+template <class T>
+T* at(ThreadBlock* tb, uint64_t offset) {
+  return reinterpret_cast<T*>(reinterpret_cast<char*>(tb) + offset);
+}
+uint64_t* cells(ThreadBlock* tb) { return at<uint64_t>(tb, counters_offset); }
+Frame* top(ThreadBlock* tb) { return reinterpret_cast<Frame*>(tb->frames_top); }
+Frame* bottom(ThreadBlock* tb) { return at<Frame>(tb, frames_offset); }
+uint64_t rsp_of(const Frame& f) { return f.rsp & ~uint64_t{1}; }
+bool has_os(const Frame& f) { return f.rsp & 1; }
+
+uint64_t clock(ThreadBlock* tb) {
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < clock_cells; i++) sum += cells(tb)[i];
+  return sum;
+}
+
+constexpr uint64_t near = 1 << 20;   // frames of one stack lie closer than this, one to the next,
+constexpr uint64_t depth = 64 << 20;  // and are no further apart than this
+
+uint64_t distance(uint64_t a, uint64_t b) { return a < b ? b - a : a - b; }
+
+// A slot of a hash table for the key: its own or an empty one; null when there is none.
+template <class R>
+R* find(R* table, uint32_t size, uint32_t first, uint32_t second, uint32_t R::*a, uint32_t R::*b) {
+  uint64_t hash = (uint64_t(first) * 0x9E3779B1u) ^ (uint64_t(second) * 0x85EBCA77u);
+  for (uint32_t i = 0; i < 64; i++) {
+    R& r = table[(hash + i) % size];
+    if (r.*a == first && r.*b == second) return &r;
+    if (!(r.*b)) {
+      r.*a = first, r.*b = second;
+      return &r;
+    }
+  }
+  return nullptr;
+}
+
+void add(ThreadBlock* tb, uint32_t site, uint32_t callee, bool outermost, uint64_t delta, uint64_t self, uint64_t os) {
+  uint64_t* record = cells(tb) + (site & ~direct_site);
+  if (!(site & direct_site) && site > signal_site) {
+    if (!record[RecordCallee]) record[RecordCallee] = callee;
+    if (record[RecordCallee] != callee) record = nullptr;
+    else record[RecordCalls]++;
+  }
+  if (site <= signal_site) record = nullptr;
+  if (record) {
+    if (outermost) record[RecordTotal] += delta, record[RecordOs] += os;
+    if (self > record[RecordMax]) record[RecordMax] = self;
+    if (~self > record[RecordMin]) record[RecordMin] = ~self;
+    return;
+  }
+  auto* other = find(at<OtherRecord>(tb, others_offset), max_others, site, callee, &OtherRecord::site, &OtherRecord::callee);
+  if (!other) {
+    tools(tb)->lost++;
+    return;
+  }
+  other->calls++;
+  if (outermost) other->total += delta, other->os += os;
+  if (self > other->max) other->max = self;
+  if (~self > other->min) other->min = ~self;
+}
+
+void pop(ThreadBlock* tb) {
+  tb->frames_top -= sizeof(Frame);
+  Frame& f = *top(tb);
+  uint64_t delta = clock(tb) - f.clock, os = has_os(f) ? f.os : 0;
+  bool outermost = f.callee && --cells(tb)[f.callee] == 0;
+  add(tb, f.site, f.callee ? f.callee : unknown_function, outermost, delta, delta - f.children, os);
+  if (top(tb) == bottom(tb)) return;
+  Frame& parent = top(tb)[-1];
+  parent.children += delta;
+  if (!os) return;
+  if (!has_os(parent)) parent.os = 0, parent.rsp |= 1;
+  parent.os += os;
+}
+
+void push(ThreadBlock* tb, uint32_t site, uint32_t callee, uint64_t rsp) {
+  if (tb->frames_top + sizeof(Frame) > uint64_t(tb) + others_offset) {
+    tools(tb)->lost++;
+    return;
+  }
+  *top(tb) = {site, callee, clock(tb), rsp, 0, 0};
+  tb->frames_top += sizeof(Frame);
+  if (callee) cells(tb)[callee]++;
+}
+
+// The frames above `base` are of a stack that control has left for another: they end for now, and are kept.
+void park(ThreadBlock* tb, Frame* base) {
+  auto* parked = at<Frame>(tb, parked_offset);
+  Tools* t = tools(tb);
+  auto count = uint32_t(top(tb) - base);
+  if (t->parked + count <= max_parked)
+    for (uint32_t i = 0; i < count; i++) parked[t->parked++] = base[i];
+  else t->lost++;
+  while (top(tb) > base) pop(tb);
+}
+
+// The frames of a stack that was parked and has the frame with this rsp, up to that one: taken out, into `out`.
+uint32_t unpark(ThreadBlock* tb, uint64_t rsp, Frame* out, uint32_t room) {
+  auto* parked = at<Frame>(tb, parked_offset);
+  Tools* t = tools(tb);
+  uint32_t i = t->parked;
+  while (i && rsp_of(parked[i - 1]) != rsp) i--;
+  if (!i) return 0;
+  uint32_t first = i - 1, end = i;  // a stack's frames lie together
+  while (first > 0 && distance(rsp_of(parked[first - 1]), rsp_of(parked[first])) < near) first--;
+  while (end < t->parked && distance(rsp_of(parked[end - 1]), rsp_of(parked[end])) < near) end++;
+  uint32_t from = i - first > room ? i - room : first, n = 0;
+  for (uint32_t k = from; k < i; k++) out[n++] = parked[k];
+  for (uint32_t k = end; k < t->parked; k++) parked[first + k - end] = parked[k];
+  t->parked -= end - first;
+  return n;
+}
+
+// Frames that ended without a return: below `rsp` on its stack.
+void drop_below(ThreadBlock* tb, uint64_t rsp) {
+  while (top(tb) > bottom(tb) + 1) {
+    uint64_t other = rsp_of(top(tb)[-1]);
+    if (other > rsp || rsp - other > depth) return;
+    pop(tb);
+  }
+}
+
+// The begin of those frames on top that are of one stack.
+Frame* begin_of_stack(ThreadBlock* tb) {
+  Frame* f = top(tb);
+  while (f > bottom(tb) + 1 && (f == top(tb) || distance(rsp_of(f[-1]), rsp_of(*f)) < near)) f--;
+  return f;
+}
+
+// Control is where the rsp of its caller's frames is `rsp`.
+void settle(ThreadBlock* tb, uint64_t rsp) {
+  if (!tb->frames_top) return;
+  for (Frame* f = top(tb); f > bottom(tb) + 1; f--) {
+    if (rsp_of(f[-1]) != rsp) continue;
+    // Frames above it that are not below it on its stack belong to another one.
+    while (top(tb) > f) {
+      uint64_t other = rsp_of(top(tb)[-1]);
+      if (other <= rsp && rsp - other <= depth) pop(tb);
+      else park(tb, begin_of_stack(tb) > f ? begin_of_stack(tb) : f);
+    }
+    pop(tb);
+    return;
+  }
+  Frame back[64];
+  if (uint32_t n = tools(tb)->parked ? unpark(tb, rsp, back, 64) : 0) {
+    park(tb, begin_of_stack(tb));
+    for (uint32_t i = 0; i < n; i++) push(tb, back[i].site, back[i].callee, rsp_of(back[i]));
+    return pop(tb);
+  }
+  drop_below(tb, rsp);
+}
+
+}  // namespace
+
+void run_routine(ThreadBlock* tb, Routine routine, uint64_t a, uint64_t b) {
+  uint64_t rsp = tb->regs.gpr[4];
+  switch (routine) {
+    case Routine::AddToCounter:
+      if (a < max_counters) cells(tb)[a] += b;
+      break;
+    case Routine::Leave:
+    case Routine::Resync: settle(tb, rsp); break;
+    case Routine::Arrival:
+      if (top(tb) > bottom(tb) && !top(tb)[-1].callee) {
+        top(tb)[-1].callee = uint32_t(a);
+        cells(tb)[a]++;
+        break;
+      }
+      [[fallthrough]];
+    case Routine::TailArrival: push(tb, uint32_t(tb->jump_site), uint32_t(a), rsp + 8); break;
+    case Routine::OsEnter: os_enter(tb, uint32_t(a)); break;
+    case Routine::OsLeave: os_leave(tb); break;
+    case Routine::RepeatBegin: tools(tb)->repeat = a; break;
+    case Routine::RepeatEnd: {
+      uint64_t extra = (tools(tb)->repeat - a) * (b >> 16 & 0xffff) / (b & 0xffff);
+      cells(tb)[b >> 32] += extra;
+      cells(tb)[0] += extra;
+      break;
+    }
+  }
+}
+
+// Time that the kernel took for the function that runs now.
+void charge_os(ThreadBlock* tb, uint64_t time) {
+  tools(tb)->os_clock += time;
+  if (!tb->frames_top || top(tb) == bottom(tb)) return;
+  Frame& f = top(tb)[-1];
+  if (!has_os(f)) f.os = 0, f.rsp |= 1;
+  f.os += time;
+}
+
+OsRecord* os_record(ThreadBlock* tb, uint32_t function, uint32_t number) {
+  auto* record = find(at<OsRecord>(tb, os_offset), max_os, function, number, &OsRecord::function, &OsRecord::number);
+  if (!record) tools(tb)->lost++;
+  return record;
+}
+
+// A handler of the program begins, or has ended. Its frame ends where its signal frame is.
+void begin_handler(ThreadBlock* tb, uint64_t frame) {
+  if (tb->frames_top) push(tb, signal_site, 0, frame);
+}
+void end_handler(ThreadBlock* tb, uint64_t frame) {
+  if (tb->frames_top) settle(tb, frame);
+}
+
+}  // namespace weir::rt

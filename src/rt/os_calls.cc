@@ -1,0 +1,75 @@
+// OS calls in three classes (spec T4): of fixed length, of a length that their size determines, and those that may wait, which
+// are timed. The table is rt/os_calls.inc.
+
+#include "rt/runtime.h"
+
+namespace weir::rt {
+
+namespace {
+
+struct OsCost {
+  OsClass os_class;
+  uint16_t fixed;     // cycles
+  uint16_t per_page;  // Determinate: of 4 KiB of its second argument, or, of transfers, of its result
+  bool by_result;
+};
+
+constexpr OsCost costs[] = {
+#define OS_CALL(number, name, os_class, fixed, per_page, by_result) {OsClass::os_class, fixed, per_page, by_result},
+#include "rt/os_calls.inc"
+#undef OS_CALL
+};
+
+// What is not in the table is timed.
+OsCost cost_of(uint32_t number) {
+  return number < sizeof costs / sizeof *costs ? costs[number] : OsCost{OsClass::Timed, 0, 0, false};
+}
+
+uint64_t time_stamp() {
+  uint32_t low, high;
+  asm volatile("rdtsc" : "=a"(low), "=d"(high));
+  return uint64_t(high) << 32 | low;
+}
+
+// A read from a terminal that took long: it waited for a person.
+bool waited_for_person(ThreadBlock* tb, uint32_t number, uint64_t descriptor, uint64_t time) {
+  constexpr uint64_t long_time = 1'000'000, TCGETS = 0x5401;
+  constexpr uint32_t read = 0, readv = 19;
+  if (time < long_time || tb->quiet || (number != read && number != readv)) return false;
+  char settings[64];
+  return sys(SYS_ioctl, descriptor, TCGETS, address(settings)) == 0;
+}
+
+}  // namespace
+
+void os_enter(ThreadBlock* tb, uint32_t function) {
+  Tools* t = tools(tb);
+  t->os_number = uint32_t(tb->regs.gpr[0]) + 1;
+  t->os_function = function;
+  t->os_descriptor = tb->regs.gpr[7];
+  t->os_size = tb->regs.gpr[6];
+  t->os_begin = time_stamp();
+}
+
+void os_leave(ThreadBlock* tb) {
+  Tools* t = tools(tb);
+  if (!t->os_number) return;
+  uint32_t number = t->os_number - 1;
+  t->os_number = 0;
+  auto result = int64_t(tb->regs.gpr[0]);
+  bool failed = is_error(result);
+  OsCost cost = cost_of(number);
+  uint64_t size = cost.by_result ? uint64_t(result) : t->os_size;
+  uint64_t time = cost.fixed + (failed ? 0 : size * cost.per_page >> 12);
+  if (cost.os_class == OsClass::Timed) time = time_stamp() - t->os_begin;
+  bool person = waited_for_person(tb, number, t->os_descriptor, time);
+  if (OsRecord* record = os_record(tb, t->os_function, number + 1)) {
+    record->calls++;
+    record->errors += failed;
+    record->uncharged += person;
+    if (!person) record->time += time;
+  }
+  if (!person) charge_os(tb, time);
+}
+
+}  // namespace weir::rt

@@ -1,0 +1,146 @@
+// What a thread leaves behind: its counters, its records, and the frames of calls that never returned.
+
+#include <algorithm>
+#include <utility>
+
+#include "tools/count/count.h"
+
+namespace weir::count {
+
+namespace {
+
+template <class T>
+std::span<const T> table(const std::byte* memory, uint32_t offset, uint32_t count) {
+  return {reinterpret_cast<const T*>(memory + offset), count};
+}
+
+const rt::ThreadBlock& block_of(const std::byte* memory) { return *reinterpret_cast<const rt::ThreadBlock*>(memory); }
+
+// The frames as they are here: frames_top is an address of the target.
+std::span<const rt::Frame> frames_of(const std::byte* memory) {
+  const rt::ThreadBlock& block = block_of(memory);
+  uint64_t begin = reinterpret_cast<uint64_t>(block.self) + rt::frames_offset;
+  uint64_t most = (rt::others_offset - rt::frames_offset) / sizeof(rt::Frame);
+  if (block.frames_top < begin) return {};
+  uint64_t count = (block.frames_top - begin) / sizeof(rt::Frame);
+  return table<rt::Frame>(memory, rt::frames_offset, static_cast<uint32_t>(std::min(count, most)));
+}
+
+}  // namespace
+
+// The first frame is that of the function that the thread begins in; a forked one has its parent's frames.
+void Count::begin_thread(std::byte* memory, const std::byte* parent, bool is_fork, AppPc pc) {
+  auto* block = reinterpret_cast<rt::ThreadBlock*>(memory);
+  auto* frames = reinterpret_cast<rt::Frame*>(memory + rt::frames_offset);
+  auto* cells = reinterpret_cast<uint64_t*>(memory + rt::counters_offset);
+  size_t n = 0;
+  if (parent && is_fork)
+    for (const rt::Frame& f : frames_of(parent)) frames[n++] = {f.site, f.callee, 0, f.rsp & ~uint64_t{1}, 0, 0};
+  if (!n) {
+    uint32_t cell = rt::unknown_function;
+    for (size_t i = 1; i < functions_.size(); i++)
+      if (functions_[i].begin <= pc && pc < functions_[i].end) cell = cell_of_function_[i];
+    frames[n++] = {rt::start_site, cell, 0, ~uint64_t{1}, 0, 0};
+  }
+  for (size_t i = 0; i < n; i++)
+    if (frames[i].callee > rt::unknown_function) cells[frames[i].callee]++;
+  block->frames_top = reinterpret_cast<uint64_t>(block->self) + rt::frames_offset + n * sizeof(rt::Frame);
+}
+
+void Count::collect(const instrument::ThreadData& data) {
+  Thread thread;
+  thread.tid = data.tid;
+  thread.blocks.resize(blocks_.size());
+  thread.extras.resize(blocks_.size());
+  auto cell = [&](uint32_t index) { return index < data.cells.size() ? data.cells[index] : 0; };
+  // A block without a counter stands before its successors in the tree: leaves first.
+  std::vector<bool> known(blocks_.size());
+  std::vector<uint32_t> open;
+  for (uint32_t b = 0; b < blocks_.size(); b++) {
+    open.push_back(b);
+    while (!open.empty()) {
+      uint32_t i = open.back();
+      const Block& block = blocks_[i];
+      bool ready = true;
+      if (!known[i] && !block.counter.index)
+        for (uint32_t s : block.successors)
+          if (s != profile::none && !known[s]) open.push_back(s), ready = false;
+      if (!ready) continue;
+      open.pop_back();
+      if (std::exchange(known[i], true)) continue;
+      if (block.counter.index) thread.blocks[i] = cell(block.counter.index);
+      else
+        for (uint32_t s : block.successors)
+          if (s != profile::none) thread.blocks[i] += thread.blocks[s];
+      if (block.extra.index) thread.extras[i] = cell(block.extra.index);
+    }
+  }
+
+  for (const auto& [record, number] : site_by_cell_) {
+    const Site& site = sites_[number];
+    Calls c{0, cell(record + rt::RecordTotal), cell(record + rt::RecordMax), ~cell(record + rt::RecordMin),
+            cell(record + rt::RecordOs)};
+    uint32_t callee = site.callee;
+    if (callee != profile::none) {
+      c.calls = thread.blocks[site.block];
+    } else if (uint64_t other = cell(record + rt::RecordCallee)) {
+      c.calls = cell(record + rt::RecordCalls);
+      auto f = function_by_cell_.find(static_cast<uint32_t>(other));
+      callee = f == function_by_cell_.end() ? 0 : f->second;
+    }
+    if (callee != profile::none && (c.calls || c.total)) thread.calls[{number, callee}] = c;
+  }
+  auto function = [&](uint32_t cell) {
+    auto f = function_by_cell_.find(cell);
+    return f == function_by_cell_.end() ? 0 : f->second;
+  };
+  for (const rt::OtherRecord& r : table<rt::OtherRecord>(data.memory, rt::others_offset, rt::max_others)) {
+    if (!r.callee) continue;
+    auto site = site_by_cell_.find(r.site);
+    uint32_t number = r.site <= rt::signal_site ? r.site : site == site_by_cell_.end() ? start : site->second;
+    Calls& c = thread.calls[{number, function(r.callee)}];
+    c.calls += r.calls, c.total += r.total, c.os += r.os;
+    c.max = std::max(c.max, r.max), c.min = std::min(c.min, ~r.min);
+  }
+  for (rt::OsRecord r : table<rt::OsRecord>(data.memory, rt::os_offset, rt::max_os)) {
+    if (!r.number) continue;
+    r.function = function(r.function);
+    r.number--;
+    thread.os_calls.push_back(r);
+  }
+  const auto& tools = table<rt::Tools>(data.memory, rt::tools_offset, 1)[0];
+  thread.os_time = tools.os_clock;
+  thread.lost = tools.lost;
+  close_frames(data.memory, thread);
+  threads_[data.pid].push_back(std::move(thread));
+}
+
+// Calls that had not returned: they took what they took up to now.
+void Count::close_frames(const std::byte* memory, Thread& thread) const {
+  auto cells = table<uint64_t>(memory, rt::counters_offset, rt::clock_cells);
+  uint64_t clock = cells[0] + cells[1], children = 0, os = 0;
+  auto frames = frames_of(memory);
+  std::unordered_map<uint32_t, uint32_t> depth;
+  for (const rt::Frame& f : frames) depth[f.callee]++;
+  for (size_t i = frames.size(); i--;) {
+    const rt::Frame& f = frames[i];
+    uint64_t delta = clock - f.clock, self = delta - f.children - children;
+    if (f.rsp & 1) os += f.os;
+    uint32_t cell = f.site & ~rt::direct_site;
+    auto site = site_by_cell_.find(cell);
+    uint32_t number = cell <= rt::signal_site ? cell : site == site_by_cell_.end() ? start : site->second;
+    auto callee = function_by_cell_.find(f.callee);
+    Calls& c = thread.calls[{number, callee == function_by_cell_.end() ? 0 : callee->second}];
+    if (!(f.site & rt::direct_site)) c.calls++;  // (of direct ones the block has told)
+    if (--depth[f.callee] == 0) c.total += delta, c.os += os;
+    c.max = std::max(c.max, self), c.min = std::min(c.min, self);
+    children = delta;
+  }
+}
+
+std::vector<Thread> Count::take(uint32_t pid) {
+  auto node = threads_.extract(pid);
+  return node ? std::move(node.mapped()) : std::vector<Thread>{};
+}
+
+}  // namespace weir::count

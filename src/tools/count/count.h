@@ -1,0 +1,96 @@
+// count: the exact profile. How often every block ran and what every call took, in virtual cycles (spec 1: T1–T3, A1–A8).
+//
+// Two things are counted. *Blocks*: a tree of blocks that are each entered only from the one above needs a counter at its
+// leaves alone; there the virtual clock is advanced too, by what the way from the root costs. *Calls*: a call pushes a
+// frame on the parallel stack (rt::Frame) with the clock of that moment, its return site pops it. Self times follow from
+// the blocks, self+descendants from the frames.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <unordered_map>
+
+#include "instrument/tool.h"
+#include "profile/profile.h"
+
+namespace weir::count {
+
+// What a block costs: its cycles, and, of each instruction, those up to and with it.
+struct BlockCost {
+  uint32_t cycles;
+  std::span<const uint32_t> so_far;
+};
+using CostModel = std::function<BlockCost(std::span<const std::byte> block)>;
+
+struct Function {
+  AppPc begin, end;
+  uint32_t image = 0;
+  uint64_t bias = 0;
+  bool is_stub = false;  // of a procedure linkage table: no function for anybody but the linker
+};
+
+struct Block {
+  AppPc begin;
+  uint32_t function = 0;
+  std::vector<std::byte> bytes = {};
+  std::vector<uint32_t> so_far = {};  // cycles, instruction by instruction
+  uint32_t instructions = 0, cycles = 0;
+  instrument::Counter counter = {};             // none: it ran as often as its successors together
+  uint32_t successors[2] = {profile::none, profile::none};
+  instrument::Counter extra = {};  // cycles of repeated instructions; none: it has none
+};
+
+struct Site {
+  AppPc pc;
+  uint32_t function = 0;
+  profile::SiteKind kind = profile::SiteKind::Call;
+  uint32_t callee = profile::none;  // where it is known
+  uint32_t block = 0;               // that it ends
+};
+
+// Calls from a site to a function, of one thread.
+struct Calls {
+  uint64_t calls = 0, total = 0, max = 0, min = UINT64_MAX, os = 0;
+};
+
+struct Thread {
+  uint32_t tid = 0;
+  std::vector<uint64_t> blocks, extras;                 // by block
+  std::map<std::pair<uint32_t, uint32_t>, Calls> calls;  // by site and callee
+  std::vector<rt::OsRecord> os_calls;                   // `function` is an index
+  uint64_t os_time = 0, lost = 0;
+};
+
+class Count : public instrument::Tool {
+ public:
+  explicit Count(std::shared_ptr<CostModel> cost) : cost_(std::move(cost)) {}
+  std::unique_ptr<Tool> copy() const override { return std::make_unique<Count>(*this); }
+  void plan(const instrument::Subject& subject, instrument::Counters& counters, instrument::Plan& plan) override;
+  void begin_thread(std::byte* memory, const std::byte* parent, bool is_fork, AppPc pc) override;
+  void collect(const instrument::ThreadData& data) override;
+
+  // Sites of these numbers are no instructions.
+  static constexpr uint32_t start = 0, signal = 1;
+  std::span<const Function> functions() const { return functions_; }  // the first is unknown code
+  std::span<const Block> blocks() const { return blocks_; }
+  std::span<const Site> sites() const { return sites_; }
+  std::vector<Thread> take(uint32_t pid);
+
+ private:
+  class Planner;
+  uint32_t function_at(const instrument::Subject& subject, AppPc pc, instrument::Counters& counters);
+  uint32_t add_site(Site site, instrument::Counter record);
+  void close_frames(const std::byte* memory, Thread& thread) const;
+
+  std::shared_ptr<CostModel> cost_;
+  std::vector<Function> functions_{{}};
+  std::vector<Block> blocks_;
+  std::vector<Site> sites_{{}, {}};
+  std::unordered_map<AppPc, uint32_t> function_by_begin_;
+  std::unordered_map<uint32_t, uint32_t> function_by_cell_{{rt::unknown_function, 0}}, site_by_cell_;
+  std::vector<uint32_t> cell_of_function_{rt::unknown_function};
+  std::map<uint32_t, std::vector<Thread>> threads_;  // by pid
+};
+
+}  // namespace weir::count

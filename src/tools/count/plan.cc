@@ -1,0 +1,218 @@
+// Where probes go.
+
+#include <algorithm>
+
+#include "cost/strings.h"
+#include "tools/count/count.h"
+
+namespace weir::count {
+
+using instrument::Counter;
+using instrument::Op;
+using instrument::Temp;
+using instrument::Where;
+using profile::SiteKind;
+using x86::BlockEnd;
+using x86::BlockId;
+using x86::no_block;
+
+namespace {
+
+// `jmp [rip + …]`, behind an endbr64 or a bnd: an entry of a procedure linkage table.
+bool is_stub(std::span<const std::byte> code) {
+  auto starts = [&](std::initializer_list<uint8_t> bytes) {
+    if (code.size() < bytes.size()) return false;
+    auto i = code.begin();
+    return std::all_of(bytes.begin(), bytes.end(), [&](uint8_t b) { return *i++ == std::byte{b}; });
+  };
+  if (starts({0xf3, 0x0f, 0x1e, 0xfa})) code = code.subspan(4);
+  return starts({0xff, 0x25}) || starts({0xf2, 0xff, 0x25});
+}
+
+Op call(rt::Routine routine) { return {.kind = Op::Call, .value = static_cast<int64_t>(routine)}; }
+Op set(Temp temp, uint64_t value) { return {.kind = Op::Set, .temp = temp, .value = static_cast<int64_t>(value)}; }
+
+}  // namespace
+
+// One function at a time.
+class Count::Planner {
+ public:
+  Planner(Count& tool, const instrument::Subject& subject, instrument::Counters& counters, instrument::Plan& plan)
+      : tool_(tool), s_(subject), f_(subject.function), counters_(counters), plan_(plan) {}
+
+  void run() {
+    function_ = tool_.function_at(s_, f_.bounds.begin, counters_);
+    first_block_ = static_cast<uint32_t>(tool_.blocks_.size());
+    bool stub = tool_.functions_[function_].is_stub;
+    add_blocks(stub);
+    count_blocks();
+    if (stub) return;
+    if (f_.entry == f_.bounds.begin)
+      plan_.insert(Where::Arrival, 0, {{.kind = Op::ArriveFrame, .callee = cell_of(function_)}});
+    else plan_.insert(Where::Arrival, 0, {{.kind = Op::ResyncFrames}});
+    for (BlockId b = 0; b < f_.blocks.size(); b++) watch_end(b);
+    for (BlockId b = 0; b < f_.blocks.size(); b++) watch_repetitions(b);
+  }
+
+ private:
+  Counter cell_of(uint32_t function) const { return {tool_.cell_of_function_[function]}; }
+  Block& block(BlockId b) { return tool_.blocks_[first_block_ + b]; }
+
+  void add_blocks(bool free) {
+    for (const x86::Block& b : f_.blocks) {
+      Block block{b.begin, function_};
+      auto bytes = s_.code(b.begin, static_cast<size_t>(b.end - b.begin));
+      block.bytes.assign(bytes.begin(), bytes.end());
+      block.instructions = b.count;
+      if (!free) {
+        BlockCost cost = (*tool_.cost_)(bytes);
+        block.cycles = cost.cycles;
+        block.so_far.assign(cost.so_far.begin(), cost.so_far.end());
+      }
+      tool_.blocks_.push_back(std::move(block));
+    }
+  }
+
+  // Control goes on in the blocks below, and nowhere else.
+  bool stays(const x86::Block& b) const {
+    if (b.ends == BlockEnd::FallThrough) return b.fallthrough != no_block;
+    if (b.ends == BlockEnd::Jump) return b.taken != no_block;
+    return b.ends == BlockEnd::Branch && b.taken != no_block && b.fallthrough != no_block && b.taken != b.fallthrough;
+  }
+  template <class F>
+  void for_successors(const x86::Block& b, F f) const {
+    if (b.ends == BlockEnd::FallThrough || b.ends == BlockEnd::Branch) f(b.fallthrough);
+    if (b.ends == BlockEnd::Jump || b.ends == BlockEnd::Branch) f(b.taken);
+  }
+
+  // Counters, and the clock: at the leaves of trees of blocks that have one predecessor each.
+  void count_blocks() {
+    size_t n = f_.blocks.size();
+    std::vector<uint32_t> ways_in(n);
+    for (BlockId b = 0; b < n; b++) {
+      if (f_.blocks[b].is_entry) ways_in[b] += 2;
+      for_successors(f_.blocks[b], [&](BlockId s) {
+        if (s != no_block) ways_in[s]++;
+      });
+    }
+    std::vector<BlockId> above(n, no_block);  // the only predecessor, where that is not counted itself
+    for (BlockId b = 0; b < n; b++) {
+      bool leaf = !stays(f_.blocks[b]);
+      if (!leaf) for_successors(f_.blocks[b], [&](BlockId s) { leaf |= ways_in[s] != 1; });
+      if (leaf) {
+        block(b).counter = counters_.allocate();
+        continue;
+      }
+      uint32_t k = 0;
+      for_successors(f_.blocks[b], [&](BlockId s) {
+        above[s] = b;
+        block(b).successors[k++] = first_block_ + s;
+      });
+    }
+    for (BlockId b = 0; b < n; b++) {
+      if (!block(b).counter.index) continue;
+      int64_t cycles = 0;
+      for (BlockId p = b; p != no_block; p = above[p]) cycles += block(p).cycles;
+      Op count{.kind = Op::AddCounter, .counter = block(b).counter, .value = 1};
+      if (cycles) plan_.insert(Where::Block, b, {count, {.kind = Op::AddClock, .value = cycles}});
+      else plan_.insert(Where::Block, b, {count});
+    }
+  }
+
+  // A call site: its record, and the callee where that is known (an entry of a linkage table only leads to one).
+  struct Target {
+    Counter record, callee;
+  };
+  Target site(BlockId b, AppPc pc, SiteKind kind, AppPc target) {
+    uint32_t callee = target ? tool_.function_at(s_, target, counters_) : profile::none;
+    if (callee != profile::none && tool_.functions_[callee].is_stub) callee = profile::none;
+    bool known = callee != profile::none;
+    Counter record = counters_.allocate(known ? rt::record_cells : rt::indirect_record_cells);
+    tool_.add_site({pc, function_, kind, callee, first_block_ + b}, record);
+    return {record, known ? cell_of(callee) : Counter{}};
+  }
+
+  void watch_end(BlockId b) {
+    const x86::Block& block = f_.blocks[b];
+    if (!block.count) return;
+    const x86::Insn& last = f_.insns_of(block).back();
+    uint32_t index = block.first + block.count - 1;
+    auto push = [&](Target t, int64_t rsp) {
+      return Op{.kind = Op::PushFrame, .counter = t.record, .value = rsp, .callee = t.callee};
+    };
+    auto leaves = [&](BlockId to) {
+      return to == no_block && !f_.bounds.contains(last.target) && s_.bounds_of(last.target).begin == last.target;
+    };
+    switch (block.ends) {
+      case BlockEnd::Call: {
+        bool direct = last.kind() == x86::Kind::Call;
+        Target t = site(b, last.pc, direct ? SiteKind::Call : SiteKind::IndirectCall, direct ? last.target : AppPc{});
+        plan_.insert(Where::Before, index, {push(t, 0)});
+        if (block.fallthrough != no_block)
+          plan_.insert(Where::ReturnSite, block.fallthrough,
+                       {{.kind = Op::PopFrame, .counter = t.record, .callee = t.callee}});
+        break;
+      }
+      case BlockEnd::Jump:
+        if (leaves(block.taken)) plan_.insert(Where::Taken, b, {push(site(b, last.pc, SiteKind::TailCall, last.target), 8)});
+        break;
+      case BlockEnd::Branch:
+        if (leaves(block.taken)) plan_.insert(Where::Taken, b, {push(site(b, last.pc, SiteKind::TailCall, last.target), 8)});
+        break;
+      case BlockEnd::IndirectJump:
+        plan_.insert(Where::Before, index,
+                     {{.kind = Op::SetJumpSite, .counter = site(b, last.pc, SiteKind::TailCall, {}).record}});
+        break;
+      case BlockEnd::Syscall:
+        plan_.insert(Where::Before, index, {set(Temp::A, cell_of(function_).index), set(Temp::B, 0), call(rt::Routine::OsEnter)});
+        plan_.insert(Where::FallThrough, b, {set(Temp::A, 0), set(Temp::B, 0), call(rt::Routine::OsLeave)});
+        break;
+      default: break;
+    }
+  }
+
+  // T3: what a repeated string instruction costs depends on rcx.
+  void watch_repetitions(BlockId b) {
+    const x86::Block& block = f_.blocks[b];
+    for (uint32_t i = 0; i < block.count; i++) {
+      const x86::Insn& insn = f_.insns[block.first + i];
+      auto string = cost::string_instruction(s_.code(insn.pc, insn.shape->length));
+      if (!string || !string->repeated) continue;
+      if (!this->block(b).extra.index) this->block(b).extra = counters_.allocate();
+      const cost::Repetition& r = string->repetition;
+      uint64_t what = uint64_t{this->block(b).extra.index} << 32 | uint64_t{r.cycles} << 16 | r.elements;
+      Op rcx{.kind = Op::GetRegister, .temp = Temp::A, .reg = x86::RCX};
+      plan_.insert(Where::Before, block.first + i, {rcx, set(Temp::B, 0), call(rt::Routine::RepeatBegin)});
+      plan_.insert(Where::After, block.first + i, {rcx, set(Temp::B, what), call(rt::Routine::RepeatEnd)});
+    }
+  }
+
+  Count& tool_;
+  const instrument::Subject& s_;
+  const x86::Function& f_;
+  instrument::Counters& counters_;
+  instrument::Plan& plan_;
+  uint32_t function_ = 0, first_block_ = 0;
+};
+
+void Count::plan(const instrument::Subject& subject, instrument::Counters& counters, instrument::Plan& plan) {
+  Planner(*this, subject, counters, plan).run();
+}
+
+uint32_t Count::function_at(const instrument::Subject& subject, AppPc pc, instrument::Counters& counters) {
+  auto [known, is_new] = function_by_begin_.try_emplace(pc, static_cast<uint32_t>(functions_.size()));
+  if (!is_new) return known->second;
+  AppRange bounds = subject.bounds_of(pc);
+  Counter cell = counters.allocate();
+  functions_.push_back({pc, std::max(bounds.end, pc + 1), subject.image, subject.bias, is_stub(subject.image_code(pc, 16))});
+  cell_of_function_.push_back(cell.index);
+  function_by_cell_[cell.index] = known->second;
+  return known->second;
+}
+
+uint32_t Count::add_site(Site site, instrument::Counter record) {
+  sites_.push_back(site);
+  return site_by_cell_[record.index] = static_cast<uint32_t>(sites_.size() - 1);
+}
+
+}  // namespace weir::count
