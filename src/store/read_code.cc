@@ -128,7 +128,7 @@ Result<> Reader::os_calls(bool by_function, uint32_t function, const Each<OsRow>
   return rows.end();
 }
 
-Result<> Reader::coverage(const Each<CoverageRow>& each) const {
+Result<> Reader::coverage(const std::string& filter, const Each<CoverageRow>& each) const {
   // Three sums, each by image and file: functions and blocks by the file of the function, lines by their own.
   Statement rows = db_.prepare(R"(
     WITH ran AS (SELECT DISTINCT function AS id FROM function_count WHERE thread IN selected AND calls > 0),
@@ -145,7 +145,8 @@ Result<> Reader::coverage(const Each<CoverageRow>& each) const {
       LEFT JOIN f ON f.image IS x.image AND f.file IS x.file LEFT JOIN b ON b.image IS x.image AND b.file IS x.file
       LEFT JOIN l ON l.image IS x.image AND l.file IS x.file
       LEFT JOIN image i ON i.id = x.image LEFT JOIN string s ON s.id = x.file
-    ORDER BY x.image, s.text)");
+    WHERE ?1 = '' OR matches(?1, coalesce(s.text, i.path)) ORDER BY x.image, s.text)");
+  rows.bind(1, filter);
   while (rows.next())
     each({rows.text(0), rows.text(1), rows.u64(2), rows.u64(3), rows.u64(4), rows.u64(5), rows.u64(6), rows.u64(7)});
   return rows.end();

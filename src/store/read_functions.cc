@@ -128,7 +128,7 @@ Result<> Reader::calls(const CallQuery& q, const Each<CallRow>& each) const {
   Statement rows = db_.prepare(fmt::format(
       "SELECT s.function, c.callee, c.site, rn.text AS caller, en.text AS callee, i.path, s.kind, sf.text, s.line, s.offset, "
       "r.offset, count(DISTINCT c.site), sum(c.calls) AS calls, sum(c.total + c.os_time_total) AS total, min(c.self_min), "
-      "max(c.self_max) FROM call_count c LEFT JOIN site s ON s.id = c.site LEFT JOIN function r ON r.id = s.function "
+      "max(c.self_max), sum(c.os_time_total) FROM call_count c LEFT JOIN site s ON s.id = c.site LEFT JOIN function r ON r.id = s.function "
       "LEFT JOIN string rn ON rn.id = r.name LEFT JOIN image i ON i.id = r.image LEFT JOIN string sf ON sf.id = s.file "
       "LEFT JOIN function e ON e.id = c.callee LEFT JOIN string en ON en.id = e.name "
       "WHERE {} GROUP BY c.callee, {} ORDER BY {} {}, calls DESC, c.site {}",
@@ -138,7 +138,7 @@ Result<> Reader::calls(const CallQuery& q, const Each<CallRow>& each) const {
   while (rows.next())
     each({rows.u32(0), rows.u32(1), rows.u32(2), rows.text(3), rows.text(4), rows.text(5), rows.text(6), rows.text(7),
           rows.small(8), rows.u64(9), rows.u64(10), rows.u64(11), rows.u64(12), rows.u64(13), rows.maybe(14),
-          rows.maybe(15)});
+          rows.maybe(15), rows.u64(16)});
   return rows.end();
 }
 

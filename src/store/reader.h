@@ -60,8 +60,9 @@ struct CallRow {
   uint64_t caller_offset = 0;  // of the function that holds it
   uint64_t sites = 1;          // that this row stands for
   uint64_t calls = 0;
-  Cycles total = 0;
+  Cycles total = 0;  // with os_time_total
   std::optional<Cycles> self_min, self_max;
+  Cycles os_time_total = 0;
 };
 
 struct CallQuery {
@@ -167,7 +168,7 @@ class Reader {
 
   // By call, or by call and function (of one function, if it is named).
   Result<> os_calls(bool by_function, uint32_t function, const Each<OsRow>& each) const;
-  Result<> coverage(const Each<CoverageRow>& each) const;
+  Result<> coverage(const std::string& filter, const Each<CoverageRow>& each) const;  // by image and file; the filter is for paths
   Result<> sites(const Each<CallRow>& each) const;       // every site, without counts
   Result<> images(const std::function<void(uint32_t, const profile::Image&)>& each) const;
 
