@@ -74,15 +74,13 @@ Result<> assembly(View& v) {
       std::string called = callee == callees.end() ? "" : callee->second;
       std::string source = first ? sources[b.id] : "";
       std::string code = insn.text;
-      auto append = [&](const std::string& more) {
-        if (!more.empty()) code += fmt::format("{:{}}{}", "", code.size() < 36 ? 38 - code.size() : 2, more);
-      };
-      append(called);
-      append(source.empty() ? "" : "; " + source);
-      Cell share = first && ran ? Cell(View::ratio(b.self(), row.self)) : Cell();
-      Cell count = first || !v.out.is_text() ? Cell(b.count) : Cell();
-      v.out.row({share, first ? Cell(b.self()) : Cell(), count, ran ? "|" : "#", insn.offset, fmt::format("{:#x}", insn.offset),
-                 insn.text, called.empty() ? Cell() : Cell(called), source.empty() ? Cell() : Cell(source), code},
+      if (!called.empty()) code += fmt::format("{:{}}{}", "", code.size() < 26 ? 28 - code.size() : 2, called);
+      if (v.out.is_text() && !source.empty())
+        v.out.row({Cell(), Cell(), Cell(), Cell(), Cell(), Cell(), Cell(), Cell(), Cell(), source}, {0, true});
+      Cell share = share_if(first && ran, View::ratio(b.self(), row.self));
+      Cell count = number_if(first || !v.out.is_text(), b.count);
+      v.out.row({share, number_if(first && (ran || !v.out.is_text()), b.self()), count, ran ? "|" : "#", insn.offset, fmt::format("{:#x}", insn.offset),
+                 insn.text, text_if_any(called), text_if_any(source), code},
                 {0, !ran});
       first = false;
     }

@@ -1,4 +1,6 @@
 // One function: what it cost, who called it, what it called; and the caller records of all functions.
+#include <algorithm>
+
 #include "report/views.h"
 
 namespace weir::report {
@@ -20,23 +22,28 @@ Result<> call_table(View& v, std::string_view key, const char* direction, const 
       {"kind", nullptr, Kind::Label},        {"file", nullptr, Kind::Path},        {"line", nullptr, Kind::Count},
       {"self_min", nullptr, Kind::Cycles},   {"self_max", nullptr, Kind::Cycles},  {"name", callers ? "caller" : "callee", Kind::Name},
   };
-  v.out.table(key, columns);
-  uint64_t limit = v.limit(15), seen = 0;
-  auto optional = [](std::optional<store::Cycles> n) { return n ? Cell(*n) : Cell(); };
-  TRY_VOID(v.reader.calls(query, [&](const CallRow& c) {
-    if (seen++ >= limit) return;
-    std::string name = callers ? (c.caller == store::none ? "[start]" : c.caller_name) : c.callee_name;
-    if (v.out.is_text() && !query.by_site && c.sites > 1) name += fmt::format("  ({} sites)", c.sites);
-    v.out.row({std::string(direction), View::ratio(c.total, whole), c.total, c.calls, site_name(c), c.site_kind,
-               c.file.empty() ? Cell() : Cell(c.file), c.line ? Cell(uint64_t{c.line}) : Cell(), optional(c.self_min),
-               optional(c.self_max), name});
-  }));
+  std::vector<CallRow> rows;
+  TRY_VOID(v.reader.calls(query, [&](const CallRow& c) { rows.push_back(c); }));
   if (!callers && v.options.os == store::OsTime::Apart) {
     TRY_VOID(v.reader.os_calls(true, f.id, [&](const store::OsRow& o) {
-      if (seen++ >= limit) return;
-      v.out.row({std::string(direction), View::ratio(o.time, whole), o.time, o.calls, std::string(), "OS call", Cell(), Cell(),
-                 Cell(), Cell(), "[" + o.name + "]"});
+      CallRow row;
+      row.callee_name = "[" + o.name + "]";
+      row.site_kind = "OS call";
+      row.calls = o.calls;
+      row.total = o.time;
+      rows.push_back(row);
     }));
+    if (!by_calls) std::ranges::stable_sort(rows, std::ranges::greater(), &CallRow::total);
+  }
+  v.out.table(key, columns);
+  uint64_t limit = v.limit(15), seen = 0;
+  for (const CallRow& c : rows) {
+    if (seen++ >= limit) continue;
+    std::string name = callers ? (c.caller == store::none ? "[start]" : c.caller_name) : c.callee_name;
+    if (v.out.is_text() && !query.by_site && c.sites > 1) name += fmt::format("  ({} sites)", c.sites);
+    v.out.row({std::string(direction), View::ratio(c.total, whole), c.total, c.calls,
+               text_if_any(c.site_kind == "OS call" ? "" : site_name(c)), c.site_kind, text_if_any(c.file),
+               number_if(c.line, c.line), number_if(c.self_min), number_if(c.self_max), name});
   }
   if (seen == 0) v.out.row_line(callers ? "  (nobody)" : "  (nothing)");
   v.out.end_table(seen > limit ? seen - limit : 0);
@@ -66,19 +73,18 @@ Result<> describe(View& v, const store::FunctionRow& f, std::string_view prefix)
 Result<> detail(View& v) {
   TRY(store::FunctionInfo info, one_function(v, v.options.subject));
   TRY(store::FunctionRow f, v.reader.function(info.id, v.options.os));
-  auto optional = [](std::optional<store::Cycles> n) { return n ? Cell(*n) : Cell(); };
   v.out.fact("name", f.name);
   v.out.fact("linkage_name", f.linkage_name);
   v.out.fact("image", f.image);
   v.out.fact("offset", f.offset);
   v.out.fact("size", f.size);
-  v.out.fact("file", f.file.empty() ? Cell() : Cell(f.file));
-  v.out.fact("line", f.line ? Cell(uint64_t{f.line}) : Cell());
+  v.out.fact("file", text_if_any(f.file));
+  v.out.fact("line", number_if(f.line, f.line));
   v.out.fact("calls", f.calls);
   v.out.fact("self", f.self);
   v.out.fact("total", f.total);
-  v.out.fact("self_min", optional(f.self_min));
-  v.out.fact("self_max", optional(f.self_max));
+  v.out.fact("self_min", number_if(f.self_min));
+  v.out.fact("self_max", number_if(f.self_max));
   v.out.fact("os_calls", f.os_calls);
   v.out.fact("os_time", f.os_time);
   v.out.fact("os_time_total", f.os_time_total);

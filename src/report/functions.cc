@@ -19,13 +19,11 @@ const std::vector<Column> columns = {
     {"linkage_name", nullptr, Kind::Label}, {"name", "function", Kind::Name},
 };
 
-Cell number_or_null(std::optional<store::Cycles> n) { return n ? Cell(*n) : Cell(); }
-
 void put(View& v, const FunctionRow& f) {
   Cell image = v.out.is_text() ? std::string(base_name(f.image)) : f.image;
-  v.out.row({v.share(f.self), f.self, v.share(f.total), f.total, f.calls, number_or_null(f.self_min), number_or_null(f.self_max),
-             f.os_calls, f.os_time, f.os_time_total, image, f.file.empty() ? Cell() : Cell(f.file),
-             f.line ? Cell(uint64_t{f.line}) : Cell(), f.offset, f.size, f.linkage_name, f.name});
+  v.out.row({v.share(f.self), f.self, v.share(f.total), f.total, f.calls, number_if(f.self_min), number_if(f.self_max),
+             f.os_calls, f.os_time, f.os_time_total, image, text_if_any(f.file),
+             number_if(f.line, f.line), f.offset, f.size, f.linkage_name, f.name});
 }
 
 // With the model of another CPU: the self times follow from the counts of blocks.
@@ -117,9 +115,15 @@ Result<> summary(View& v) {
   v.out.line();
   TRY_VOID(function_table(v, v.options.limit.value_or(10)));
   v.out.line();
-  std::string file = quoted_command({v.reader.path()});
-  v.out.line(fmt::format("next: weir report {} functions | detail FUNCTION | source FUNCTION | asm FUNCTION", file));
-  if (run.full_paths) v.out.line(fmt::format("      weir report {} tree", file));
+  // The next command to type, about the function at the top.
+  std::string file = quoted_command({v.reader.path()}), top = "FUNCTION";
+  store::FunctionQuery query;
+  query.limit = 1;
+  TRY_VOID(v.reader.functions(query, [&](const FunctionRow& f) {
+    top = f.name.size() < 40 ? f.name : fmt::format("{}+{:#x}", base_name(f.image), f.offset);
+  }));
+  v.out.line(fmt::format("next: weir report {} detail {}", file, printable(quoted_command({top}))));
+  v.out.line(fmt::format("      weir report {} {}", file, t.contexts ? "tree" : "functions"));
   return {};
 }
 

@@ -4,6 +4,19 @@
 #include "report/views.h"
 
 namespace weir::report {
+namespace {
+
+// "main (3), write (1), 2 more": the functions that made an OS call, those with the most time in it first.
+std::string makers(const std::vector<store::OsRow>& rows) {
+  constexpr size_t most = 3;
+  std::string text;
+  for (size_t i = 0; i < rows.size() && i < most; i++)
+    text += fmt::format("{}{} ({})", i ? ", " : "", shortened(rows[i].function_name, 40), with_commas(rows[i].calls));
+  if (rows.size() > most) text += fmt::format(", {} more", rows.size() - most);
+  return text;
+}
+
+}  // namespace
 
 Result<> os_calls(View& v) {
   uint32_t function = store::none;
@@ -14,38 +27,30 @@ Result<> os_calls(View& v) {
   std::map<uint32_t, std::vector<store::OsRow>> by_call;
   TRY_VOID(v.reader.os_calls(true, function, [&](const store::OsRow& o) { by_call[o.number].push_back(o); }));
 
-  v.out.heading(fmt::format("{} OS calls took {} cycles{}, {} of the program", with_commas(v.totals.os_calls),
-                            with_unit(v.totals.os_time), seconds(v, v.totals.os_time), percent(v.share(v.totals.os_time))));
-  std::vector<Column> columns = {{"", "share", Kind::Share},
-                                 {"time", "time", Kind::Cycles},
-                                 {"calls", "calls", Kind::Count},
-                                 {"errors", "errors", Kind::Count},
-                                 {"uncharged", "uncharged", Kind::Count},
-                                 {"class", "class", Kind::Label},
-                                 {"number", nullptr, Kind::Count},
-                                 {"name", "call", Kind::Name}};
-  v.out.table("oscalls", columns);
+  v.out.heading(v.totals.os_calls ? fmt::format("{} OS calls took {} cycles{}, {} of the program", with_commas(v.totals.os_calls),
+                                                with_unit(v.totals.os_time), seconds(v, v.totals.os_time),
+                                                percent(v.share(v.totals.os_time)))
+                                  : "no OS calls were made");
+  v.out.table("oscalls", {{"", "share", Kind::Share},
+                          {"time", "time", Kind::Cycles},
+                          {"calls", "calls", Kind::Count},
+                          {"errors", "errors", Kind::Count},
+                          {"uncharged", "uncharged", Kind::Count},
+                          {"class", "class", Kind::Label},
+                          {"number", nullptr, Kind::Id},
+                          {"name", "call", Kind::Label},
+                          {"", "made by", Kind::Code}});
   uint64_t limit = v.limit(30), seen = 0;
-  constexpr size_t callers_shown = 3;
   TRY_VOID(v.reader.os_calls(false, function, [&](const store::OsRow& o) {
     if (seen++ >= limit) return;
-    v.out.row({v.share(o.time), o.time, o.calls, o.errors, o.uncharged, o.os_class, uint64_t{o.number}, o.name});
-    if (!v.out.is_text()) return;
-    const std::vector<store::OsRow>& callers = by_call[o.number];
-    for (size_t i = 0; i < callers.size() && i < callers_shown; i++) {
-      const store::OsRow& c = callers[i];
-      v.out.row({v.share(c.time), c.time, c.calls, c.errors, c.uncharged, std::string(), uint64_t{0}, "by " + c.function_name},
-                {2, true});
-    }
-    if (callers.size() > callers_shown)
-      v.out.row({Cell(), Cell(), Cell(), Cell(), Cell(), Cell(), Cell(), fmt::format("… and {} more", callers.size() - callers_shown)},
-                {2, true});
+    v.out.row({v.share(o.time), o.time, o.calls, o.errors, o.uncharged, o.os_class, uint64_t{o.number}, o.name,
+               makers(by_call[o.number])});
   }));
   v.out.end_table(seen > limit ? seen - limit : 0);
   if (v.out.style().format != Format::Json) return {};
 
   v.out.table("by_function", {{"name", "call", Kind::Name},
-                              {"number", "", Kind::Count},
+                              {"number", "", Kind::Id},
                               {"function", "", Kind::Name},
                               {"time", "", Kind::Cycles},
                               {"calls", "", Kind::Count},
@@ -60,19 +65,19 @@ Result<> os_calls(View& v) {
 
 Result<> threads(View& v) {
   TRY(std::vector<store::ThreadRow> rows, v.reader.threads());
-  v.out.heading(fmt::format("{} threads in {} processes", v.totals.threads, v.totals.processes));
+  v.out.heading(fmt::format("{} thread{} in {} process{}", v.totals.threads, v.totals.threads == 1 ? "" : "s", v.totals.processes,
+                            v.totals.processes == 1 ? "" : "es"));
   v.out.table("threads", {{"", "share", Kind::Share},
                           {"cycles", "cycles", Kind::Cycles},
                           {"os_time", "OS time", Kind::Cycles},
                           {"instructions", "instructions", Kind::Cycles},
                           {"functions", "functions", Kind::Count},
-                          {"pid", "pid", Kind::Label},
-                          {"tid", "tid", Kind::Label},
-                          {"exit_status", "exit", Kind::Label},
+                          {"pid", "pid", Kind::Id},
+                          {"tid", "tid", Kind::Id},
+                          {"exit_status", "exit", Kind::Id},
                           {"name", "name", Kind::Label},
                           {"command", "command", Kind::Code}});
   uint64_t limit = v.limit(50), seen = 0;
-  auto id = [&](uint64_t n) { return v.out.is_text() ? Cell(fmt::format("{:>6}", n)) : Cell(n); };
   for (const store::ThreadRow& t : rows) {
     if (seen++ >= limit) continue;
     const store::ProcessRow* process = nullptr;
@@ -80,7 +85,7 @@ Result<> threads(View& v) {
       if (p.id == t.process) process = &p;
     Cell status;
     if (process && process->exit_status) status = uint64_t(*process->exit_status);
-    v.out.row({v.share(t.cycles + t.os_time), t.cycles, t.os_time, t.instructions, t.functions, id(t.pid), id(t.tid), status,
+    v.out.row({v.share(t.cycles + t.os_time), t.cycles, t.os_time, t.instructions, t.functions, uint64_t{t.pid}, uint64_t{t.tid}, status,
                t.name, process ? quoted_command(process->command) : ""});
   }
   v.out.end_table(seen > limit ? seen - limit : 0);
@@ -116,13 +121,17 @@ Result<> coverage(View& v) {
                            {"image", nullptr, Kind::Path},
                            {"file", nullptr, Kind::Path},
                            {"", "file", Kind::Path}});
-  auto share = [](uint64_t part, uint64_t whole) { return whole ? Cell(View::ratio(part, whole)) : Cell(); };
+  auto share = [](uint64_t part, uint64_t whole) { return share_if(whole, View::ratio(part, whole)); };
+  // In text, where there is nothing that could have run there is no number.
+  auto number = [&](uint64_t n, uint64_t whole) { return number_if(whole || !v.out.is_text(), n); };
   uint64_t limit = v.limit(50), seen = 0;
   for (const store::CoverageRow& r : rows) {
-    std::string where = r.file.empty() ? fmt::format("[{}]", base_name(r.image)) : r.file;
+    std::string where = !r.file.empty() ? r.file : r.image.starts_with('[') ? r.image : fmt::format("[{}]", base_name(r.image));
     if (seen++ >= limit) continue;
-    v.out.row({share(r.functions_run, r.functions), r.functions_run, r.functions, share(r.blocks_run, r.blocks), r.blocks_run,
-               r.blocks, share(r.lines_run, r.lines), r.lines_run, r.lines, r.image, r.file.empty() ? Cell() : Cell(r.file), where});
+    v.out.row({share(r.functions_run, r.functions), number(r.functions_run, r.functions), number(r.functions, r.functions),
+               share(r.blocks_run, r.blocks), number(r.blocks_run, r.blocks), number(r.blocks, r.blocks),
+               share(r.lines_run, r.lines), number(r.lines_run, r.lines), number(r.lines, r.lines), r.image,
+               text_if_any(r.file), where});
   }
   v.out.end_table(seen > limit ? seen - limit : 0);
   return {};

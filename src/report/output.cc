@@ -13,7 +13,7 @@ constexpr const char* faint = "\x1b[2m";
 constexpr const char* hot = "\x1b[1;31m";
 constexpr const char* warm = "\x1b[33m";
 
-bool is_number(Kind kind) { return kind == Kind::Count || kind == Kind::Cycles || kind == Kind::Share; }
+bool is_number(Kind kind) { return kind == Kind::Count || kind == Kind::Cycles || kind == Kind::Share || kind == Kind::Id; }
 
 std::string csv_cell(const Cell& cell) {
   if (auto* n = std::get_if<uint64_t>(&cell)) return std::to_string(*n);
@@ -27,7 +27,8 @@ std::string csv_cell(const Cell& cell) {
 }
 
 std::string text_cell(const Cell& cell, Kind kind) {
-  if (auto* n = std::get_if<uint64_t>(&cell)) return kind == Kind::Cycles ? with_unit(*n) : with_commas(*n);
+  if (auto* n = std::get_if<uint64_t>(&cell))
+    return kind == Kind::Cycles ? with_unit(*n) : kind == Kind::Id ? std::to_string(*n) : with_commas(*n);
   if (auto* d = std::get_if<double>(&cell)) return percent(*d);
   if (auto* s = std::get_if<std::string>(&cell)) return printable(*s);
   return "";
@@ -41,6 +42,26 @@ void put(JsonWriter& json, const Cell& cell) {
 }
 
 }  // namespace
+
+Cell number_if(bool there, uint64_t n) {
+  Cell cell;
+  if (there) cell = n;
+  return cell;
+}
+
+Cell number_if(std::optional<uint64_t> n) { return number_if(n.has_value(), n.value_or(0)); }
+
+Cell share_if(bool there, double fraction) {
+  Cell cell;
+  if (there) cell = fraction;
+  return cell;
+}
+
+Cell text_if_any(const std::string& s) {
+  Cell cell;
+  if (!s.empty()) cell = s;
+  return cell;
+}
 
 void Output::write(std::string_view text) {
   pending_ += text;
@@ -141,6 +162,14 @@ void Output::row_line(std::string text) {
 void Output::write_text_table() {
   std::vector<Column> shown;
   std::ranges::copy_if(columns_, std::back_inserter(shown), [](const Column& c) { return c.title; });
+  // In a column with units, the digits of those without one stand under the others'.
+  for (size_t i = 0; i < shown.size(); i++) {
+    if (shown[i].kind != Kind::Cycles) continue;
+    auto has_unit = [&](const TextRow& row) { return i < row.cells.size() && row.cells[i].find(' ') != std::string::npos; };
+    if (!std::ranges::any_of(rows_, has_unit)) continue;
+    for (TextRow& row : rows_)
+      if (!row.cells.empty() && !row.cells[i].empty() && !has_unit(row)) row.cells[i] += "  ";
+  }
   std::vector<size_t> widths;
   for (const Column& c : shown) widths.push_back(display_width(c.title));
   for (const TextRow& row : rows_)

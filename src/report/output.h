@@ -9,6 +9,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -33,7 +34,8 @@ enum class Kind : uint8_t {
   Code,    // text as it is, cut at the right
   Count,   // 1,234,567
   Cycles,  // 1.23 M
-  Share,   // 12.3 %, a fraction
+  Share,   // 12.34 %, a fraction
+  Id,      // a number that is a name: 4711
 };
 
 struct Column {
@@ -43,6 +45,12 @@ struct Column {
 };
 
 using Cell = std::variant<std::monostate, uint64_t, double, std::string>;
+// The number, or nothing.
+Cell number_if(bool there, uint64_t n);
+Cell number_if(std::optional<uint64_t> n);
+Cell share_if(bool there, double fraction);
+// The text, or nothing where it is empty.
+Cell text_if_any(const std::string& s);
 
 class Output {
  public:

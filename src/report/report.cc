@@ -14,12 +14,15 @@ std::vector<std::string> notes_of(const View& v) {
   return notes;
 }
 
-// The last line of every report.
-std::string quality(const std::vector<std::string>& notes) {
+// The last line of every report, with as many notes as fit.
+std::string quality(const std::vector<std::string>& notes, size_t width) {
   if (notes.empty()) return "data: complete";
-  std::string line = fmt::format("data: {}", printable(notes[0]));
-  for (size_t i = 1; i < notes.size() && i < 3; i++) line += "; " + printable(notes[i]);
-  if (notes.size() > 3) line += fmt::format("; and {} more notes (see summary)", notes.size() - 3);
+  std::string line = "data: " + printable(notes[0]);
+  size_t told = 1;
+  constexpr size_t rest = 30;  // for the words about those that are left out
+  while (told < notes.size() && (width == 0 || display_width(line) + display_width(notes[told]) + rest <= width))
+    line += "; " + printable(notes[told++]);
+  if (told < notes.size()) line += fmt::format("; {} more: see summary", notes.size() - told);
   return line;
 }
 
@@ -101,7 +104,7 @@ Result<> show(store::Reader& reader, const Options& options, Output& out) {
     out.fact("notes", notes);
     TRY_VOID(view(v));
     out.line();
-    out.line(quality(notes));
+    out.line(quality(notes, out.style().width));
     return out.end();
   }
   return fail("no view '{}'; there are: {}", options.view, fmt::join(views, ", "));

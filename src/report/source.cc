@@ -69,8 +69,12 @@ std::vector<std::string> read_source(const Options& options, std::string path) {
 
 class Listing {
  public:
-  explicit Listing(View& v, Cycles whole) : v_(v), whole_(whole) {
-    v.out.table("rows", {{"", "self %", Kind::Share},
+  Listing(View& v, Cycles whole) : v_(v), whole_(whole) {}
+
+  // Lines before this stand above the table.
+  void begin() {
+    begun_ = true;
+    v_.out.table("rows", {{"", "self %", Kind::Share},
                          {"self", "self", Kind::Cycles},
                          {"count", "count", Kind::Count},
                          {"mark", "", Kind::Label},
@@ -81,7 +85,7 @@ class Listing {
                          {"text", "source", Kind::Code}});
   }
 
-  void heading(const std::string& text) { v_.out.row_line(text); }
+  void heading(const std::string& text) { begun_ ? v_.out.row_line(text) : v_.out.line(text); }
 
   // The lines of `file` from `first` to `last`; facts of `declared` stand before the line of their function.
   void lines(const std::string& file, const Lines& facts, const std::vector<std::string>& source, uint32_t first, uint32_t last) {
@@ -93,7 +97,8 @@ class Listing {
     }
   }
   void never_ran(const std::string& file, uint32_t n, const std::string& text) {
-    v_.out.row({Cell(), uint64_t{0}, uint64_t{0}, "#", uint64_t{n}, 0.0, file, Cell(), text});
+    v_.out.row({Cell(), number_if(!v_.out.is_text(), 0), uint64_t{0}, "#", uint64_t{n}, 0.0, file, Cell(), text},
+               {0, true});
   }
   void end() {
     v_.out.end_table();
@@ -112,8 +117,9 @@ class Listing {
     }
     double share = View::ratio(line->self, whole_);
     bool ran = line->count() > 0;
-    Cell inlined = line->inlined.empty() ? Cell() : Cell(*line->inlined.begin());
-    v_.out.row({ran ? Cell(share) : Cell(), line->self, line->count(), line->mark(), uint64_t{n}, share, file, inlined, text},
+    Cell self = number_if(ran || !v_.out.is_text(), line->self);
+    Cell inlined = text_if_any(line->inlined.empty() ? "" : *line->inlined.begin());
+    v_.out.row({share_if(ran, share), self, line->count(), line->mark(), uint64_t{n}, share, file, inlined, text},
                {0, !ran});
   }
   void block_counts(const std::string& file, uint32_t n, const LineFacts& line) {
@@ -127,6 +133,7 @@ class Listing {
 
   View& v_;
   Cycles whole_;
+  bool begun_ = false;
   std::vector<std::tuple<std::string, uint32_t, OneBlock>> blocks_;
 };
 
@@ -181,6 +188,7 @@ Result<> source_of_function(View& v, const store::FunctionInfo& f) {
   v.out.fact("self", row.self);
   Listing listing(v, row.self);
   TRY_VOID(header(v, listing, f.id));
+  listing.begin();
   for (auto& [key, lines] : sections) {
     auto& [inlined, file] = key;
     std::vector<std::string> source = read_source(v.options, file);
@@ -220,6 +228,7 @@ Result<> source_of_file(View& v, const std::string& file) {
   Listing listing(v, v.totals.cycles);
   listing.heading(fmt::format("* {}{}; shares of {} cycles of code", printable(file),
                               source.empty() ? "  (not found here; --source-map OLD=NEW)" : "", with_unit(v.totals.cycles)));
+  listing.begin();
   // All lines of the file, or those that are known.
   std::set<uint32_t> numbers;
   for (uint32_t n = 1; n <= source.size(); n++) numbers.insert(n);

@@ -30,7 +30,7 @@ std::string percent(double fraction) {
   double value = fraction * 100;
   if (!(value > 0)) return "·";
   if (value < 0.005) return "<0.01 %";
-  return fmt::format("{:.{}f} %", value, value < 0.995 ? 2 : 1);
+  return fmt::format("{:.2f} %", value);
 }
 
 namespace {

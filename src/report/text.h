@@ -11,7 +11,7 @@ namespace weir::report {
 std::string with_unit(uint64_t n);
 // "1,234,567": exact, for counts.
 std::string with_commas(uint64_t n);
-// "12.3 %" of a fraction; "0.04 %" where it is small, "·" for nothing.
+// "12.34 %" of a fraction; "·" for nothing.
 std::string percent(double fraction);
 
 // Without anything that a terminal would obey: control characters and broken UTF-8 become '?'.

@@ -31,8 +31,8 @@ std::string counted(OsTime os, bool idle) {
       "i.path AS image, s.text AS file "
       "FROM {2} {3} JOIN (SELECT function, sum(calls) AS calls, sum(self) AS self, sum(total) AS total, "
       "  min(self_min) AS self_min, max(self_max) AS self_max, sum(os_calls) AS os_calls, sum(os_time) AS os_time, "
-      "  sum(os_time_total) AS os_time_total FROM function_count WHERE thread IN selected GROUP BY function) c "
-      "ON c.function = f.id",
+      "  sum(os_time_total) AS os_time_total FROM function_count WHERE thread IN selected "
+      "  AND (calls > 0 OR self > 0 OR os_calls > 0) GROUP BY function) c ON c.function = f.id",
       info_columns, os == OsTime::InSelf ? "+ c.os_time" : "", info_tables, idle ? "LEFT" : "");
 }
 
