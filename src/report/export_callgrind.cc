@@ -62,8 +62,10 @@ class CallgrindWriter {
       parts[r.block].push_back({r.file, r.line, r.count * r.cycles + r.extra});
     }));
     std::string file = f.file;
+    store::Cycles told = 0;
     auto cost = [&](uint64_t offset, const Cost& c) {
       if (c.cycles == 0) return;
+      told += c.cycles;
       if (c.file != file) sink_(fmt::format("{}={}\n", c.file == f.file ? "fe" : "fi", files_.of(c.file)));
       file = c.file;
       sink_(fmt::format("{:#x} {} {} 0\n", offset, c.line, c.cycles));
@@ -77,7 +79,9 @@ class CallgrindWriter {
       cost(b.offset, {f.file, 0, rest});
     }));
     if (file != f.file) sink_(fmt::format("fe={}\n", files_.of(f.file)));
-    if (f.os_time) sink_(fmt::format("{:#x} {} 0 {}\n", f.offset, f.line, f.os_time));
+    store::Cycles self = f.self - f.os_time;  // what no block has stands at its beginning
+    store::Cycles rest = self > told ? self - told : 0;
+    if (rest || f.os_time) sink_(fmt::format("{:#x} {} {} {}\n", f.offset, f.line, rest, f.os_time));
     return calls(f);
   }
 
