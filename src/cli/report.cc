@@ -32,17 +32,22 @@ Result<Settings> parse(const Words& words) {
   app.name("weir report");
   app.add_option("FILE", s.file, "a profile, as weir profile writes it")->required();
   app.add_option("VIEW", s.options.view, fmt::format("{}", fmt::join(report::views, ", ")))->capture_default_str();
-  app.add_option("FUNCTION", s.options.subject,
-                 "of detail, callers, source, asm, oscalls: a name, a part of one, or image+0xOFFSET; source takes a file, too");
+  app.add_option(
+      "FUNCTION", s.options.subject,
+      "of detail, callers, source, asm, oscalls: a name, a part of one, or image+0xOFFSET; source takes a file, too");
   app.add_option("--thread", s.thread, "only this thread (tid, or index)")->type_name("T");
   app.add_option("--process", s.process, "only this process (pid, or index)")->type_name("P");
   app.add_option("--filter", s.options.filter, "only names that match, as grep -E")->type_name("RE");
   app.add_option("--sort", s.options.sort, "by this column (a JSON field)")->type_name("COLUMN");
   app.add_option("--limit", s.options.limit, "at most so many rows; 0: all")->type_name("N");
-  app.add_option("--format", s.format, "text, json or csv")->check(CLI::IsMember({"text", "json", "csv"}))->capture_default_str();
-  app.add_option("--os-calls", s.os_calls, "self: OS time is the calling function's; separate: functions of their own, [read]")
+  app.add_option("--format", s.format, "text, json or csv")
+      ->check(CLI::IsMember({"text", "json", "csv"}))
+      ->capture_default_str();
+  app.add_option("--os-calls", s.os_calls,
+                 "self: OS time is the calling function's; separate: functions of their own, [read]")
       ->check(CLI::IsMember({"self", "separate"}));
-  app.add_option("--source-map", s.source_map, "OLD=NEW: source paths that begin with OLD are found at NEW")->type_name("OLD=NEW");
+  app.add_option("--source-map", s.source_map, "OLD=NEW: source paths that begin with OLD are found at NEW")
+      ->type_name("OLD=NEW");
   app.add_flag("--sites", s.options.sites, "tell call sites apart (detail, callers, tree)");
   app.add_flag("--blocks", s.options.blocks, "source: the count of each block of a line");
   app.add_option("--color", s.colour, "auto, always or never")->check(CLI::IsMember({"auto", "always", "never"}));

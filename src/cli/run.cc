@@ -174,8 +174,7 @@ Result<int> run(const Words& words) {
     say("some processes outlive the program: {}",
         s.json.empty() ? "their counts are those so far" : s.json + " is completed when they end");
   if (s.stats) print_stats(outcome.stats);
-  if (s.tool == "icount" && !s.quiet)
-    say("{} instructions, {} blocks", counts.total.instructions, counts.total.blocks);
+  if (s.tool == "icount" && !s.quiet) say("{} instructions, {} blocks", counts.total.instructions, counts.total.blocks);
   if (!s.json.empty() && !(std::ofstream(s.json) << to_json(counts, s.blocks) << std::flush))
     return fail("{}: cannot be written", s.json);
   return outcome.status;

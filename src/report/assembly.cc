@@ -79,8 +79,8 @@ Result<> assembly(View& v) {
         v.out.row({Cell(), Cell(), Cell(), Cell(), Cell(), Cell(), Cell(), Cell(), Cell(), source}, {0, true});
       Cell share = share_if(first && ran, View::ratio(b.self(), row.self));
       Cell count = number_if(first || !v.out.is_text(), b.count);
-      v.out.row({share, number_if(first && (ran || !v.out.is_text()), b.self()), count, ran ? "|" : "#", insn.offset, fmt::format("{:#x}", insn.offset),
-                 insn.text, text_if_any(called), text_if_any(source), code},
+      v.out.row({share, number_if(first && (ran || !v.out.is_text()), b.self()), count, ran ? "|" : "#", insn.offset,
+                 fmt::format("{:#x}", insn.offset), insn.text, text_if_any(called), text_if_any(source), code},
                 {0, !ran});
       first = false;
     }

@@ -17,10 +17,17 @@ Result<> call_table(View& v, std::string_view key, const char* direction, const 
   bool by_calls = v.options.sort == "calls";
   if (by_calls) query.order = "calls";
   std::vector<Column> columns = {
-      {"direction", nullptr, Kind::Label},   {"share", "share", Kind::Share},      {"total", "total", Kind::Cycles},
-      {"calls", "calls", Kind::Count},       {"site", query.by_site ? "site" : nullptr, Kind::Label},
-      {"kind", nullptr, Kind::Label},        {"file", nullptr, Kind::Path},        {"line", nullptr, Kind::Count},
-      {"self_min", nullptr, Kind::Cycles},   {"self_max", nullptr, Kind::Cycles},  {"name", callers ? "caller" : "callee", Kind::Name},
+      {"direction", nullptr, Kind::Label},
+      {"share", "share", Kind::Share},
+      {"total", "total", Kind::Cycles},
+      {"calls", "calls", Kind::Count},
+      {"site", query.by_site ? "site" : nullptr, Kind::Label},
+      {"kind", nullptr, Kind::Label},
+      {"file", nullptr, Kind::Path},
+      {"line", nullptr, Kind::Count},
+      {"self_min", nullptr, Kind::Cycles},
+      {"self_max", nullptr, Kind::Cycles},
+      {"name", callers ? "caller" : "callee", Kind::Name},
   };
   std::vector<CallRow> rows;
   TRY_VOID(v.reader.calls(query, [&](const CallRow& c) { rows.push_back(c); }));
@@ -57,10 +64,11 @@ Result<> describe(View& v, const store::FunctionRow& f, std::string_view prefix)
   size_t width = v.out.style().width ? v.out.style().width - prefix.size() : 0;
   line(shortened(f.name, width));
   std::string where = place(f.file, f.line);
-  line(fmt::format("{}{}+{:#x}, {} bytes", where.empty() ? "" : printable(where) + "  ", printable(base_name(f.image)), f.offset,
-                   with_commas(f.size)));
+  line(fmt::format("{}{}+{:#x}, {} bytes", where.empty() ? "" : printable(where) + "  ", printable(base_name(f.image)),
+                   f.offset, with_commas(f.size)));
   std::string range = f.self_min && f.self_max && f.calls > 1
-                          ? fmt::format("; {} to {} a call", with_unit(*f.self_min), with_unit(*f.self_max)) : "";
+                          ? fmt::format("; {} to {} a call", with_unit(*f.self_min), with_unit(*f.self_max))
+                          : "";
   line(fmt::format("calls  {}", with_commas(f.calls)));
   line(fmt::format("self   {}  {} of the program{}", with_unit(f.self), percent(v.share(f.self)), range));
   line(fmt::format("total  {}  {} of the program", with_unit(f.total), percent(v.share(f.total))));

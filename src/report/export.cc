@@ -31,7 +31,8 @@ Result<std::vector<Path>> merged_paths(const store::Reader& reader, bool by_site
   if (totals.contexts == 0) {
     TRY(profile::Run run, reader.run());
     return fail(
-        "{}: holds callers only, and paths guessed from callers would be wrong; profile again with: weir profile --paths=full -- {}",
+        "{}: holds callers only, and paths guessed from callers would be wrong; profile again with: weir profile "
+        "--paths=full -- {}",
         reader.path(), quoted_command(run.command));
   }
   std::vector<Path> paths;

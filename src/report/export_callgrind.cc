@@ -24,7 +24,8 @@ class Names {
   // "(3) name" at first, "(3)" from then on.
   std::string of(const std::string& key, std::string_view name) {
     auto [it, added] = numbers_.try_emplace(key, numbers_.size() + 1);
-    return added ? fmt::format("({}) {}", it->second, printable(name.empty() ? "???" : name)) : fmt::format("({})", it->second);
+    return added ? fmt::format("({}) {}", it->second, printable(name.empty() ? "???" : name))
+                 : fmt::format("({})", it->second);
   }
   std::string of(const std::string& name) { return of(name, name); }
 
@@ -58,9 +59,8 @@ class CallgrindWriter {
   Result<> function(const store::FunctionRow& f) {
     sink_(fmt::format("\nob={}\nfl={}\nfn={}\n", objects_.of(f.image), files_.of(f.file), name(f)));
     std::map<uint32_t, std::vector<Cost>> parts;  // by block
-    TRY_VOID(reader_.lines(f, [&](const store::LineRow& r) {
-      parts[r.block].push_back({r.file, r.line, r.count * r.cycles + r.extra});
-    }));
+    TRY_VOID(reader_.lines(
+        f, [&](const store::LineRow& r) { parts[r.block].push_back({r.file, r.line, r.count * r.cycles + r.extra}); }));
     std::string file = f.file;
     store::Cycles told = 0;
     auto cost = [&](uint64_t offset, const Cost& c) {
@@ -100,7 +100,8 @@ class CallgrindWriter {
       const store::FunctionRow& to = callee->second;
       sink_(fmt::format("cob={}\ncfi={}\ncfn={}\n", objects_.of(to.image), files_.of(to.file), name(to)));
       sink_(fmt::format("calls={} {:#x} {}\n", c.calls, to.offset, to.line));
-      sink_(fmt::format("{:#x} {} {} {}\n", c.offset, c.file == f.file ? c.line : 0, c.total - c.os_time_total, c.os_time_total));
+      sink_(fmt::format("{:#x} {} {} {}\n", c.offset, c.file == f.file ? c.line : 0, c.total - c.os_time_total,
+                        c.os_time_total));
     });
   }
 

@@ -11,19 +11,22 @@ using store::FunctionQuery;
 using store::FunctionRow;
 
 const std::vector<Column> columns = {
-    {"", "self %", Kind::Share},          {"self", "self", Kind::Cycles},         {"", "total %", Kind::Share},
-    {"total", "total", Kind::Cycles},     {"calls", "calls", Kind::Count},        {"self_min", nullptr, Kind::Cycles},
-    {"self_max", nullptr, Kind::Cycles},  {"os_calls", nullptr, Kind::Count},     {"os_time", nullptr, Kind::Cycles},
-    {"os_time_total", nullptr, Kind::Cycles}, {"image", "image", Kind::Label},    {"file", nullptr, Kind::Path},
-    {"line", nullptr, Kind::Count},       {"offset", nullptr, Kind::Count},       {"size", nullptr, Kind::Count},
-    {"linkage_name", nullptr, Kind::Label}, {"name", "function", Kind::Name},
+    {"", "self %", Kind::Share},         {"self", "self", Kind::Cycles},
+    {"", "total %", Kind::Share},        {"total", "total", Kind::Cycles},
+    {"calls", "calls", Kind::Count},     {"self_min", nullptr, Kind::Cycles},
+    {"self_max", nullptr, Kind::Cycles}, {"os_calls", nullptr, Kind::Count},
+    {"os_time", nullptr, Kind::Cycles},  {"os_time_total", nullptr, Kind::Cycles},
+    {"image", "image", Kind::Label},     {"file", nullptr, Kind::Path},
+    {"line", nullptr, Kind::Count},      {"offset", nullptr, Kind::Count},
+    {"size", nullptr, Kind::Count},      {"linkage_name", nullptr, Kind::Label},
+    {"name", "function", Kind::Name},
 };
 
 void put(View& v, const FunctionRow& f) {
   Cell image = v.out.is_text() ? std::string(base_name(f.image)) : f.image;
   v.out.row({v.share(f.self), f.self, v.share(f.total), f.total, f.calls, number_if(f.self_min), number_if(f.self_max),
-             f.os_calls, f.os_time, f.os_time_total, image, text_if_any(f.file),
-             number_if(f.line, f.line), f.offset, f.size, f.linkage_name, f.name});
+             f.os_calls, f.os_time, f.os_time_total, image, text_if_any(f.file), number_if(f.line, f.line), f.offset,
+             f.size, f.linkage_name, f.name});
 }
 
 // With the model of another CPU: the self times follow from the counts of blocks.
@@ -103,9 +106,11 @@ Result<> summary(View& v) {
   auto line = [&](const char* what, const std::string& text) { v.out.line(fmt::format("  {:<14}{}", what, text)); };
   line("total", fmt::format("{} cycles{}", with_unit(t.all()), seconds(v, t.all())));
   line("  code", fmt::format("{} cycles  {}", with_unit(t.cycles), percent(v.share(t.cycles))));
-  line("  OS calls", fmt::format("{} cycles  {}, {} calls", with_unit(t.os_time), percent(v.share(t.os_time)), with_commas(t.os_calls)));
-  line("instructions", fmt::format("{}{}", with_unit(t.instructions),
-                                   t.instructions ? fmt::format(", {:.2f} cycles each", View::ratio(t.cycles, t.instructions)) : ""));
+  line("  OS calls",
+       fmt::format("{} cycles  {}, {} calls", with_unit(t.os_time), percent(v.share(t.os_time)), with_commas(t.os_calls)));
+  line("instructions",
+       fmt::format("{}{}", with_unit(t.instructions),
+                   t.instructions ? fmt::format(", {:.2f} cycles each", View::ratio(t.cycles, t.instructions)) : ""));
   line("functions", fmt::format("{} of {} ran", with_commas(t.functions_run), with_commas(t.functions)));
   line("threads", fmt::format("{} in {} process{}", t.threads, t.processes, t.processes == 1 ? "" : "es"));
   line("model", fmt::format("{} (host: {})", run.cpu, run.host_cpu));

@@ -15,10 +15,8 @@ void JsonWriter::separate() {
   if (levels_.empty()) return;
   Level& level = levels_.back();
   if (level.any) text += ',';
-  if (!level.flat)
-    text.append("\n").append(levels_.size() * 2, ' ');
-  else if (level.any)
-    text += ' ';
+  if (!level.flat) text.append("\n").append(levels_.size() * 2, ' ');
+  else if (level.any) text += ' ';
   level.any = true;
 }
 

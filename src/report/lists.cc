@@ -27,9 +27,9 @@ Result<> os_calls(View& v) {
   std::map<uint32_t, std::vector<store::OsRow>> by_call;
   TRY_VOID(v.reader.os_calls(true, function, [&](const store::OsRow& o) { by_call[o.number].push_back(o); }));
 
-  v.out.heading(v.totals.os_calls ? fmt::format("{} OS calls took {} cycles{}, {} of the program", with_commas(v.totals.os_calls),
-                                                with_unit(v.totals.os_time), seconds(v, v.totals.os_time),
-                                                percent(v.share(v.totals.os_time)))
+  v.out.heading(v.totals.os_calls ? fmt::format("{} OS calls took {} cycles{}, {} of the program",
+                                                with_commas(v.totals.os_calls), with_unit(v.totals.os_time),
+                                                seconds(v, v.totals.os_time), percent(v.share(v.totals.os_time)))
                                   : "no OS calls were made");
   v.out.table("oscalls", {{"", "share", Kind::Share},
                           {"time", "time", Kind::Cycles},
@@ -65,13 +65,13 @@ Result<> os_calls(View& v) {
 
 Result<> threads(View& v) {
   TRY(std::vector<store::ThreadRow> rows, v.reader.threads());
-  v.out.heading(fmt::format("{} thread{} in {} process{}", v.totals.threads, v.totals.threads == 1 ? "" : "s", v.totals.processes,
-                            v.totals.processes == 1 ? "" : "es"));
+  v.out.heading(fmt::format("{} thread{} in {} process{}", v.totals.threads, v.totals.threads == 1 ? "" : "s",
+                            v.totals.processes, v.totals.processes == 1 ? "" : "es"));
   v.out.table("threads", {{"", "share", Kind::Share},
                           {"cycles", "cycles", Kind::Cycles},
                           {"os_time", "OS time", Kind::Cycles},
-                          {"instructions", "instructions", Kind::Cycles},
-                          {"functions", "functions", Kind::Count},
+                          {"instructions", "instr.", Kind::Cycles},
+                          {"functions", nullptr, Kind::Count},
                           {"pid", "pid", Kind::Id},
                           {"tid", "tid", Kind::Id},
                           {"exit_status", "exit", Kind::Id},
@@ -85,8 +85,8 @@ Result<> threads(View& v) {
       if (p.id == t.process) process = &p;
     Cell status;
     if (process && process->exit_status) status = uint64_t(*process->exit_status);
-    v.out.row({v.share(t.cycles + t.os_time), t.cycles, t.os_time, t.instructions, t.functions, uint64_t{t.pid}, uint64_t{t.tid}, status,
-               t.name, process ? quoted_command(process->command) : ""});
+    v.out.row({v.share(t.cycles + t.os_time), t.cycles, t.os_time, t.instructions, t.functions, uint64_t{t.pid},
+               uint64_t{t.tid}, status, t.name, process ? quoted_command(process->command) : ""});
   }
   v.out.end_table(seen > limit ? seen - limit : 0);
   return {};
@@ -105,10 +105,12 @@ Result<> coverage(View& v) {
     all.lines_run += r.lines_run;
   }));
   auto of = [](uint64_t part, uint64_t whole) {
-    return whole ? fmt::format("{} of {} ({})", with_commas(part), with_commas(whole), percent(View::ratio(part, whole))) : "none";
+    return whole ? fmt::format("{} of {} ({})", with_commas(part), with_commas(whole), percent(View::ratio(part, whole)))
+                 : "none";
   };
   v.out.heading(fmt::format("ran: {} functions", of(all.functions_run, all.functions)));
-  v.out.line(fmt::format("of the functions that ran: {} blocks, {} lines", of(all.blocks_run, all.blocks), of(all.lines_run, all.lines)));
+  v.out.line(fmt::format("of the functions that ran: {} blocks, {} lines", of(all.blocks_run, all.blocks),
+                         of(all.lines_run, all.lines)));
   v.out.table("coverage", {{"", "functions", Kind::Share},
                            {"functions_run", "ran", Kind::Count},
                            {"functions", "of", Kind::Count},
@@ -126,7 +128,9 @@ Result<> coverage(View& v) {
   auto number = [&](uint64_t n, uint64_t whole) { return number_if(whole || !v.out.is_text(), n); };
   uint64_t limit = v.limit(50), seen = 0;
   for (const store::CoverageRow& r : rows) {
-    std::string where = !r.file.empty() ? r.file : r.image.starts_with('[') ? r.image : fmt::format("[{}]", base_name(r.image));
+    std::string where = !r.file.empty()            ? r.file
+                        : r.image.starts_with('[') ? r.image
+                                                   : fmt::format("[{}]", base_name(r.image));
     if (seen++ >= limit) continue;
     v.out.row({share(r.functions_run, r.functions), number(r.functions_run, r.functions), number(r.functions, r.functions),
                share(r.blocks_run, r.blocks), number(r.blocks_run, r.blocks), number(r.blocks, r.blocks),

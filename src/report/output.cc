@@ -179,7 +179,7 @@ void Output::write_text_table() {
     if (!is_number(shown[i].kind) && style_.width) widths[i] = std::min(widths[i], style_.width * 2 / 5);
     before_last += widths[i] + 2;
   }
-  size_t room = style_.width ? std::max<size_t>(style_.width > before_last ? style_.width - before_last : 0, 16) : 0;
+  size_t room = style_.width ? std::max<size_t>(style_.width > before_last ? style_.width - before_last : 0, 8) : 0;
 
   auto fit = [&](const std::string& cell, Kind kind, size_t width) {
     if (width == 0 || display_width(cell) <= width) return cell;
@@ -201,8 +201,7 @@ void Output::write_text_table() {
 
   std::string header;
   for (size_t i = 0; i < shown.size(); i++) header += padded(shown[i].title, i, nullptr);
-  if (std::ranges::any_of(shown, [](const Column& c) { return *c.title; }))
-    write(styled(trimmed(header), faint));
+  if (std::ranges::any_of(shown, [](const Column& c) { return *c.title; })) write(styled(trimmed(header), faint));
   for (const TextRow& row : rows_) {
     if (row.cells.empty()) {
       write(row.line + "\n");

@@ -8,7 +8,7 @@ namespace {
 // What could not be seen, one line each.
 std::vector<std::string> notes_of(const View& v) {
   std::vector<std::string> notes;
-  if (!v.run.complete) notes.push_back("the run was cut short: counts are those up to that moment");
+  if (!v.run.complete) notes.push_back("the run was cut short; counts are those so far");
   for (const store::ProcessRow& p : v.processes)
     for (const std::string& note : p.notes) notes.push_back(fmt::format("process {}: {}", p.pid, note));
   return notes;
@@ -23,7 +23,7 @@ std::string quality(const std::vector<std::string>& notes, size_t width) {
   while (told < notes.size() && (width == 0 || display_width(line) + display_width(notes[told]) + rest <= width))
     line += "; " + printable(notes[told++]);
   if (told < notes.size()) line += fmt::format("; {} more: see summary", notes.size() - told);
-  return line;
+  return shortened(line, width);
 }
 
 }  // namespace
@@ -70,7 +70,8 @@ Result<store::FunctionInfo> one_function(const View& v, const std::string& text)
   if (found.size() == 1) return found.front();
   if (found.empty() && text.starts_with('['))
     return fail("{}: OS calls are told by: weir report {} oscalls", text, v.reader.path());
-  if (found.empty()) return fail("no function is named '{}'; see: weir report {} functions --filter RE", text, v.reader.path());
+  if (found.empty())
+    return fail("no function is named '{}'; see: weir report {} functions --filter RE", text, v.reader.path());
   constexpr size_t most = 10;
   std::string list;
   for (size_t i = 0; i < found.size() && i < most; i++)
@@ -87,7 +88,7 @@ Result<> show(store::Reader& reader, const Options& options, Output& out) {
   std::vector<std::string> notes = notes_of(v);
 
   static constexpr std::pair<const char*, Result<> (*)(View&)> shown[] = {
-      {"summary", summary}, {"functions", functions}, {"detail", detail},     {"callers", callers},   {"source", source},
+      {"summary", summary}, {"functions", functions}, {"detail", detail},    {"callers", callers},   {"source", source},
       {"asm", assembly},    {"tree", tree},           {"oscalls", os_calls}, {"coverage", coverage}, {"threads", threads}};
   for (auto& [name, view] : shown) {
     if (options.view != name) continue;

@@ -27,7 +27,7 @@ struct Options {
   std::function<uint32_t(std::span<const std::byte>)> cost;
 };
 
-inline constexpr const char* views[] = {"summary", "functions", "detail", "callers", "source",
+inline constexpr const char* views[] = {"summary", "functions", "detail",  "callers",  "source",
                                         "asm",     "tree",      "oscalls", "coverage", "threads"};
 
 Result<> show(store::Reader& reader, const Options& options, Output& out);

@@ -75,20 +75,21 @@ class Listing {
   void begin() {
     begun_ = true;
     v_.out.table("rows", {{"", "self %", Kind::Share},
-                         {"self", "self", Kind::Cycles},
-                         {"count", "count", Kind::Count},
-                         {"mark", "", Kind::Label},
-                         {"line", "line", Kind::Count},
-                         {"share", nullptr, Kind::Share},
-                         {"file", nullptr, Kind::Path},
-                         {"inlined", nullptr, Kind::Name},
-                         {"text", "source", Kind::Code}});
+                          {"self", "self", Kind::Cycles},
+                          {"count", "count", Kind::Count},
+                          {"mark", "", Kind::Label},
+                          {"line", "line", Kind::Count},
+                          {"share", nullptr, Kind::Share},
+                          {"file", nullptr, Kind::Path},
+                          {"inlined", nullptr, Kind::Name},
+                          {"text", "source", Kind::Code}});
   }
 
   void heading(const std::string& text) { begun_ ? v_.out.row_line(text) : v_.out.line(text); }
 
   // The lines of `file` from `first` to `last`; facts of `declared` stand before the line of their function.
-  void lines(const std::string& file, const Lines& facts, const std::vector<std::string>& source, uint32_t first, uint32_t last) {
+  void lines(const std::string& file, const Lines& facts, const std::vector<std::string>& source, uint32_t first,
+             uint32_t last) {
     for (uint32_t n = first; n <= last; n++) {
       auto at = facts.find(n);
       const LineFacts* line = at == facts.end() ? nullptr : &at->second;
@@ -103,8 +104,11 @@ class Listing {
   void end() {
     v_.out.end_table();
     if (!v_.options.blocks || v_.out.style().format != Format::Json) return;
-    v_.out.table("blocks", {{"file", "", Kind::Path}, {"line", "", Kind::Count}, {"offset", "", Kind::Count},
-                            {"count", "", Kind::Count}, {"self", "", Kind::Cycles}});
+    v_.out.table("blocks", {{"file", "", Kind::Path},
+                            {"line", "", Kind::Count},
+                            {"offset", "", Kind::Count},
+                            {"count", "", Kind::Count},
+                            {"self", "", Kind::Cycles}});
     for (auto& [file, line, b] : blocks_) v_.out.row({file, uint64_t{line}, b.offset, b.count, b.self});
     v_.out.end_table();
   }
@@ -127,7 +131,8 @@ class Listing {
       blocks_.push_back({file, n, b});
       if (v_.out.is_text())
         v_.out.row({View::ratio(b.self, whole_), b.self, b.count, std::string(), Cell(), Cell(), Cell(), Cell(),
-                    fmt::format("  * block at {:#x}", b.offset)}, {0, true});
+                    fmt::format("  * block at {:#x}", b.offset)},
+                   {0, true});
     }
   }
 
@@ -193,14 +198,15 @@ Result<> source_of_function(View& v, const store::FunctionInfo& f) {
     auto& [inlined, file] = key;
     std::vector<std::string> source = read_source(v.options, file);
     bool own = inlined.empty() && file == f.file;
-    if (!inlined.empty())
-      listing.heading(fmt::format("* inlined: {}  {}", shortened(inlined, 60), printable(file)));
+    if (!inlined.empty()) listing.heading(fmt::format("* inlined: {}  {}", shortened(inlined, 60), printable(file)));
     else if (sections.size() > 1 || source.empty())
-      listing.heading(fmt::format("* {}{}", printable(file), source.empty() ? "  (not found here; --source-map OLD=NEW)" : ""));
+      listing.heading(
+          fmt::format("* {}{}", printable(file), source.empty() ? "  (not found here; --source-map OLD=NEW)" : ""));
     // Lines that stand close together are shown with what is between them.
     constexpr uint32_t close = 3, own_close = 60;
-    uint32_t from = own && f.line && f.line <= lines.begin()->first && lines.begin()->first - f.line < own_close ? f.line
-                                                                                                              : lines.begin()->first;
+    uint32_t from = own && f.line && f.line <= lines.begin()->first && lines.begin()->first - f.line < own_close
+                        ? f.line
+                        : lines.begin()->first;
     uint32_t to = from;
     for (auto& [n, facts] : lines) {
       if (n > to + (own ? own_close : close)) {
@@ -227,7 +233,8 @@ Result<> source_of_file(View& v, const std::string& file) {
   v.out.fact("file", file);
   Listing listing(v, v.totals.cycles);
   listing.heading(fmt::format("* {}{}; shares of {} cycles of code", printable(file),
-                              source.empty() ? "  (not found here; --source-map OLD=NEW)" : "", with_unit(v.totals.cycles)));
+                              source.empty() ? "  (not found here; --source-map OLD=NEW)" : "",
+                              with_unit(v.totals.cycles)));
   listing.begin();
   // All lines of the file, or those that are known.
   std::set<uint32_t> numbers;
@@ -241,10 +248,8 @@ Result<> source_of_file(View& v, const std::string& file) {
       TRY_VOID(header(v, listing, it->second.id));
       idle |= it->second.calls == 0 && it->second.blocks == 0;
     }
-    if (idle && !lines.contains(n))
-      listing.never_ran(file, n, n && n <= source.size() ? source[n - 1] : "");
-    else
-      listing.lines(file, lines, source, n, n);
+    if (idle && !lines.contains(n)) listing.never_ran(file, n, n && n <= source.size() ? source[n - 1] : "");
+    else listing.lines(file, lines, source, n, n);
   }
   listing.end();
   return {};

@@ -41,7 +41,13 @@ bool is_continuation(char c) { return (static_cast<uint8_t>(c) & 0xc0) == 0x80; 
 // terminal takes them for a control character.
 size_t code_point(std::string_view s, size_t i) {
   uint8_t c = static_cast<uint8_t>(s[i]);
-  size_t length = c < 0x80 ? 1 : c >= 0xc3 && c < 0xe0 ? 2 : c == 0xc2 ? 2 : c >= 0xe1 && c < 0xf0 ? 3 : c == 0xe0 ? 3 : c >= 0xf0 && c < 0xf5 ? 4 : 0;
+  size_t length = c < 0x80                ? 1
+                  : c >= 0xc3 && c < 0xe0 ? 2
+                  : c == 0xc2             ? 2
+                  : c >= 0xe1 && c < 0xf0 ? 3
+                  : c == 0xe0             ? 3
+                  : c >= 0xf0 && c < 0xf5 ? 4
+                                          : 0;
   for (size_t k = 1; k < length; k++)
     if (i + k >= s.size() || !is_continuation(s[i + k])) return 0;
   return length;
@@ -56,10 +62,8 @@ std::string printable(std::string_view s) {
     size_t length = code_point(s, i);
     uint8_t c = static_cast<uint8_t>(s[i]);
     bool control = c < 0x20 || c == 0x7f || (c == 0xc2 && length == 2 && static_cast<uint8_t>(s[i + 1]) < 0xa0);
-    if (length == 0 || control)
-      result += '?';
-    else
-      result += s.substr(i, length);
+    if (length == 0 || control) result += '?';
+    else result += s.substr(i, length);
     i += std::max<size_t>(length, 1);
   }
   return result;
@@ -91,8 +95,10 @@ std::string collapsed(std::string_view name, char open, char close) {
   std::string result;
   int depth = 0;
   for (size_t i = 0; i < name.size(); i++) {
-    bool is_operator = name.substr(0, i).ends_with("operator") || (i > 0 && name[i - 1] == '-') ||
-                       name.substr(0, i).ends_with("operator<") || name.substr(0, i).ends_with("operator>");
+    // operator<, operator<<, operator->, operator(): the bracket follows the word, itself, or a minus.
+    std::string_view before = name.substr(0, i);
+    if (before.ends_with(name[i]) || (name[i] == ')' && before.ends_with('('))) before.remove_suffix(1);
+    bool is_operator = before.ends_with("operator") || before.ends_with("operator-");
     if (name[i] == open && !is_operator) {
       if (depth++ == 0) result.append(1, open).append(i + 1 < name.size() && name[i + 1] == close ? "" : "…");
     } else if (name[i] == close && !is_operator && depth > 0) {

@@ -23,7 +23,7 @@ struct Node {
 
   uint32_t function() const { return members.front().function; }
   uint32_t site() const { return members.front().site; }
-  Cycles sum(Cycles ContextRow::*a, Cycles ContextRow::*b) const {
+  Cycles sum(Cycles ContextRow::* a, Cycles ContextRow::* b) const {
     Cycles total = 0;
     for (const ContextRow& c : members) total += c.*a + c.*b;
     return total;
@@ -99,8 +99,8 @@ Result<Cycles> smallest_shown(Tree& tree, const std::vector<Node>& roots, uint64
 
 Result<> tree(View& v) {
   if (v.totals.contexts == 0)
-    return fail("{}: holds callers only, no call paths; profile again with: weir profile --paths=full -- {}", v.reader.path(),
-                quoted_command(v.run.command));
+    return fail("{}: holds callers only, no call paths; profile again with: weir profile --paths=full -- {}",
+                v.reader.path(), quoted_command(v.run.command));
   Tree tree(v);
   TRY(std::vector<Node> roots, tree.roots());
   uint64_t limit = v.limit(40);
@@ -144,7 +144,8 @@ Result<> tree(View& v) {
     Cycles os = 0;
     for (const ContextRow& c : node.members) os += c.os_time;
     Cycles self = node.sum(&ContextRow::self, &ContextRow::os_time) - (in_self ? 0 : os);
-    v.out.row({v.share(node.total()), node.total(), v.share(self), self, calls, os, uint64_t{node.depth}, name_of(node.function())},
+    v.out.row({v.share(node.total()), node.total(), v.share(self), self, calls, os, uint64_t{node.depth},
+               name_of(node.function())},
               {std::min<size_t>(node.depth * 2, most_indent), false});
     TRY(std::vector<Node> below, tree.children(node));
     for (size_t i = below.size(); i-- > 0;) stack.push_back(std::move(below[i]));

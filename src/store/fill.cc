@@ -52,10 +52,10 @@ Result<> insert_words(const Database& db, std::string_view kind, const std::vect
 
 Result<> insert_run(const Database& db, const Run& run) {
   TRY_VOID(insert(db, "weir", Row(std::string_view(kind_of_profile), schema_version, std::string_view(run.weir_version))));
-  TRY_VOID(insert(db, "run",
-                  Row(std::string_view(run.directory), std::string_view(run.cpu), std::string_view(run.host_cpu),
-                      run.cycles_per_second, std::string_view(run.clock), run.os_separate, run.full_paths, run.started,
-                      run.ended, run.complete)));
+  TRY_VOID(insert(
+      db, "run",
+      Row(std::string_view(run.directory), std::string_view(run.cpu), std::string_view(run.host_cpu), run.cycles_per_second,
+          std::string_view(run.clock), run.os_separate, run.full_paths, run.started, run.ended, run.complete)));
   TRY_VOID(insert_words(db, "command", run.command));
   return insert_words(db, "environment", run.environment);
 }
@@ -93,8 +93,8 @@ Result<> insert_code(const Database& db, const Profile& p, const BlockOrder& ord
   }));
   TRY_VOID(insert_all(db, "function", p.functions.size(), [&](size_t i) {
     const Function& f = p.functions[i];
-    return Row(i, id(f.image), f.offset, f.size, strings.id(f.linkage_name), strings.number(f.name), strings.id(f.file), f.line,
-               order.first[i], order.first[i + 1] - order.first[i]);
+    return Row(i, id(f.image), f.offset, f.size, strings.id(f.linkage_name), strings.number(f.name), strings.id(f.file),
+               f.line, order.first[i], order.first[i + 1] - order.first[i]);
   }));
   TRY_VOID(insert_all(db, "block", p.blocks.size(), [&](size_t i) {
     const Block& b = p.blocks[order.old_of_new[i]];
@@ -108,7 +108,8 @@ Result<> insert_code(const Database& db, const Profile& p, const BlockOrder& ord
   }
   TRY_VOID(insert_all(db, "block_line", parts.size(), [&](size_t i) {
     const LinePart& l = *parts[i].line;
-    return Row(parts[i].block, parts[i].position, strings.id(l.file), l.line, strings.id(l.inlined), l.instructions, l.cycles);
+    return Row(parts[i].block, parts[i].position, strings.id(l.file), l.line, strings.id(l.inlined), l.instructions,
+               l.cycles);
   }));
   return insert_all(db, "site", p.sites.size(), [&](size_t i) {
     const CallSite& s = p.sites[i];
@@ -140,7 +141,7 @@ struct Counted {
   const Count* count;
 };
 template <class Count, class Key>
-std::vector<Counted<Count>> in_order(const Profile& p, std::vector<Count> Thread::*counts, Key key) {
+std::vector<Counted<Count>> in_order(const Profile& p, std::vector<Count> Thread::* counts, Key key) {
   std::vector<Counted<Count>> all;
   for (uint32_t t = 0; t < p.threads.size(); t++)
     for (const Count& count : p.threads[t].*counts) all.push_back({t, &count});
@@ -153,13 +154,14 @@ Result<> insert_counts(const Database& db, const Profile& p, const BlockOrder& o
   auto functions = in_order(p, &Thread::functions, [](const FunctionCount& c) { return std::tuple(c.function); });
   TRY_VOID(insert_all(db, "function_count", functions.size(), [&](size_t i) {
     const FunctionCount& c = *functions[i].count;
-    return Row(c.function, functions[i].thread, c.calls, c.self, least(c.self_range), most(c.self_range), c.total, c.os_calls,
-               c.os_time, c.os_time_total);
+    return Row(c.function, functions[i].thread, c.calls, c.self, least(c.self_range), most(c.self_range), c.total,
+               c.os_calls, c.os_time, c.os_time_total);
   }));
   auto calls = in_order(p, &Thread::calls, [](const CallCount& c) { return std::tuple(c.callee, c.site); });
   TRY_VOID(insert_all(db, "call_count", calls.size(), [&](size_t i) {
     const CallCount& c = *calls[i].count;
-    return Row(c.callee, c.site, calls[i].thread, c.calls, c.total, c.os_time_total, least(c.self_range), most(c.self_range));
+    return Row(c.callee, c.site, calls[i].thread, c.calls, c.total, c.os_time_total, least(c.self_range),
+               most(c.self_range));
   }));
   auto blocks = in_order(p, &Thread::blocks, [&](const BlockCount& c) { return std::tuple(order.new_of_old[c.block]); });
   std::erase_if(blocks, [](const auto& b) { return b.count->count == 0 && b.count->extra == 0; });
@@ -191,8 +193,8 @@ Result<> insert_contexts(const Database& db, const Profile& p) {
     TRY_VOID(insert_all(db, "context", ordered.size(), [&](size_t i) {
       const OrderedContext& o = ordered[i];
       const Context& c = contexts[o.original];
-      return Row(base + i, t, o.parent == none ? Value() : Value(base + o.parent), id(c.site), id(c.function), c.calls, c.self,
-                 c.os_time, o.total, o.os_time_total, base + o.first_child, o.children);
+      return Row(base + i, t, o.parent == none ? Value() : Value(base + o.parent), id(c.site), id(c.function), c.calls,
+                 c.self, c.os_time, o.total, o.os_time_total, base + o.first_child, o.children);
     }));
     base += static_cast<uint32_t>(ordered.size());
   }
@@ -202,8 +204,8 @@ Result<> insert_contexts(const Database& db, const Profile& p) {
 }  // namespace
 
 Result<> fill(const Database& db, const Profile& p) {
-  TRY_VOID(db.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}; BEGIN", application_id,
-                                  schema_version).c_str()));
+  TRY_VOID(db.execute(
+      fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}; BEGIN", application_id, schema_version).c_str()));
   TRY_VOID(db.execute(create_tables));
   Strings strings;
   BlockOrder order = order_blocks(p);
@@ -212,7 +214,8 @@ Result<> fill(const Database& db, const Profile& p) {
   TRY_VOID(insert_processes(db, p));
   TRY_VOID(insert_counts(db, p, order));
   TRY_VOID(insert_contexts(db, p));
-  TRY_VOID(insert_all(db, "string", strings.all().size(), [&](size_t i) { return Row(i, std::string_view(strings.all()[i])); }));
+  TRY_VOID(
+      insert_all(db, "string", strings.all().size(), [&](size_t i) { return Row(i, std::string_view(strings.all()[i])); }));
   TRY_VOID(db.execute(create_indices));
   return db.execute("COMMIT");
 }

@@ -4,7 +4,8 @@
 namespace weir::store {
 namespace {
 
-constexpr const char* block_columns = "b.id, b.function, b.offset, b.bytes, b.instructions, b.cycles, sum(c.count), sum(c.extra)";
+constexpr const char* block_columns =
+    "b.id, b.function, b.offset, b.bytes, b.instructions, b.cycles, sum(c.count), sum(c.extra)";
 constexpr const char* block_counts = "LEFT JOIN block_count c ON c.block = b.id AND c.thread IN selected";
 
 BlockRow block_of(const Statement& row) {
@@ -19,7 +20,8 @@ std::string lines_of(std::string_view which) {
       "CASE WHEN p.position = (SELECT q.position FROM block_line q WHERE q.block = b.id ORDER BY q.cycles DESC LIMIT 1) "
       "THEN (SELECT sum(c.extra) FROM block_count c WHERE c.block = b.id AND c.thread IN selected) ELSE 0 END, p.position "
       "FROM block b JOIN block_line p ON p.block = b.id LEFT JOIN string f ON f.id = p.file "
-      "LEFT JOIN string n ON n.id = p.inlined WHERE {}", which);
+      "LEFT JOIN string n ON n.id = p.inlined WHERE {}",
+      which);
 }
 
 Result<> each_line(Statement rows, const Reader::Each<LineRow>& each) {
@@ -30,20 +32,23 @@ Result<> each_line(Statement rows, const Reader::Each<LineRow>& each) {
 }
 
 constexpr const char* context_columns =
-    "SELECT id, parent, site, function, thread, calls, self, os_time, total, os_time_total, first_child, children FROM context ";
+    "SELECT id, parent, site, function, thread, calls, self, os_time, total, os_time_total, first_child, children FROM "
+    "context ";
 
 Result<> each_context(Statement rows, const Reader::Each<ContextRow>& each) {
   while (rows.next())
-    each({rows.u32(0), rows.u32(1), rows.u32(2), rows.u32(3), rows.u32(4), rows.u64(5), rows.u64(6), rows.u64(7), rows.u64(8),
-          rows.u64(9), rows.small(10), rows.small(11)});
+    each({rows.u32(0), rows.u32(1), rows.u32(2), rows.u32(3), rows.u32(4), rows.u64(5), rows.u64(6), rows.u64(7),
+          rows.u64(8), rows.u64(9), rows.small(10), rows.small(11)});
   return rows.end();
 }
 
 }  // namespace
 
 Result<> Reader::blocks(const FunctionInfo& f, const Each<BlockRow>& each) const {
-  Statement rows = db_.prepare(fmt::format("SELECT {} FROM block b {} WHERE b.id >= ?1 AND b.id < ?1 + ?2 AND b.function = ?3 "
-                                           "GROUP BY b.id ORDER BY b.id", block_columns, block_counts));
+  Statement rows =
+      db_.prepare(fmt::format("SELECT {} FROM block b {} WHERE b.id >= ?1 AND b.id < ?1 + ?2 AND b.function = ?3 "
+                              "GROUP BY b.id ORDER BY b.id",
+                              block_columns, block_counts));
   rows.bind(1, uint64_t{f.first_block});
   rows.bind(2, uint64_t{f.blocks});
   rows.bind(3, uint64_t{f.id});
@@ -52,8 +57,10 @@ Result<> Reader::blocks(const FunctionInfo& f, const Each<BlockRow>& each) const
 }
 
 Result<> Reader::all_blocks(const Each<BlockRow>& each) const {
-  Statement rows = db_.prepare(fmt::format("SELECT {} FROM block b JOIN block_count c ON c.block = b.id AND c.thread IN selected "
-                                           "GROUP BY b.id", block_columns));
+  Statement rows =
+      db_.prepare(fmt::format("SELECT {} FROM block b JOIN block_count c ON c.block = b.id AND c.thread IN selected "
+                              "GROUP BY b.id",
+                              block_columns));
   while (rows.next()) each(block_of(rows));
   return rows.end();
 }
@@ -74,7 +81,8 @@ Result<> Reader::lines(const std::string& file, const Each<LineRow>& each) const
 
 Result<std::vector<std::string>> Reader::files(const std::string& path) const {
   Statement rows = db_.prepare(
-      "SELECT text, text = ?1 AS exact FROM string WHERE id IN (SELECT file FROM block_line UNION SELECT file FROM function) AND "
+      "SELECT text, text = ?1 AS exact FROM string WHERE id IN (SELECT file FROM block_line UNION SELECT file FROM "
+      "function) AND "
       "(text = ?1 OR substr(text, -length(?1) - 1) = '/' || ?1) ORDER BY exact DESC, text");
   rows.bind(1, path);
   std::vector<std::string> files;
@@ -87,7 +95,8 @@ Result<std::vector<std::string>> Reader::files(const std::string& path) const {
 }
 
 Result<> Reader::functions_in(const std::string& file, const Each<FunctionRow>& each) const {
-  Statement ids = db_.prepare("SELECT f.id FROM function f JOIN string s ON s.id = f.file WHERE s.text = ? ORDER BY f.line, f.id");
+  Statement ids =
+      db_.prepare("SELECT f.id FROM function f JOIN string s ON s.id = f.file WHERE s.text = ? ORDER BY f.line, f.id");
   ids.bind(1, file);
   while (ids.next()) {
     TRY(FunctionRow row, function(ids.u32(0), OsTime::Apart));
@@ -102,7 +111,8 @@ Result<> Reader::roots(const Each<ContextRow>& each) const {
 
 // A child's id is larger than its parent's, so whoever follows children comes to an end.
 Result<> Reader::children(const ContextRow& parent, const Each<ContextRow>& each) const {
-  Statement rows = db_.prepare(std::string(context_columns) + "WHERE id >= ?1 AND id < ?1 + ?2 AND parent = ?3 AND id > ?3");
+  Statement rows =
+      db_.prepare(std::string(context_columns) + "WHERE id >= ?1 AND id < ?1 + ?2 AND parent = ?3 AND id > ?3");
   rows.bind(1, uint64_t{parent.first_child});
   rows.bind(2, uint64_t{parent.children});
   rows.bind(3, uint64_t{parent.id});
@@ -116,12 +126,16 @@ Result<> Reader::contexts(const Each<ContextRow>& each) const {
 Result<> Reader::os_calls(bool by_function, uint32_t function, const Each<OsRow>& each) const {
   Statement rows = db_.prepare(fmt::format(
       "SELECT c.number, c.function, o.name, n.text, max(c.class), sum(c.calls), sum(c.errors), sum(c.uncharged), "
-      "sum(c.time) AS time FROM os_count c LEFT JOIN os_call o ON o.number = c.number LEFT JOIN function f ON f.id = c.function "
+      "sum(c.time) AS time FROM os_count c LEFT JOIN os_call o ON o.number = c.number LEFT JOIN function f ON f.id = "
+      "c.function "
       "LEFT JOIN string n ON n.id = f.name WHERE c.thread IN selected {} GROUP BY c.number {} ORDER BY time DESC, c.number",
       function == none ? "" : fmt::format("AND c.function = {}", function), by_function ? ", c.function" : ""));
   while (rows.next()) {
-    OsRow row{rows.small(0), by_function ? rows.u32(1) : none, rows.text(2), by_function ? rows.text(3) : "",
-              rows.text(4), rows.u64(5), rows.u64(6), rows.u64(7), rows.u64(8)};
+    OsRow row{rows.small(0), by_function ? rows.u32(1) : none,
+              rows.text(2),  by_function ? rows.text(3) : "",
+              rows.text(4),  rows.u64(5),
+              rows.u64(6),   rows.u64(7),
+              rows.u64(8)};
     if (row.name.empty()) row.name = fmt::format("syscall {}", row.number);
     each(row);
   }

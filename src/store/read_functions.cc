@@ -19,7 +19,7 @@ FunctionInfo info_of(const Statement& row) {
 }
 
 FunctionRow row_of(const Statement& row) {
-  return {info_of(row), row.u64(10),   row.u64(11), row.u64(12), row.maybe(13),
+  return {info_of(row),  row.u64(10), row.u64(11), row.u64(12), row.maybe(13),
           row.maybe(14), row.u64(15), row.u64(16), row.u64(17)};
 }
 
@@ -38,12 +38,13 @@ std::string counted(OsTime os, bool idle) {
 
 // OS calls as functions of their own.
 constexpr const char* os_functions =
-    " UNION ALL SELECT NULL, '[' || o.name || ']', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, sum(c.calls), sum(c.time), "
+    " UNION ALL SELECT NULL, '[' || o.name || ']', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, sum(c.calls), "
+    "sum(c.time), "
     "sum(c.time), NULL, NULL, sum(c.calls), sum(c.time), 0, '[' || o.name || ']', '[kernel]', NULL "
     "FROM os_count c JOIN os_call o ON o.number = c.number WHERE c.thread IN selected GROUP BY c.number";
 
-constexpr const char* orders[] = {"self",    "total",    "calls", "name",  "image", "file",
-                                  "line",    "self_min", "self_max", "os_calls", "os_time", "offset", "size"};
+constexpr const char* orders[] = {"self",     "total",    "calls",    "name",    "image",  "file", "line",
+                                  "self_min", "self_max", "os_calls", "os_time", "offset", "size"};
 
 }  // namespace
 
@@ -51,10 +52,10 @@ Result<> Reader::functions(const FunctionQuery& q, const Each<FunctionRow>& each
   if (std::ranges::find(orders, q.order) == std::end(orders))
     return fail("no column '{}' to sort by; there are: {}", q.order, fmt::join(orders, ", "));
   bool text = q.order == "name" || q.order == "image" || q.order == "file";
-  std::string sql = fmt::format("SELECT * FROM ({}{}) {} ORDER BY {} {}, name, id {}", counted(q.os, q.idle),
-                                q.os == OsTime::Apart ? os_functions : "",
-                                q.filter.empty() ? "" : "WHERE matches(?1, name)", q.order,
-                                text != q.ascending ? "ASC" : "DESC", q.limit ? fmt::format("LIMIT {}", q.limit) : "");
+  std::string sql =
+      fmt::format("SELECT * FROM ({}{}) {} ORDER BY {} {}, name, id {}", counted(q.os, q.idle),
+                  q.os == OsTime::Apart ? os_functions : "", q.filter.empty() ? "" : "WHERE matches(?1, name)", q.order,
+                  text != q.ascending ? "ASC" : "DESC", q.limit ? fmt::format("LIMIT {}", q.limit) : "");
   Statement rows = db_.prepare(sql);
   if (!q.filter.empty()) rows.bind(1, q.filter);
   while (rows.next()) {
@@ -89,15 +90,18 @@ Result<std::vector<FunctionInfo>> Reader::find(const std::string& text) const {
     if (parsed.ec == std::errc() && parsed.ptr == end) image = text.substr(0, plus);
   }
   // The best kind of match wins; among equals, functions that ran.
-  Statement rows = db_.prepare(fmt::format(
-      "SELECT {0}, CASE "
-      "WHEN n.text = ?1 OR l.text = ?1 THEN 0 "
-      "WHEN ?2 <> '' AND (i.path = ?2 OR i.path LIKE '%/' || ?2) AND ?3 >= f.offset AND ?3 < f.offset + max(f.size, 1) THEN 0 "
-      "WHEN substr(n.text, 1, length(?1) + 1) = ?1 || '(' THEN 1 "
-      "WHEN instr(n.text, '::' || ?1 || '(') > 0 THEN 2 "
-      "ELSE 3 END AS kind, (SELECT sum(total) FROM function_count c WHERE c.function = f.id) AS weight "
-      "FROM {1} WHERE instr(n.text, ?1) > 0 OR l.text = ?1 OR (?2 <> '' AND kind = 0) "
-      "ORDER BY kind, weight IS NULL, weight DESC, n.text", info_columns, info_tables));
+  Statement rows =
+      db_.prepare(fmt::format("SELECT {0}, CASE "
+                              "WHEN n.text = ?1 OR l.text = ?1 THEN 0 "
+                              "WHEN ?2 <> '' AND (i.path = ?2 OR i.path LIKE '%/' || ?2) AND ?3 >= f.offset AND ?3 < "
+                              "f.offset + max(f.size, 1) THEN 0 "
+                              "WHEN substr(n.text, 1, length(?1) + 1) = ?1 || '(' THEN 1 "
+                              "WHEN instr(n.text, '::' || ?1 || '(') > 0 THEN 2 "
+                              "ELSE 3 END AS kind, (SELECT sum(total) FROM function_count c WHERE c.function = f.id AND "
+                              "(c.calls > 0 OR c.self > 0)) AS weight "
+                              "FROM {1} WHERE instr(n.text, ?1) > 0 OR l.text = ?1 OR (?2 <> '' AND kind = 0) "
+                              "ORDER BY kind, weight IS NULL, weight DESC, n.text",
+                              info_columns, info_tables));
   rows.bind(1, text);
   rows.bind(2, image);
   rows.bind(3, offset);
@@ -126,9 +130,11 @@ Result<> Reader::calls(const CallQuery& q, const Each<CallRow>& each) const {
   if (!q.filter.empty()) where += " AND matches(?1, en.text)";
   bool text = q.order == "caller" || q.order == "callee";
   Statement rows = db_.prepare(fmt::format(
-      "SELECT s.function, c.callee, c.site, rn.text AS caller, en.text AS callee, i.path, s.kind, sf.text, s.line, s.offset, "
+      "SELECT s.function, c.callee, c.site, rn.text AS caller, en.text AS callee, i.path, s.kind, sf.text, s.line, "
+      "s.offset, "
       "r.offset, count(DISTINCT c.site), sum(c.calls) AS calls, sum(c.total + c.os_time_total) AS total, min(c.self_min), "
-      "max(c.self_max), sum(c.os_time_total) FROM call_count c LEFT JOIN site s ON s.id = c.site LEFT JOIN function r ON r.id = s.function "
+      "max(c.self_max), sum(c.os_time_total) FROM call_count c LEFT JOIN site s ON s.id = c.site LEFT JOIN function r ON "
+      "r.id = s.function "
       "LEFT JOIN string rn ON rn.id = r.name LEFT JOIN image i ON i.id = r.image LEFT JOIN string sf ON sf.id = s.file "
       "LEFT JOIN function e ON e.id = c.callee LEFT JOIN string en ON en.id = e.name "
       "WHERE {} GROUP BY c.callee, {} ORDER BY {} {}, calls DESC, c.site {}",
@@ -144,7 +150,8 @@ Result<> Reader::calls(const CallQuery& q, const Each<CallRow>& each) const {
 
 Result<> Reader::sites(const Each<CallRow>& each) const {
   Statement rows = db_.prepare(
-      "SELECT s.id, s.function, s.kind, f.text, s.line, s.offset FROM site s LEFT JOIN string f ON f.id = s.file ORDER BY s.id");
+      "SELECT s.id, s.function, s.kind, f.text, s.line, s.offset FROM site s LEFT JOIN string f ON f.id = s.file ORDER BY "
+      "s.id");
   while (rows.next()) {
     CallRow row;
     row.site = rows.u32(0);

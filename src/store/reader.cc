@@ -29,7 +29,8 @@ Result<> check_header(const std::string& path) {
   uint64_t pages = uint64_t{header[28]} << 24 | header[29] << 16 | header[30] << 8 | header[31];
   uint64_t size = static_cast<uint64_t>(st.st_size);
   if (size < pages * page_size)
-    return fail("{}: the file is cut short: {} of {} bytes; copy it again, or profile again", path, size, pages * page_size);
+    return fail("{}: the file is cut short: {} of {} bytes; copy it again, or profile again", path, size,
+                pages * page_size);
   return {};
 }
 
@@ -83,8 +84,9 @@ Result<Reader> Reader::open(const std::string& path) {
   TRY_VOID(check_kind(db));
   sqlite3_create_function_v2(db.get(), "matches", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr, matches, nullptr, nullptr,
                              nullptr);
-  TRY_VOID(db.execute("CREATE TEMP TABLE selected(id INTEGER PRIMARY KEY);"
-                      "INSERT INTO selected SELECT id FROM thread"));
+  TRY_VOID(
+      db.execute("CREATE TEMP TABLE selected(id INTEGER PRIMARY KEY);"
+                 "INSERT INTO selected SELECT id FROM thread"));
   return Reader(std::move(db));
 }
 
@@ -93,13 +95,16 @@ Result<> Reader::select(std::optional<uint32_t> thread, std::optional<uint32_t> 
   auto condition = [&](const char* system, const char* index, std::optional<uint32_t> n) -> Result<std::string> {
     if (!n) return "1";
     TRY(uint64_t known, db_.number(fmt::format("SELECT count(*) FROM thread t LEFT JOIN process p ON p.id = t.process "
-                                               "WHERE {} = {}", system, *n)));
+                                               "WHERE {} = {}",
+                                               system, *n)));
     return fmt::format("{} = {}", known ? system : index, *n);
   };
   TRY(std::string threads, condition("t.tid", "t.id", thread));
   TRY(std::string processes, condition("p.pid", "t.process", process));
   TRY_VOID(db_.execute(fmt::format("DELETE FROM selected; INSERT INTO selected SELECT t.id FROM thread t "
-                                   "LEFT JOIN process p ON p.id = t.process WHERE {} AND {}", threads, processes).c_str()));
+                                   "LEFT JOIN process p ON p.id = t.process WHERE {} AND {}",
+                                   threads, processes)
+                           .c_str()));
   TRY(uint64_t found, db_.number("SELECT count(*) FROM selected"));
   if (found == 0)
     return fail("{}: no thread {}{}; see: weir report {} threads", path(), thread ? fmt::format("{}", *thread) : "",
@@ -146,7 +151,8 @@ Result<Totals> Reader::totals() const {
   }
   TRY_VOID(rows.end());
   TRY(t.functions, db_.number("SELECT count(*) FROM function"));
-  TRY(t.functions_run, db_.number("SELECT count(DISTINCT function) FROM function_count WHERE thread IN selected AND calls > 0"));
+  TRY(t.functions_run,
+      db_.number("SELECT count(DISTINCT function) FROM function_count WHERE thread IN selected AND calls > 0"));
   TRY(t.os_calls, db_.number("SELECT sum(calls) FROM os_count WHERE thread IN selected"));
   TRY(t.contexts, db_.number("SELECT count(*) FROM context"));
   return t;

@@ -43,11 +43,11 @@ struct FunctionRow : FunctionInfo {
 
 struct FunctionQuery {
   OsTime os = OsTime::InSelf;
-  std::string filter;           // a regular expression (as grep -E) for names; empty: all
-  std::string order = "self";   // a column
+  std::string filter;          // a regular expression (as grep -E) for names; empty: all
+  std::string order = "self";  // a column
   bool ascending = false;
-  uint64_t limit = 0;           // 0: all
-  bool idle = false;            // those that never ran, too
+  uint64_t limit = 0;  // 0: all
+  bool idle = false;   // those that never ran, too
 };
 
 // A call record: `caller` called `callee` from a place.
@@ -92,7 +92,7 @@ struct LineRow {
   uint32_t block_cycles = 0;
   uint64_t block_offset = 0;
   uint64_t count = 0;
-  Cycles extra = 0;   // of the block: given to its costliest part
+  Cycles extra = 0;  // of the block: given to its costliest part
   uint32_t position = 0;
 };
 
@@ -168,8 +168,9 @@ class Reader {
 
   // By call, or by call and function (of one function, if it is named).
   Result<> os_calls(bool by_function, uint32_t function, const Each<OsRow>& each) const;
-  Result<> coverage(const std::string& filter, const Each<CoverageRow>& each) const;  // by image and file; the filter is for paths
-  Result<> sites(const Each<CallRow>& each) const;       // every site, without counts
+  Result<> coverage(const std::string& filter,
+                    const Each<CoverageRow>& each) const;  // by image and file; the filter is for paths
+  Result<> sites(const Each<CallRow>& each) const;         // every site, without counts
   Result<> images(const std::function<void(uint32_t, const profile::Image&)>& each) const;
 
  private:

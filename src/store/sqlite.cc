@@ -117,13 +117,15 @@ Result<Database> Database::open_to_read(const std::string& path) {
 
 Result<Database> Database::open_to_write(const std::string& path) {
   TRY(Database db, open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
-  TRY_VOID(db.execute("PRAGMA page_size = 16384; PRAGMA journal_mode = off; PRAGMA synchronous = off;"
-                      "PRAGMA locking_mode = exclusive; PRAGMA cache_size = -65536; PRAGMA temp_store = memory"));
+  TRY_VOID(
+      db.execute("PRAGMA page_size = 16384; PRAGMA journal_mode = off; PRAGMA synchronous = off;"
+                 "PRAGMA locking_mode = exclusive; PRAGMA cache_size = -65536; PRAGMA temp_store = memory"));
   return db;
 }
 
 Result<> Database::execute(const char* sql) const {
-  if (sqlite3_exec(db_.get(), sql, nullptr, nullptr, nullptr) != SQLITE_OK) return std::unexpected(sqlite_error(db_.get(), path_));
+  if (sqlite3_exec(db_.get(), sql, nullptr, nullptr, nullptr) != SQLITE_OK)
+    return std::unexpected(sqlite_error(db_.get(), path_));
   return {};
 }
 

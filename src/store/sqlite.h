@@ -31,7 +31,7 @@ class Statement {
   void bind(int parameter, std::string_view value);
   void rewind();  // for other parameters
 
-  bool next();         // false: no more rows, or an error
+  bool next();           // false: no more rows, or an error
   Result<> end() const;  // the first error
 
   // Columns of the row, from 0.

@@ -35,6 +35,7 @@ LIBRARIES = {
     "zstd": (r"zstd", None),
     "cpp-httplib": (r"httplib\.h", None),
     "protobuf": (r"google/protobuf/", None),
+    "zlib": (r"zlib\.h", None),
 }
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include(?:_next)?[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
