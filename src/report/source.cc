@@ -93,7 +93,7 @@ class Listing {
     for (uint32_t n = first; n <= last; n++) {
       auto at = facts.find(n);
       const LineFacts* line = at == facts.end() ? nullptr : &at->second;
-      row(file, n, line, n <= source.size() ? source[n - 1] : "");
+      row(file, n, line, n && n <= source.size() ? source[n - 1] : "");
       if (v_.options.blocks && line && line->blocks.size() > 1) block_counts(file, n, *line);
     }
   }
@@ -240,7 +240,8 @@ Result<> source_of_file(View& v, const std::string& file) {
   std::set<uint32_t> numbers;
   for (uint32_t n = 1; n <= source.size(); n++) numbers.insert(n);
   for (auto& [n, facts] : lines) numbers.insert(n);
-  for (auto& [n, f] : declared) numbers.insert(n);
+  for (auto& [n, f] : declared)
+    if (n) numbers.insert(n);
   for (uint32_t n : numbers) {
     auto [begin, end] = declared.equal_range(n);
     bool idle = false;

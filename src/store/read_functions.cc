@@ -125,8 +125,8 @@ Result<> Reader::calls(const CallQuery& q, const Each<CallRow>& each) const {
   if (std::ranges::find(columns, q.order) == std::end(columns))
     return fail("no column '{}' to sort by; there are: {}", q.order, fmt::join(columns, ", "));
   std::string where = "c.thread IN selected";
-  if (q.caller != none) where += fmt::format(" AND s.function = {}", q.caller);
-  if (q.callee != none) where += fmt::format(" AND c.callee = {}", q.callee);
+  if (q.caller != none) where += " AND s.function = ?2";
+  if (q.callee != none) where += " AND c.callee = ?3";
   if (!q.filter.empty()) where += " AND matches(?1, en.text)";
   bool text = q.order == "caller" || q.order == "callee";
   Statement rows = db_.prepare(fmt::format(
@@ -141,6 +141,8 @@ Result<> Reader::calls(const CallQuery& q, const Each<CallRow>& each) const {
       where, q.by_site ? "c.site" : "s.function", q.order == "callee" ? "5" : q.order, text ? "ASC" : "DESC",
       q.limit ? fmt::format("LIMIT {}", q.limit) : ""));
   if (!q.filter.empty()) rows.bind(1, q.filter);
+  if (q.caller != none) rows.bind(2, uint64_t{q.caller});
+  if (q.callee != none) rows.bind(3, uint64_t{q.callee});
   while (rows.next())
     each({rows.u32(0), rows.u32(1), rows.u32(2), rows.text(3), rows.text(4), rows.text(5), rows.text(6), rows.text(7),
           rows.small(8), rows.u64(9), rows.u64(10), rows.u64(11), rows.u64(12), rows.u64(13), rows.maybe(14),

@@ -84,9 +84,8 @@ Result<Reader> Reader::open(const std::string& path) {
   TRY_VOID(check_kind(db));
   sqlite3_create_function_v2(db.get(), "matches", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr, matches, nullptr, nullptr,
                              nullptr);
-  TRY_VOID(
-      db.execute("CREATE TEMP TABLE selected(id INTEGER PRIMARY KEY);"
-                 "INSERT INTO selected SELECT id FROM thread"));
+  TRY_VOID(db.execute("CREATE TEMP TABLE selected(id INTEGER PRIMARY KEY); INSERT INTO selected SELECT id FROM thread"));
+  TRY_VOID(db.execute("BEGIN"));  // one lock for all questions, not one for each
   return Reader(std::move(db));
 }
 

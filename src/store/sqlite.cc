@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 
 #include <limits>
+#include <map>
 
 #include "profile/profile.h"
 
@@ -22,12 +23,33 @@ Error sqlite_error(sqlite3* db, std::string_view path) {
   }
 }
 
-void Statement::Finalize::operator()(sqlite3_stmt* s) const { sqlite3_finalize(s); }
+class StatementCache {
+ public:
+  ~StatementCache() {
+    for (auto& [sql, statement] : free_) sqlite3_finalize(statement);
+  }
+  // Null: there is none that is free.
+  sqlite3_stmt* take(std::string_view sql) {
+    auto found = free_.find(sql);
+    return found == free_.end() ? nullptr : free_.extract(found).mapped();
+  }
+  void give_back(sqlite3_stmt* statement) {
+    sqlite3_reset(statement);
+    sqlite3_clear_bindings(statement);
+    free_.emplace(sqlite3_sql(statement), statement);
+  }
+
+ private:
+  std::multimap<std::string, sqlite3_stmt*, std::less<>> free_;
+};
+
+void Statement::GiveBack::operator()(sqlite3_stmt* s) const { cache->give_back(s); }
 void Database::Close::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
 
-Statement::Statement(sqlite3* db, std::string_view sql, std::string_view file) : db_(db), file_(file) {
-  sqlite3_stmt* statement = nullptr;
-  if (sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()), &statement, nullptr) != SQLITE_OK) note_error();
+Statement::Statement(sqlite3* db, StatementCache& cache, std::string_view sql, std::string_view file)
+    : statement_(nullptr, GiveBack{&cache}), db_(db), file_(file) {
+  sqlite3_stmt* statement = cache.take(sql);
+  if (!statement && sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()), &statement, nullptr) != SQLITE_OK) note_error();
   statement_.reset(statement);
 }
 
@@ -101,6 +123,7 @@ Result<Database> Database::open(const std::string& path, int flags) {
   sqlite3* db = nullptr;
   int code = sqlite3_open_v2(path.c_str(), &db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
   result.db_.reset(db);
+  result.cache_ = std::make_shared<StatementCache>();
   if (!db) return fail("{}: no memory", path);
   if (code != SQLITE_OK) return std::unexpected(sqlite_error(db, path));
   return result;

@@ -23,9 +23,12 @@ struct sqlite3_stmt;
 
 namespace weir::store {
 
+// Statements that were used before, by their text: preparing one takes longer than most answers.
+class StatementCache;
+
 class Statement {
  public:
-  Statement(sqlite3* db, std::string_view sql, std::string_view file);
+  Statement(sqlite3* db, StatementCache& cache, std::string_view sql, std::string_view file);
 
   void bind(int parameter, uint64_t value);
   void bind(int parameter, std::string_view value);
@@ -44,10 +47,11 @@ class Statement {
   std::span<const std::byte> blob(int column) const;  // until the next row
 
  private:
-  struct Finalize {
+  struct GiveBack {
+    StatementCache* cache;
     void operator()(sqlite3_stmt* s) const;
   };
-  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+  std::unique_ptr<sqlite3_stmt, GiveBack> statement_;
   sqlite3* db_;
   std::string file_;
   std::optional<Error> error_;
@@ -59,7 +63,7 @@ class Database {
   static Result<Database> open_to_read(const std::string& path);
   static Result<Database> open_to_write(const std::string& path);  // an empty file, without journal: see write.cc
 
-  Statement prepare(std::string_view sql) const { return {db_.get(), sql, path_}; }
+  Statement prepare(std::string_view sql) const { return {db_.get(), *cache_, sql, path_}; }
   Result<> execute(const char* sql) const;
   Result<uint64_t> number(std::string_view sql) const;  // the first column of the first row, or 0
   sqlite3* get() const { return db_.get(); }
@@ -71,6 +75,7 @@ class Database {
   };
   static Result<Database> open(const std::string& path, int flags);
   std::unique_ptr<sqlite3, Close> db_;
+  std::shared_ptr<StatementCache> cache_;
   std::string path_;
 };
 

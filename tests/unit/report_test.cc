@@ -479,6 +479,7 @@ TEST_F(ReportTest, AHostileStoreIsToldOrShownNeverCrashedOn) {
       "UPDATE function SET name = 999999, image = -1, file = 'x', first_block = -1, blocks = 9223372036854775807",
       "UPDATE function SET offset = -1, size = -1, line = 4294967296",
       "UPDATE function SET first_block = 0, blocks = 1000",
+      "UPDATE function SET line = 0",
       "UPDATE string SET text = x'ff00fe1b5b'",
       "UPDATE function_count SET calls = -1, self = 'abc', total = 9223372036854775807, self_min = 1e300",
       "UPDATE call_count SET calls = NULL, total = -5, os_time_total = 9223372036854775807",
