@@ -124,8 +124,8 @@ Result<profile::Run> Reader::run() const {
     run.clock = rows.text(4);
     run.os_separate = rows.u64(5);
     run.full_paths = rows.u64(6);
-    run.started = rows.i64(7);
-    run.ended = rows.i64(8);
+    run.started = rows.time(7);
+    run.ended = rows.time(8);
     run.complete = rows.u64(9);
     run.weir_version = rows.text(10);
   }
@@ -180,8 +180,8 @@ Result<std::vector<ProcessRow>> Reader::processes() const {
     p.id = rows.u32(0);
     p.pid = rows.small(1);
     p.parent = rows.u32(2);
-    p.started = rows.i64(3);
-    p.ended = rows.i64(4);
+    p.started = rows.time(3);
+    p.ended = rows.time(4);
     if (auto status = rows.maybe(5)) p.exit_status = static_cast<int>(*status);
     words.rewind();
     words.bind(1, p.id);

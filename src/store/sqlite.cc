@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <limits>
 #include <map>
 
@@ -90,6 +91,8 @@ uint64_t Statement::u64(int column) const {
   int64_t value = i64(column);
   return value < 0 ? 0 : static_cast<uint64_t>(value);
 }
+
+int64_t Statement::time(int column) const { return std::clamp<int64_t>(i64(column), 0, int64_t{1} << 53); }
 
 uint32_t Statement::u32(int column) const {
   if (sqlite3_column_type(statement_.get(), column) != SQLITE_INTEGER) return profile::none;
