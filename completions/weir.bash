@@ -40,7 +40,7 @@ _weir() {
     --tool=*) _weir_offer "${last#*=}" -W 'none icount' ;;
     --json=*) _weir_offer "${last#*=}" -f ;;
     -*)
-      _weir_offer "$last" -W '--tool= --stats --json= --blocks --no-follow --no-archive --quiet --help --'
+      _weir_offer "$last" -W '--tool= --stats --json= --blocks --no-follow --no-archive --keep-addresses --quiet --help --'
       [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace 2>/dev/null || true
       ;;
     *) _weir_program "${starts[-1]}" ;;

@@ -33,6 +33,12 @@ class FlatMap {
     return e.value;
   }
 
+  template <class F>
+  void for_each(F f) const {
+    for (const Entry& e : entries_)
+      if (e.key) f(e.key, e.value);
+  }
+
  private:
   size_t slot(AppPc key) const {
     size_t mask = entries_.size() - 1;

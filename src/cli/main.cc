@@ -1,5 +1,7 @@
 // weir VERB [options] -- PROGRAM ARGS
 
+#include <malloc.h>
+
 #include <cstring>
 
 #include "cli/verbs.h"
@@ -64,6 +66,9 @@ Result<int> dispatch(int argc, char** argv) {
 }  // namespace weir::cli
 
 int main(int argc, char** argv) {
+  // Memory that was used once will be used again: giving it back to the kernel costs more than translating a function.
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
   auto status = weir::cli::dispatch(argc, argv);
   if (status) return *status;
   weir::say("{}", status.error().what);

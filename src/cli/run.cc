@@ -26,7 +26,7 @@ struct NoTool : instrument::Tool {
 struct Settings {
   std::string tool = "none";
   std::string json;
-  bool stats = false, no_follow = false, blocks = false, quiet = false, no_archive = false;
+  bool stats = false, no_follow = false, blocks = false, quiet = false, no_archive = false, keep_addresses = false;
 };
 
 // What icount has counted in all programs of the run.
@@ -51,6 +51,7 @@ void add_program(Counts& counts, icount::Icount& tool, const engine::ProgramRun&
   icount::Program program = tool.take(run.pid);
   icount::Count total;
   for (size_t i = 0; i < program.images.size(); i++) {
+    if (!program.images[i].blocks) continue;
     total += program.images[i];
     counts.images[run.images[i]] += program.images[i];
   }
@@ -132,6 +133,7 @@ Result<Settings> parse(const Words& words, bool& done) {
   app.add_flag("--stats", s.stats, "print what the engine did");
   app.add_flag("-q,--quiet", s.quiet, "print no summary");
   app.add_flag("--no-archive", s.no_archive, "neither use nor keep translations of earlier runs");
+  app.add_flag("--keep-addresses", s.keep_addresses, "leave images where the kernel puts them (without the archive)");
   app.add_flag("--no-follow", s.no_follow, "let other programs that it executes run natively");
   std::vector<std::string> reversed(words.options.rbegin(), words.options.rend());
   try {
@@ -160,6 +162,7 @@ Result<int> run(const Words& words) {
   engine::Options options;
   options.command = words.program;
   options.follow = !s.no_follow;
+  options.keep_addresses = s.keep_addresses;
   if (s.tool == "icount") {
     options.make_tool = [] { return std::make_unique<icount::Icount>(); };
     options.on_program_end = [&](instrument::Tool& tool, const engine::ProgramRun& run) {

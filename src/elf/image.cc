@@ -102,6 +102,7 @@ struct Image::Parts {
   std::vector<std::byte> owned;  // or here
   Contents contents;
   std::optional<Tables> tables;
+  timespec modified{};
 };
 
 Image::Image(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -117,6 +118,7 @@ Result<std::unique_ptr<Image>> Image::open(Fd file, std::string path) {
   auto parts = std::make_unique<Parts>();
   parts->mapping = Mapping(data, size);
   parts->contents.file = parts->mapping.bytes();
+  parts->modified = status.st_mtim;
   TRY(parts->contents.segments, read_segments(parts->contents.file, path));
   parts->path = std::move(path);
   return std::unique_ptr<Image>(new Image(std::move(parts)));
@@ -134,6 +136,8 @@ Result<std::unique_ptr<Image>> Image::from_memory(std::vector<std::byte> bytes, 
 const std::string& Image::path() const { return parts_->path; }
 std::span<const Segment> Image::segments() const { return parts_->contents.segments; }
 std::span<const std::byte> Image::bytes() const { return parts_->contents.file; }
+
+timespec Image::modified() const { return parts_->modified; }
 
 std::string Image::build_id() const {
   auto is_build_id = [](const Note& n) { return n.name == "GNU" && n.type == NT_GNU_BUILD_ID; };

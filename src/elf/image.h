@@ -5,6 +5,8 @@
 // fewer answers, never a wrong access.
 #pragma once
 
+#include <time.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -43,6 +45,7 @@ class Image {
   const std::string& path() const;
   std::span<const Segment> segments() const;
   std::span<const std::byte> bytes() const;  // the whole file
+  timespec modified() const;                 // the file's date, when it was opened
   std::string build_id() const;              // hexadecimal, empty where there is none
   // Linked with AddressSanitizer, whose shadow takes the addresses from 2 GiB on.
   bool uses_address_sanitizer() const;

@@ -5,25 +5,53 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
+#include <fstream>
 
 namespace weir::engine {
 
 namespace {
 
-constexpr uint64_t magic = 0x3172696557637241;  // "ArcWeir1"
-constexpr size_t max_size = 256u << 20;
+constexpr uint64_t magic = 0x3272696557637241;  // "ArcWeir2"
+constexpr uint64_t max_size = uint64_t{4} << 30;
+constexpr size_t part_count = 7;
 
-struct FileHead {
+// The arrays follow the head; then code and table, on pages of their own.
+struct Head {
   uint64_t magic;
   int64_t writer_size, writer_seconds, writer_nanoseconds;  // of the weir that wrote it
-  uint64_t units;
+  int64_t image_size, image_seconds, image_nanoseconds;
+  uint64_t code_begin, code_end;  // of the image, in memory
+  uint64_t counts[part_count];
+  uint64_t code_size, not_supported;
+  uint64_t contents;  // checksum of arrays and code (a table page that was lost is empty: its addresses are asked for)
+  char boot[40];      // when that was last found right: the machine may have gone down before the file was on disk
+  uint64_t checksum;  // of the head, up to here
 };
 
-FileHead own_head() {
-  struct stat st{};
-  if (stat("/proc/self/exe", &st)) return {};
-  return {magic, st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec, 0};
+Head own_head(const elf::Image& image, AppRange code) {
+  static const struct stat own = [] {
+    struct stat st{};
+    return stat("/proc/self/exe", &st) ? (struct stat){} : st;
+  }();
+  timespec modified = image.modified();
+  Head head{};
+  if (!own.st_size) return head;
+  head.magic = magic;
+  head.writer_size = own.st_size, head.writer_seconds = own.st_mtim.tv_sec, head.writer_nanoseconds = own.st_mtim.tv_nsec;
+  head.image_size = static_cast<int64_t>(image.bytes().size());
+  head.image_seconds = modified.tv_sec, head.image_nanoseconds = modified.tv_nsec;
+  head.code_begin = code.begin.value, head.code_end = code.end.value;
+  static const std::string boot = [] {
+    std::string id;
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+    return id;
+  }();
+  strncpy(head.boot, boot.c_str(), sizeof head.boot - 1);
+  return head;
+}
+
+uint64_t checksum_of_head(const Head& head) {
+  return checksum_of(std::as_bytes(std::span(&head, 1)).first(offsetof(Head, checksum)));
 }
 
 // $XDG_CACHE_HOME/weir or ~/.cache/weir, for us alone; empty where there is none.
@@ -40,10 +68,41 @@ std::string directory() {
   return own;
 }
 
-template <class T>
-void append(std::vector<std::byte>& out, const T& value) {
-  auto bytes = std::as_bytes(std::span(&value, 1));
-  out.insert(out.end(), bytes.begin(), bytes.end());
+std::string file_name(const elf::Image& image, const std::string& tool, AppRange code) {
+  static const std::string where = directory();
+  std::string id = image.build_id();
+  if (id.empty() || tool.empty() || where.empty()) return {};
+  return fmt::format("{}/{}-{}-{:x}", where, id, tool, code.begin.value >> 12);
+}
+
+size_t up(size_t n, size_t to) { return (n + to - 1) / to * to; }
+
+// The parts that are arrays, in the order of the file.
+template <class F>
+void for_each_array(ArchiveParts& p, F f) {
+  f(p.units), f(p.functions), f(p.entries), f(p.blocks), f(p.marks), f(p.exits), f(p.table_pages);
+}
+
+// Numbers in the arrays lead to places inside the others: that is all that this process relies on.
+bool is_sound(const ArchiveParts& p, AppRange code) {
+  auto fits = [](uint64_t first, uint64_t count, uint64_t size) { return first <= size && count <= size - first; };
+  for (const ArchivedUnit& u : p.units)
+    if (!fits(u.first_block, u.blocks, p.blocks.size()) || !fits(u.first_mark, u.marks, p.marks.size()) ||
+        !fits(u.offset, u.size, p.code.size()) || u.entry_offset >= u.size)
+      return false;
+  for (const ArchivedPair& f : p.functions)
+    if (f.offset >= p.units.size()) return false;
+  for (const ArchivedPair& e : p.entries)
+    if (e.offset >= p.code.size()) return false;
+  for (const ArchivedExit& e : p.exits)
+    if (e.kind == instrument::Exit::Direct && (!fits(e.offset, 4, p.code.size()) || e.stub >= p.code.size())) return false;
+  for (uint32_t page : p.table_pages)
+    if (page >= code.size() * 8 / Archive::page) return false;
+  return true;
+}
+
+bool write_all(int fd, std::span<const std::byte> bytes, uint64_t offset) {
+  return pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes.size());
 }
 
 }  // namespace
@@ -64,149 +123,90 @@ uint64_t checksum_of(std::span<const std::byte> bytes) {
   return h[0];
 }
 
-bool UnitView::is_sound() const {
-  if (bytes_.size() < sizeof(ArchivedUnit) || reinterpret_cast<uintptr_t>(bytes_.data()) % 8) return false;
-  const ArchivedUnit& h = head();
-  constexpr uint32_t many = 1 << 24;
-  for (uint32_t n : {h.blocks, h.table, h.exits, h.marks, h.relocs, h.code_size})
-    if (n > many) return false;
-  if (h.total != bytes_.size() || sizeof(ArchivedUnit) + relocs_end() + h.code_size > bytes_.size()) return false;
-  if (checksum_of(bytes_.subspan(8)) != h.checksum || h.entry < h.begin || h.entry >= h.end ||
-      h.entry_offset >= h.code_size)
-    return false;
-  // The checksum says that we wrote it; these say that it does no harm even if we did not.
-  auto fits = [&](uint32_t offset, uint32_t size) { return offset <= h.code_size && size <= h.code_size - offset; };
-  for (const instrument::Reloc& r : relocs())
-    if (!fits(r.offset, r.kind == instrument::Reloc::Absolute ? 8 : 4)) return false;
-  for (const ArchivedExit& e : exits())
-    if (!fits(e.offset, 4) || e.stub > h.code_size) return false;
-  return true;
+uint64_t Archive::code_offset() const { return static_cast<uint64_t>(parts_.code.data() - file_.data()); }
+
+std::span<const std::byte> Archive::table_page(uint32_t index) const {
+  return std::span<const std::byte>(file_.bytes()).subspan(table_offset_ + index * page, page);
 }
 
-std::shared_ptr<Archive> Archive::open(const elf::Image& image, const std::string& tool) {
-  std::string id = image.build_id(), where = directory();
-  if (id.empty() || tool.empty() || where.empty()) return nullptr;
-  static std::map<std::string, std::weak_ptr<Archive>> opened;
-  std::string path = fmt::format("{}/{}-{}", where, id, tool);
-  if (auto known = opened[path].lock()) return known;
+std::shared_ptr<const Archive> Archive::open(const elf::Image& image, const std::string& tool, AppRange code) {
+  std::string path = file_name(image, tool, code);
+  if (path.empty()) return nullptr;
   auto archive = std::make_shared<Archive>();
-  opened[path] = archive;
-  archive->path_ = path;
-  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  archive->fd_ = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   struct stat st;
-  if (!fd || fstat(fd.get(), &st) || st.st_uid != geteuid() || st.st_size < static_cast<off_t>(sizeof(FileHead)) ||
-      static_cast<size_t>(st.st_size) > max_size)
-    return archive;
-  auto size = static_cast<size_t>(st.st_size);
-  void* p = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
-  if (p == MAP_FAILED) return archive;
+  if (!archive->fd_ || fstat(archive->fd_.get(), &st) || st.st_uid != geteuid() || (st.st_mode & 022)) return nullptr;
+  auto size = static_cast<uint64_t>(st.st_size);
+  if (size < sizeof(Head) || size > max_size) return nullptr;
+  // (Where files may not be executed, this fails.)
+  void* p = mmap(nullptr, size, PROT_READ | PROT_EXEC, MAP_SHARED, archive->fd_.get(), 0);
+  if (p == MAP_FAILED) return nullptr;
   archive->file_ = Mapping(p, size);
-  FileHead head, own = own_head();
+  std::span<const std::byte> bytes = archive->file_.bytes();
+  Head head, own = own_head(image, code);
   memcpy(&head, p, sizeof head);
-  own.units = head.units;
-  if (memcmp(&head, &own, sizeof head) || head.units > size / sizeof(Index) ||
-      sizeof head + head.units * sizeof(Index) > size)
-    return archive;
-  archive->index_ = {reinterpret_cast<const Index*>(archive->file_.data() + sizeof head), head.units};
+  if (!own.magic || head.checksum != checksum_of_head(head) || memcmp(&head, &own, offsetof(Head, counts))) return nullptr;
+
+  uint64_t at = sizeof head, i = 0;
+  bool fits = true;
+  ArchiveParts& parts = archive->parts_;
+  for_each_array(parts, [&](auto& array) {
+    using T = typename std::remove_reference_t<decltype(array)>::element_type;
+    uint64_t count = head.counts[i++];
+    fits = fits && count <= (size - at) / sizeof(T);
+    if (!fits) return;
+    array = {reinterpret_cast<T*>(bytes.data() + at), count};
+    at = up(at + count * sizeof(T), 8);
+    fits = at <= size;
+  });
+  at = up(at, page);
+  if (!fits || head.code_size % page || at > size || head.code_size > size - at) return nullptr;
+  parts.code = bytes.subspan(at, head.code_size);
+  archive->table_offset_ = at + head.code_size;
+  archive->not_supported_ = static_cast<uint32_t>(head.not_supported);
+  if (size - archive->table_offset_ != code.size() * 8) return nullptr;
+  if (!memcmp(head.boot, own.boot, sizeof head.boot)) return archive;
+  // The first use since the machine was started.
+  if (checksum_of(bytes.subspan(sizeof head, archive->table_offset_ - sizeof head)) != head.contents ||
+      !is_sound(parts, code))
+    return nullptr;
+  memcpy(head.boot, own.boot, sizeof head.boot);
+  head.checksum = checksum_of_head(head);
+  if (Fd writable(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW)); writable)
+    (void)write_all(writable.get(), std::as_bytes(std::span(&head, 1)), 0);
   return archive;
 }
 
-std::optional<UnitView> Archive::find(elf::Vaddr entry) const {
-  auto i =
-      std::lower_bound(index_.begin(), index_.end(), entry.value, [](const Index& x, uint64_t v) { return x.entry < v; });
-  if (i == index_.end() || i->entry != entry.value || i->offset > file_.size() || i->size > file_.size() - i->offset)
-    return {};
-  UnitView view(std::span<const std::byte>(file_.bytes()).subspan(i->offset, i->size));
-  if (!view.is_sound() || view.head().entry != entry.value) return {};
-  return view;
-}
+void Archive::save(const elf::Image& image, const std::string& tool, AppRange code, const ArchiveParts& parts,
+                   uint32_t not_supported, const std::function<const std::byte*(uint32_t)>& table_page) {
+  std::string path = file_name(image, tool, code);
+  Head head = own_head(image, code);
+  if (path.empty() || !head.magic) return;
+  std::vector<std::byte> out(sizeof head);
+  size_t i = 0;
+  ArchiveParts copy = parts;
+  for_each_array(copy, [&](auto& array) {
+    head.counts[i++] = array.size();
+    auto bytes = std::as_bytes(array);
+    out.insert(out.end(), bytes.begin(), bytes.end());
+    out.resize(up(out.size(), 8));
+  });
+  out.resize(up(out.size(), page));
+  out.insert(out.end(), parts.code.begin(), parts.code.end());
+  head.code_size = parts.code.size();
+  head.not_supported = not_supported;
+  head.contents = checksum_of(std::span<const std::byte>(out).subspan(sizeof head));
+  head.checksum = checksum_of_head(head);
+  memcpy(out.data(), &head, sizeof head);
+  uint64_t total = out.size() + code.size() * 8;
+  if (total > max_size) return;
 
-void Archive::add(const instrument::Lowered& l, std::span<const std::byte> code, std::span<const std::byte> source,
-                  AppPc entry, AppRange bounds, CachePc base, uint64_t bias, uint32_t first_exit) {
-  if ((bounds.end.value - bias) >> 32) return;
-  std::vector<std::byte> out;
-  ArchivedUnit head{};
-  head.code_size = l.size;
-  head.entry = entry.value - bias, head.begin = bounds.begin.value - bias, head.end = bounds.end.value - bias;
-  head.source = checksum_of(source);
-  head.line_offset = base.value % 64;
-  head.entry_offset = l.entry, head.has_high = l.has_high;
-  head.blocks = static_cast<uint32_t>(l.blocks.size()), head.table = static_cast<uint32_t>(l.table.size()),
-  head.exits = static_cast<uint32_t>(l.exits.size());
-  head.marks = static_cast<uint32_t>(l.marks.size()), head.relocs = static_cast<uint32_t>(l.relocs.size());
-  append(out, head);
-  for (const auto& b : l.blocks) append(out, ArchivedPair{static_cast<uint32_t>(b.app - bounds.begin), b.offset});
-  for (const auto& t : l.table) append(out, ArchivedPair{static_cast<uint32_t>(t.app - bounds.begin), t.offset});
-  for (const auto& e : l.exits) append(out, ArchivedExit{e.target.value - bias, e.offset, e.stub, e.pops, e.kind, {}});
-  for (const auto& m : l.marks) append(out, m);
-  size_t at = out.size();
-  for (const auto& r : l.relocs) append(out, r);
-  auto* relocs = reinterpret_cast<instrument::Reloc*>(&out[at]);
-  size_t code_at = out.size();
-  out.insert(out.end(), code.begin(), code.end());
-  for (size_t i = 0; i < l.relocs.size(); i++) {
-    std::byte* place = &out[code_at + l.relocs[i].offset];
-    uint64_t value = 0;
-    bool wide = l.relocs[i].kind == instrument::Reloc::Absolute;
-    memcpy(&value, place, wide ? 8 : 4);
-    switch (l.relocs[i].kind) {
-      case instrument::Reloc::Rip: value -= bias - base.value; break;
-      case instrument::Reloc::Low:
-      case instrument::Reloc::Absolute: value -= bias; break;
-      case instrument::Reloc::High:
-        value = 0;
-        relocs[i].value -= static_cast<uint32_t>(bias);
-        break;
-      case instrument::Reloc::ExitId: value -= first_exit; break;
-    }
-    memcpy(place, &value, wide ? 8 : 4);
-  }
-  out.resize((out.size() + 7) & ~size_t{7});
-  auto* h = reinterpret_cast<ArchivedUnit*>(out.data());
-  h->total = static_cast<uint32_t>(out.size());
-  h->checksum = checksum_of(std::span<const std::byte>(out).subspan(8));
-  added_.push_back(std::move(out));
-}
-
-std::optional<UnitView> Archive::next(const UnitView& unit) const {
-  std::span<const std::byte> file = file_.bytes();
-  auto offset = static_cast<size_t>(unit.bytes().data() + unit.bytes().size() - file.data());
-  ArchivedUnit head;
-  if (offset + sizeof head > file.size()) return {};
-  memcpy(&head, &file[offset], sizeof head);
-  if (head.total > file.size() - offset) return {};
-  UnitView view(file.subspan(offset, head.total));
-  return view.is_sound() ? std::optional(view) : std::nullopt;
-}
-
-void Archive::save() {
-  if (added_.empty()) return;
-  std::vector<std::pair<uint64_t, std::span<const std::byte>>> units;  // by entry, in the order of the file
-  std::vector<Index> index(index_.begin(), index_.end());
-  std::sort(index.begin(), index.end(), [](const Index& a, const Index& b) { return a.offset < b.offset; });
-  for (const Index& i : index)
-    if (auto view = find({i.entry})) units.push_back({i.entry, view->bytes()});
-  for (const auto& a : added_) units.push_back({UnitView(a).head().entry, a});
-  FileHead head = own_head();
-  head.units = units.size();
-  uint64_t offset = sizeof head + units.size() * sizeof(Index);
-  index.clear();
-  for (const auto& [entry, bytes] : units) {
-    index.push_back({entry, offset, bytes.size()});
-    offset += bytes.size();
-  }
-  if (offset > max_size) return;
-  std::stable_sort(index.begin(), index.end(), [](const Index& a, const Index& b) { return a.entry < b.entry; });
-  std::vector<std::byte> out;
-  out.reserve(offset);
-  append(out, head);
-  for (const Index& i : index) append(out, i);
-  for (const auto& [entry, bytes] : units) out.insert(out.end(), bytes.begin(), bytes.end());
-  std::string temporary = fmt::format("{}.{}", path_, getpid());
+  std::string temporary = fmt::format("{}.{}", path, getpid());
   Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  bool written = fd && write(fd.get(), out.data(), out.size()) == static_cast<ssize_t>(out.size());
-  if (!written || rename(temporary.c_str(), path_.c_str())) unlink(temporary.c_str());
-  added_.clear();
+  bool written = fd && !ftruncate(fd.get(), static_cast<off_t>(total)) && write_all(fd.get(), out, 0);
+  for (size_t n = 0; written && n < parts.table_pages.size(); n++)
+    written = write_all(fd.get(), {table_page(parts.table_pages[n]), page}, out.size() + parts.table_pages[n] * page);
+  if (!written || rename(temporary.c_str(), path.c_str())) unlink(temporary.c_str());
 }
 
 }  // namespace weir::engine

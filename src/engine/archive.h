@@ -1,9 +1,13 @@
 // Translations of earlier runs, one file an image, in the user's cache directory.
 //
-// Code that runs once costs more to translate than to run; but the same libraries and programs run again and again. A unit
-// is kept with what depends on where program and code lie taken out (see instrument::Reloc), so that it can be put down
-// anywhere. The code that it was made from is compared by a checksum. The name of the file has the image's build-id and the tool's; its head has the size and date of the weir that wrote it. A
-// file that is not as it should be is as good as none.
+// Code that runs once costs more to translate than to run; but the same libraries and programs run again and again. An
+// image lies at its home in every run (engine/home.h), so its translated code and its part of the table are kept as they
+// are in memory: the next target maps them from the file, and they cost neither translation nor memory. What Weir itself
+// must know of the code stands behind it, in arrays that are searched where they lie. A file is never changed: a run
+// that has translated more writes a new one.
+//
+// The file's name has the image's build-id, the tool's name and the home; its head the size and date of the weir that wrote it and
+// of the image. A file that is not as it should be is as good as none.
 #pragma once
 
 #include <memory>
@@ -11,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/address.h"
 #include "base/fd.h"
 #include "elf/image.h"
 #include "instrument/lower.h"
@@ -19,80 +24,60 @@ namespace weir::engine {
 
 uint64_t checksum_of(std::span<const std::byte> bytes);
 
-// A unit as it lies in an archive: this head, then blocks, table, exits, marks, relocs and code. Addresses are the file's own
-// (less the load bias); those of blocks, table and marks count from the begin of the bounds.
+// Program addresses count from the first byte of the image's code, places from that of the arena.
 struct ArchivedUnit {
-  uint64_t checksum;  // of all that follows
-  uint32_t total, code_size;
-  uint64_t entry, begin, end;
-  uint64_t source;  // checksum of the program's code in [begin, end)
-  uint32_t entry_offset, has_high;
-  uint32_t blocks, table, exits, marks, relocs;
-  uint32_t line_offset;  // of the code in a cache line: displacements that are patched do not cross one
-};
-
-struct ArchivedExit {
-  uint64_t target;  // address in the file
-  uint32_t offset, stub;
-  uint16_t pops;
-  uint8_t kind, pad[5];
+  uint32_t entry, begin, end;  // addresses
+  uint32_t offset, size, entry_offset;
+  uint32_t first_block, blocks, first_mark, marks;
 };
 
 struct ArchivedPair {
   uint32_t app, offset;
+  friend auto operator<=>(const ArchivedPair&, const ArchivedPair&) = default;
 };
 
-// Read access to the parts of a unit.
-class UnitView {
- public:
-  explicit UnitView(std::span<const std::byte> bytes) : bytes_(bytes) {}
-  bool is_sound() const;
-  const ArchivedUnit& head() const { return *reinterpret_cast<const ArchivedUnit*>(bytes_.data()); }
-  std::span<const ArchivedPair> blocks() const { return part<ArchivedPair>(0, head().blocks); }
-  std::span<const ArchivedPair> table() const { return part<ArchivedPair>(blocks_end(), head().table); }
-  std::span<const ArchivedExit> exits() const { return part<ArchivedExit>(table_end(), head().exits); }
-  std::span<const instrument::Mark> marks() const { return part<instrument::Mark>(exits_end(), head().marks); }
-  std::span<const instrument::Reloc> relocs() const { return part<instrument::Reloc>(marks_end(), head().relocs); }
-  std::span<const std::byte> code() const { return bytes_.subspan(sizeof(ArchivedUnit) + relocs_end(), head().code_size); }
-  std::span<const std::byte> bytes() const { return bytes_; }
+struct ArchivedExit {
+  int64_t target;         // address
+  uint32_t offset, stub;  // places
+  uint16_t pops;
+  uint8_t kind, pad[5];
+};
 
- private:
-  template <class T>
-  std::span<const T> part(size_t offset, size_t count) const {
-    return {reinterpret_cast<const T*>(bytes_.data() + sizeof(ArchivedUnit) + offset), count};
-  }
-  size_t blocks_end() const { return head().blocks * sizeof(ArchivedPair); }
-  size_t table_end() const { return blocks_end() + head().table * sizeof(ArchivedPair); }
-  size_t exits_end() const { return table_end() + head().exits * sizeof(ArchivedExit); }
-  size_t marks_end() const { return exits_end() + head().marks * sizeof(instrument::Mark); }
-  size_t relocs_end() const { return marks_end() + head().relocs * sizeof(instrument::Reloc); }
-  std::span<const std::byte> bytes_;
+// What an archive holds.
+struct ArchiveParts {
+  std::span<const ArchivedUnit> units;      // by place
+  std::span<const ArchivedPair> functions;  // begin of the bounds → unit, sorted
+  std::span<const ArchivedPair> entries;    // where direct transfers go: address → place, sorted
+  std::span<const ArchivedPair> blocks;     // of units: address → offset in the unit, sorted in each
+  std::span<const instrument::Mark> marks;  // of units
+  std::span<const ArchivedExit> exits;      // by number
+  std::span<const uint32_t> table_pages;    // those that are not empty, of the image's part of the table
+  std::span<const std::byte> code;          // of the arena, in whole pages
 };
 
 class Archive {
  public:
-  // The archive of an image for a tool: empty where there is no file yet, none where the image has no build-id or there is no place.
-  static std::shared_ptr<Archive> open(const elf::Image& image, const std::string& tool);
+  static constexpr size_t page = 4096;
 
-  // The unit with this entry, if it is kept and sound.
-  std::optional<UnitView> find(elf::Vaddr entry) const;
-  // The unit that was first used next after this one.
-  std::optional<UnitView> next(const UnitView& unit) const;
-  // A unit to be kept from now on.
-  void add(const instrument::Lowered& lowered, std::span<const std::byte> code, std::span<const std::byte> source,
-           AppPc entry, AppRange bounds, CachePc base, uint64_t bias, uint32_t first_exit);
-  // Writes the file anew, if there is anything new; quietly does nothing where it cannot.
-  void save();
+  // The archive of an image for a tool, where the image's code is `code`; none where there is none.
+  static std::shared_ptr<const Archive> open(const elf::Image& image, const std::string& tool, AppRange code);
+  // Writes a new one, `table_page` giving the pages; quietly does nothing where it cannot.
+  static void save(const elf::Image& image, const std::string& tool, AppRange code, const ArchiveParts& parts,
+                   uint32_t not_supported, const std::function<const std::byte*(uint32_t)>& table_page);
+
+  const ArchiveParts& parts() const { return parts_; }
+  uint32_t not_supported() const { return not_supported_; }
+  std::span<const std::byte> table_page(uint32_t index) const;
+  const Fd& file() const { return fd_; }
+  uint64_t code_offset() const;  // in the file
+  uint64_t table_offset() const { return table_offset_; }
 
  private:
-  struct Index {
-    uint64_t entry;
-    uint64_t offset, size;
-  };
-  std::string path_;
+  Fd fd_;
   Mapping file_;
-  std::span<const Index> index_;  // of the file, by entry; the units themselves lie in the order of their first use
-  std::vector<std::vector<std::byte>> added_;
+  ArchiveParts parts_;
+  uint32_t not_supported_ = 0;
+  uint64_t table_offset_ = 0;
 };
 
 }  // namespace weir::engine

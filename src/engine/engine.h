@@ -17,6 +17,7 @@ namespace weir::engine {
 struct Options {
   std::vector<std::string> command;  // the program and its arguments
   bool follow = true;                // children that execute another program
+  bool keep_addresses = false;       // images stay where the kernel puts them
   std::function<std::unique_ptr<instrument::Tool>()> make_tool;
   // A program (a process, from exec to exec) has ended, or Weir leaves it behind.
   std::function<void(instrument::Tool& tool, const struct ProgramRun& run)> on_program_end = {};

@@ -1,12 +1,18 @@
-// Injection: at the exec stop the kernel has mapped the program as it would natively. The stopped process maps the
-// runtime and the space, gets a thread block, and goes on in the translation of its first instruction.
+// Injection: at the exec stop the kernel has mapped the program as it would natively. The stopped process maps the runtime
+// and gets a thread block; let go, it asks for the rest (Request::Begin): the program and its loader are moved to their homes,
+// the space is mapped, and the process goes on in the translation of its first instruction.
 
 #include <elf.h>
 #include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
+#include <fstream>
+#include <sstream>
 
+#include "engine/home.h"
 #include "engine/server.h"
 #include "process/tracee.h"
 
@@ -14,7 +20,9 @@ namespace weir::engine {
 
 namespace {
 
-Result<> map(process::RemoteSyscalls& remote, const SharedMemory& memory, uint64_t address, int protection) {
+// Maps it; what can wait is left to `later`.
+Result<> map(process::RemoteSyscalls& remote, const SharedMemory& memory, uint64_t address, int protection,
+             std::vector<rt::Call>& later) {
   bool writable = protection & PROT_WRITE;
   TRY(int fd,
       remote.open(fmt::format("/proc/{}/fd/{}", getpid(), memory.file.get()), (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC));
@@ -22,72 +30,46 @@ Result<> map(process::RemoteSyscalls& remote, const SharedMemory& memory, uint64
   auto mapped = remote.call("mmap", SYS_mmap, address, size, static_cast<uint64_t>(protection),
                             MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, static_cast<uint64_t>(fd), 0);
   if (!mapped) return fail("{}: the address range {:#x} that Weir needs is taken", mapped.error().what, address);
-  TRY_VOID(remote.call("madvise", SYS_madvise, address, size, MADV_DONTDUMP));
-  TRY_VOID(remote.call("close", SYS_close, static_cast<uint64_t>(fd)));
+  later.push_back({SYS_close, {static_cast<uint64_t>(fd)}, {}, 0});
+  later.push_back({SYS_madvise, {address, size, MADV_DONTDUMP}, {}, rt::Optional});
   return {};
 }
 
-// The table is indexed by the low 32 bits of an address: no two executable mappings may share them. The kernel places the
-// program and its loader by chance, libraries come where there is room. So a loader that is in the way of the program is moved
-// (it has not begun to run), and where a library would be, nothing is left free.
-constexpr uint64_t low32 = 0xffffffff;
+// The auxiliary vector of a new program: on its stack, behind argc, argv, 0, envp, 0.
+struct Auxiliary {
+  uint64_t address = 0;  // of the first entry
+  std::vector<Elf64_auxv_t> entries;
 
-bool share_low_half(AppRange a, AppRange b) {
-  uint64_t begin = a.begin.value & low32, other = b.begin.value & low32;
-  return begin < other + b.size() && other < begin + a.size();
-}
-
-// A value of the auxiliary vector.
-uint64_t auxiliary(pid_t pid, uint64_t type) {
-  Fd fd(open(fmt::format("/proc/{}/auxv", pid).c_str(), O_RDONLY | O_CLOEXEC));
-  Elf64_auxv_t entry;
-  while (fd && read(fd.get(), &entry, sizeof entry) == sizeof entry && entry.a_type != AT_NULL)
-    if (entry.a_type == type) return entry.a_un.a_val;
-  return 0;
-}
-
-// Where on the new program's stack the value of an entry is: behind argc, argv, 0, envp, 0.
-uint64_t auxiliary_address(pid_t pid, uint64_t rsp, uint64_t type) {
-  std::vector<uint64_t> words(8u << 20);
-  words.resize(process::read(pid, rsp, std::as_writable_bytes(std::span(words))) / 8);
-  size_t i = words.empty() ? 0 : 2 + words[0];
-  while (i < words.size() && words[i]) i++;
-  for (i++; i + 1 < words.size() && words[i]; i += 2)
-    if (words[i] == type) return rsp + (i + 1) * 8;
-  return 0;
-}
-
-Result<> move_loader(const process::Tracee& tracee, process::RemoteSyscalls& remote, user_regs_struct& regs,
-                     std::span<const process::Region> regions, AppRange program) {
-  uint64_t base = auxiliary(tracee.pid(), AT_BASE);
-  auto first =
-      std::find_if(regions.begin(), regions.end(), [&](const process::Region& r) { return r.range.begin.value == base; });
-  if (!base || first == regions.end()) return {};
-  auto last = first;
-  while (last + 1 != regions.end() && (last + 1)->range.begin == last->range.end &&
-         ((last + 1)->inode == first->inode || (last + 1)->inode == 0) && (last + 1)->path.find('[') == std::string::npos)
-    ++last;
-  if (!share_low_half({first->range.begin, last->range.end}, program)) return {};
-  auto distance = static_cast<int64_t>((program.size() + (64u << 20)) & ~uint64_t{0xfff});
-  for (auto r = first; r <= last; ++r)
-    TRY_VOID(remote.call("mremap", SYS_mremap, r->range.begin.value, r->range.size(), r->range.size(),
-                         MREMAP_MAYMOVE | MREMAP_FIXED,
-                         static_cast<uint64_t>(static_cast<int64_t>(r->range.begin.value) - distance)));
-  uint64_t moved = base - static_cast<uint64_t>(distance);
-  uint64_t place = auxiliary_address(tracee.pid(), regs.rsp, AT_BASE);
-  if (!place) return fail("{}: no room for its code", program_name(tracee.pid()));
-  TRY_VOID(tracee.write(place, std::as_bytes(std::span(&moved, 1))));
-  regs.rip -= static_cast<uint64_t>(distance);
-  return {};
-}
-
-void keep_free(process::RemoteSyscalls& remote, AppRange program, uint64_t near) {
-  for (uint64_t window = 0; window < 4; window++) {
-    uint64_t at = ((near >> 32) - window) << 32 | (program.begin.value & low32);
-    // Where something is mapped already the call fails: that cannot become code of a library.
-    (void)remote.call("mmap", SYS_mmap, at & ~uint64_t{0xfff}, program.size(), PROT_NONE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, ~0ull, 0);
+  static Result<Auxiliary> read(pid_t pid, uint64_t rsp) {
+    Auxiliary result;
+    for (size_t size = 1 << 13; size <= 8u << 20; size *= 8) {
+      std::vector<uint64_t> words(size);
+      words.resize(process::read(pid, rsp, std::as_writable_bytes(std::span(words))) / 8);
+      size_t i = words.empty() ? 0 : 2 + words[0];
+      while (i < words.size() && words[i]) i++;
+      result.address = rsp + ++i * 8;
+      result.entries.clear();
+      for (; i + 1 < words.size(); i += 2) {
+        result.entries.push_back({words[i], {words[i + 1]}});
+        if (words[i] == AT_NULL) return result;
+      }
+    }
+    return fail("{}: its auxiliary vector cannot be read", program_name(pid));
   }
+  uint64_t value(uint64_t type) const {
+    for (const Elf64_auxv_t& e : entries)
+      if (e.a_type == type) return e.a_un.a_val;
+    return 0;
+  }
+};
+
+// The mappings of an image that the kernel has loaded at `begin`.
+std::span<process::Region> mappings_of(std::vector<process::Region>& regions, AppRange extent) {
+  auto first =
+      std::find_if(regions.begin(), regions.end(), [&](const process::Region& r) { return r.range.begin >= extent.begin; });
+  auto last = first;
+  while (last != regions.end() && last->range.end <= extent.end) ++last;
+  return {first, last};
 }
 
 }  // namespace
@@ -103,25 +85,19 @@ Result<> Server::inject(pid_t pid) {
   TRY(user_regs_struct regs, tracee.registers());
   constexpr uint64_t cs_64 = 0x33;
   if (regs.cs != cs_64) return fail("{}: a 32-bit program; Weir runs 64-bit x86 programs", program_name(pid));
-  uint64_t entry_point = auxiliary(pid, AT_ENTRY);
   TRY(auto regions, process::regions(pid));
-  auto program = std::find_if(regions.begin(), regions.end(),
-                              [&](const process::Region& r) { return r.range.contains({entry_point}); });
+  TRY(auto auxiliary, Auxiliary::read(pid, regs.rsp));
+  AppPc entry_point{auxiliary.value(AT_ENTRY)};
+  auto program =
+      std::find_if(regions.begin(), regions.end(), [&](const process::Region& r) { return r.range.contains(entry_point); });
   if (program == regions.end()) return fail("{}: its entry point is not mapped", program_name(pid));
-  TRY(auto remote, process::RemoteSyscalls::begin(tracee, entry_point));
-  TRY_VOID(move_loader(tracee, remote, regs, regions, program->range));
-  if (regs.rip >> 32 != entry_point >> 32) keep_free(remote, program->range, regs.rip);
   auto image = open_image(pid, *program);
   bool sanitized = image && (*image)->uses_address_sanitizer();
-  TRY(auto made, Space::create(options_.make_tool(), sanitized ? rt::high_table_base : rt::table_base));
-  std::shared_ptr<Space> space = std::move(made);
-  TRY(regions, process::regions(pid));
-  TRY_VOID(space->cover(regions));
-  TRY_VOID(map(remote, runtime_, rt::runtime_base, PROT_READ | PROT_EXEC));
-  TRY_VOID(map(remote, blocks_, rt::blocks_base, PROT_READ | PROT_WRITE));
-  TRY_VOID(map(remote, space->table(), space->table_address(), PROT_READ));
-  TRY_VOID(map(remote, space->page(), rt::space_base, PROT_READ));
-  for (const Arena& a : space->arenas()) TRY_VOID(map(remote, a.memory, a.base.value, PROT_READ | PROT_EXEC));
+  TRY(auto space, Space::create(options_.make_tool(), sanitized ? rt::high_table_base : rt::table_base));
+  TRY(auto remote, process::RemoteSyscalls::begin(tracee, entry_point.value));
+  std::vector<rt::Call> later;
+  TRY_VOID(map(remote, runtime_, rt::runtime_base, PROT_READ | PROT_EXEC, later));
+  TRY_VOID(map(remote, blocks_, rt::blocks_base, PROT_READ | PROT_WRITE, later));
   TRY_VOID(remote.end());
 
   uint32_t slot = allocate_slot(pid, pid);
@@ -129,23 +105,203 @@ Result<> Server::inject(pid_t pid) {
   slots_[slot] = {SlotState::Running, pid, pid, 0, nullptr};
   rt::ThreadBlock* tb = block(slot);
   tb->pid = tb->tid = static_cast<uint32_t>(pid);
+  tb->regs = {};
+  tb->regs.gpr[4] = regs.rsp;
+  tb->regs.flags = regs.eflags;
+  tb->regs.pc = regs.rip;
+  TRY(tb->exit_mask, tracee.block_signals());
+  tb->exit_unmask = 1;
   Process& p = processes_[pid];
   p.pid = pid;
   if (!p.pidfd) p.pidfd = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-  p.space = space;
+  p.space = std::move(space);
   p.program = program_name(pid);
   p.slots = {slot};
   p.first_slot = slot;
-  p.memory = ++next_memory_;
+  p.memory = std::make_shared<Memory>();
+  p.calls = std::move(later);
   p.quiet = false;
+  tb->elsewhere = p.elsewhere;
   stats_.processes++;
   stats_.threads++;
-  TRY(CachePc entry, space->translate({regs.rip}, pid));
-  regs.rip = entry.value;
+  regs.rip = header_.begin;
   regs.gs_base = rt::blocks_base + slot * rt::block_stride;
   regs.orig_rax = ~0ull;
-  TRY_VOID(tracee.set_registers(regs));
+  return tracee.set_registers(regs);
+}
+
+// Has an image moved that the kernel has loaded, and that has not begun to run. Returns how far.
+int64_t Server::move_home(Process& p, std::vector<process::Region>& regions, AppPc begin) {
+  auto first =
+      std::find_if(regions.begin(), regions.end(), [&](const process::Region& r) { return r.range.begin == begin; });
+  if (first == regions.end()) return 0;
+  auto image = open_image(p.pid, *first);
+  if (!image) return 0;
+  elf::VRange extent = extent_of(**image);
+  AppRange range{begin, begin + static_cast<int64_t>(extent.size())};
+  std::optional<AppPc> home;
+  for (uint64_t attempt = 0; !home && attempt < 8; attempt++) {
+    home = home_of(**image, attempt);
+    if (!home) return 0;
+    if (!p.space->has_room_for({*home, *home + static_cast<int64_t>(extent.size())})) home.reset();
+  }
+  if (!home) return 0;
+  p.space->promise({*home, *home + static_cast<int64_t>(extent.size())});
+  int64_t distance = *home - begin;
+  for (process::Region& r : mappings_of(regions, range)) {
+    AppPc to = r.range.begin + distance;
+    p.calls.push_back({SYS_mremap,
+                       {r.range.begin.value, r.range.size(), r.range.size(), MREMAP_MAYMOVE | MREMAP_FIXED, to.value},
+                       {},
+                       0});
+    r.range = {to, to + static_cast<int64_t>(r.range.size())};
+  }
+  std::sort(regions.begin(), regions.end(),
+            [](const process::Region& a, const process::Region& b) { return a.range.begin < b.range.begin; });
+  return distance;
+}
+
+namespace {
+// The kernel's own record of where the program is, for /proc/PID/stat and auxv.
+struct prctl_mm_map moved_record(pid_t pid, int64_t distance) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  std::vector<uint64_t> fields(3);  // as proc(5) numbers them; the name, the second, may have blanks in it
+  std::istringstream rest(text.substr(std::min(text.size(), text.rfind(')') + 3)));
+  for (int64_t value; rest >> value;) fields.push_back(static_cast<uint64_t>(value));
+  fields.resize(53);
+  auto moved = [&](size_t field) { return fields[field] + static_cast<uint64_t>(distance); };
+  struct prctl_mm_map map{};
+  map.start_code = moved(26), map.end_code = moved(27), map.start_stack = fields[28];
+  map.start_data = moved(45), map.end_data = moved(46), map.start_brk = map.brk = fields[47];
+  map.arg_start = fields[48], map.arg_end = fields[49], map.env_start = fields[50], map.env_end = fields[51];
+  map.exe_fd = ~0u;
+  return map;
+}
+}  // namespace
+
+// What the program is told of where it and its loader are.
+Result<> Server::tell_moved(Process& p, uint32_t slot, int64_t program, int64_t loader) {
+  rt::ThreadBlock* tb = block(slot);
+  TRY(auto auxiliary, Auxiliary::read(p.pid, tb->regs.gpr[4]));
+  for (Elf64_auxv_t& e : auxiliary.entries) {
+    if (e.a_type == AT_PHDR || e.a_type == AT_ENTRY) e.a_un.a_val += static_cast<uint64_t>(program);
+    if (e.a_type == AT_BASE && e.a_un.a_val) e.a_un.a_val += static_cast<uint64_t>(loader);
+  }
+  auto bytes = std::as_bytes(std::span(auxiliary.entries));
+  TRY_VOID(process::Tracee(p.pid).write(auxiliary.address, bytes));
+  // A kernel without checkpoints goes on telling the old addresses.
+  struct prctl_mm_map map = moved_record(p.pid, program);
+  if (sizeof map + bytes.size() > sizeof tb->request.text) return {};
+  uint64_t text = text_address(slot);
+  map.auxv = reinterpret_cast<__u64*>(text + sizeof map);
+  map.auxv_size = static_cast<uint32_t>(bytes.size());
+  memcpy(tb->request.text, &map, sizeof map);
+  memcpy(tb->request.text + sizeof map, bytes.data(), bytes.size());
+  p.calls.push_back({SYS_prctl, {PR_SET_MM, PR_SET_MM_MAP, text, sizeof map}, {}, rt::Optional});
   return {};
+}
+
+// Returns where the program is to begin.
+Result<AppPc> Server::begin_program(Process& p, uint32_t slot) {
+  rt::Registers& regs = block(slot)->regs;
+  TRY(auto regions, process::regions(p.pid));
+  TRY(auto auxiliary, Auxiliary::read(p.pid, regs.gpr[4]));
+  AppPc begin{regs.pc}, headers{auxiliary.value(AT_PHDR)}, loader{auxiliary.value(AT_BASE)};
+  AppPc vdso{auxiliary.value(AT_SYSINFO_EHDR)};
+  // The program's first mapping is the one that holds its headers.
+  auto first =
+      std::find_if(regions.begin(), regions.end(), [&](const process::Region& r) { return r.range.contains(headers); });
+  AppPc program = first == regions.end() ? AppPc{} : first->range.begin;
+  p.memory->kernels_choice = loader ? loader : vdso;
+  // What stays where it is comes first.
+  auto is_code = [&](const process::Region& r) {
+    return r.executable && r.path != "[vsyscall]" && r.range.begin.value != rt::runtime_base;
+  };
+  for (const process::Region& r : regions)
+    if (is_code(r) && r.range.begin == vdso) TRY_VOID(add(p, r, open_image(p.pid, r).value_or(nullptr)));
+  if (p.space->table_address() == rt::table_base && !options_.keep_addresses) {
+    int64_t program_distance = program ? move_home(p, regions, program) : 0;
+    int64_t loader_distance = loader ? move_home(p, regions, loader) : 0;
+    begin += loader ? loader_distance : program_distance;
+    if (program_distance || loader_distance) TRY_VOID(tell_moved(p, slot, program_distance, loader_distance));
+  }
+  for (const process::Region& r : regions)
+    if (is_code(r) && r.range.begin != vdso) TRY_VOID(add(p, r, open_image(p.pid, r).value_or(nullptr)));
+  // Code that is made at run time will come near where the kernel puts things.
+  TRY_VOID(p.space->reserve_near({p.memory->kernels_choice, p.memory->kernels_choice + 1}, p.pid));
+  return begin;
+}
+
+void Server::begin(Process& p, uint32_t slot, rt::RequestBlock& r) {
+  auto begin = begin_program(p, slot);
+  r.values[0] = begin ? begin->value : block(slot)->regs.pc;
+  if (begin) return;
+  if (p.pid == main_pid_) return end_with_message(p, begin.error().what);
+  say("not followed: {}", begin.error().what);
+  stats_.not_followed++;
+  r.native = rt::NativeTarget;
+  slots_[slot].state = SlotState::Ending;
+  ending_.push_back(slot);
+  p.slots.clear();
+  p.calls.clear();
+  p.memory->mapped = p.space->pieces().size();
+  p.left_alone = true;
+}
+
+Result<> Server::add(Process& p, const process::Region& region, std::shared_ptr<elf::Image> image) {
+  TRY_VOID(p.space->add(region, std::move(image), p.pid));
+  // Nothing that the kernel places may become code with the same low 32 bits. (Where something is mapped already the call fails:
+  // that cannot become code of a library.)
+  uint64_t near = p.memory->kernels_choice.value >> 32, low = region.range.begin.value & 0xffffffff;
+  if (region.range.begin.value >> 32 == near) return {};
+  for (uint64_t window : {near, near - 1})
+    p.calls.push_back({SYS_mmap,
+                       {window << 32 | low, region.range.size(), PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, ~uint64_t{0}, 0},
+                       {},
+                       rt::Optional});
+  return {};
+}
+
+namespace {
+Result<std::shared_ptr<elf::Image>> image_of(pid_t tid, int64_t fd) {
+  std::string link = fmt::format("/proc/{}/fd/{}", tid, fd);
+  char name[4096];
+  ssize_t n = readlink(link.c_str(), name, sizeof name);
+  return open_image(Fd(open(link.c_str(), O_RDONLY | O_CLOEXEC)), std::string(name, n > 0 ? static_cast<size_t>(n) : 0));
+}
+}  // namespace
+
+// Where a library is to be mapped.
+std::optional<AppPc> Server::place(Process& p, pid_t tid, int64_t fd, uint64_t size, uint64_t attempt) {
+  if (p.space->table_address() != rt::table_base || options_.keep_addresses) return {};
+  auto image = image_of(tid, fd);
+  if (!image) return {};
+  for (; attempt < 8; attempt++) {
+    auto home = home_of(**image, attempt);
+    if (!home || size > extent_of(**image).size()) return {};
+    AppRange range{*home, *home + static_cast<int64_t>(size)};
+    if (!p.space->has_room_for(range)) continue;
+    p.space->promise(range);
+    return home;
+  }
+  return {};
+}
+
+// Code of a library is known from the start, so that processes that fork have it, and homes keep clear of it.
+Result<> Server::mapped(Process& p, uint32_t slot, AppRange range, uint64_t offset, int64_t fd) {
+  auto image = image_of(slots_[slot].tid, fd);
+  range.end = {(range.end.value + 4095) & ~uint64_t{4095}};
+  if (!image) return {};
+  // Loaders map a whole image like its first segment, and then the other segments over it.
+  for (const elf::Segment& s : (*image)->segments())
+    if (s.type == PT_LOAD && (s.flags & PF_X) && offset == (s.offset & ~uint64_t{4095}))
+      range.end = std::min(range.end,
+                           range.begin + static_cast<int64_t>((s.offset + s.file_size - offset + 4095) & ~uint64_t{4095}));
+  if (!p.space->may_add(range)) return {};
+  if (is_shared(p)) TRY_VOID(part(p));
+  return add(p, {range, true, false, true, false, offset, 1, (*image)->path()}, *image);
 }
 
 }  // namespace weir::engine

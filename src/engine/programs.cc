@@ -149,7 +149,9 @@ void Server::exec_stop(pid_t pid) {
   seized_.erase(pid);
   if (auto old = processes_.find(pid); old != processes_.end()) {
     program_ended(old->second);
-    processes_.erase(old);
+    bool elsewhere = old->second.elsewhere;
+    old->second = {};
+    old->second.elsewhere = elsewhere;
   }
   // The stop is inside execve, whose result would overwrite rax: go on to its end.
   for (int signal = 0;;) {
@@ -189,7 +191,7 @@ void Server::process_ended(pid_t pid) {
 
 void Server::program_ended(Process& p) {
   report(p);
-  p.space->save_archives();
+  if (p.space.use_count() == 1) ended_.push_back(std::move(p.space));
   for (uint32_t slot : p.slots) free_slot(slot);
   p.slots.clear();
   for (uint32_t slot = 1; slot < slots_used_; slot++)  // threads that it did not come to create
@@ -199,15 +201,12 @@ void Server::program_ended(Process& p) {
 
 // The counts of a program's threads, and its share of the statistics.
 void Server::report(Process& p) {
+  if (p.left_alone) return;
   for (uint32_t slot : p.slots) collect(p, slot);
   const SpaceStats& s = p.space->stats();
-  uint64_t code = 0;
-  for (const Arena& a : p.space->arenas()) code += a.used;
-  stats_.peak_code = std::max(stats_.peak_code, code);
+  stats_.peak_code = std::max(stats_.peak_code, p.space->code_size());
   stats_.peak_counters = std::max<uint64_t>(stats_.peak_counters, p.space->counters() * 8);
-  struct stat st{};
-  if (fstat(p.space->table().file.get(), &st) == 0)
-    stats_.peak_table = std::max<uint64_t>(stats_.peak_table, static_cast<uint64_t>(st.st_blocks) * 512);
+  stats_.peak_table = std::max(stats_.peak_table, p.space->table_size());
   if (options_.on_program_end)
     options_.on_program_end(
         p.space->tool(), {static_cast<uint32_t>(p.pid), p.program, {p.space->images().begin(), p.space->images().end()}});
@@ -282,7 +281,7 @@ bool Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
   uint64_t id = 0;
   process::read(tid, rt::space_base + offsetof(rt::SpacePage, id), std::as_writable_bytes(std::span(&id, 1)));
   bool is_parents = parent != processes_.end() && parent->second.space->id() == id;
-  uint64_t memory = (s.clone_flags & CLONE_VM) && is_parents ? parent->second.memory : ++next_memory_;
+  auto memory = (s.clone_flags & CLONE_VM) && is_parents ? parent->second.memory : std::make_shared<Memory>(s.memory);
   Slot old = std::exchange(s, {SlotState::Running, pid, tid, 0, nullptr});
   tb->pid = static_cast<uint32_t>(pid);
   tb->tid = static_cast<uint32_t>(tid);
@@ -297,6 +296,7 @@ bool Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
     p.first_slot = slot;
     p.memory = memory;
     p.quiet = tb->quiet;
+    p.elsewhere = tb->elsewhere;
     own = processes_.emplace(pid, std::move(p)).first;
     guardian_.watch(pid);
     stats_.processes++;

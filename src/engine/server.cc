@@ -60,6 +60,7 @@ Result<Outcome> Server::run() {
   loop();
   await_newborn();
   look_for_ended();
+  while (end_a_space()) {}
   if (failed_) main_status_ = 125;
   if (processes_.empty()) {
     guardian_.dismiss();
@@ -162,12 +163,20 @@ void Server::sleep() {
   rt::ControlBlock* c = control();
   uint32_t doorbell = __atomic_load_n(&c->doorbell, __ATOMIC_SEQ_CST);
   __atomic_store_n(&c->sleeping, 1, __ATOMIC_SEQ_CST);
-  bool more = child_event || forwarded_signal;
+  bool more = child_event || forwarded_signal || end_a_space();
   bool quiet = std::any_of(processes_.begin(), processes_.end(), [](const auto& p) { return p.second.quiet; });
   for (uint32_t w = 0; w <= slots_used_ / 64 && !more; w++) more = __atomic_load_n(&c->posted[w], __ATOMIC_SEQ_CST);
   if (!more) futex_wait(&c->doorbell, doorbell, quiet ? quiet_sleep_ns : sleep_ns);
   __atomic_store_n(&c->sleeping, 0, __ATOMIC_SEQ_CST);
   if (!more && (behind_ || processes_.size() > 1)) look_for_ended();
+}
+
+// What is left to do for a program that has ended: when there is nothing else to do.
+bool Server::end_a_space() {
+  if (ended_.empty()) return false;
+  ended_.back()->save_archives();
+  ended_.pop_back();
+  return true;
 }
 
 bool Server::serve_posted() {
@@ -189,41 +198,50 @@ void Server::answer(uint32_t slot) {
   if (__atomic_load_n(&r.waiting, __ATOMIC_SEQ_CST)) futex_wake(reinterpret_cast<uint32_t*>(&r.state));
 }
 
-// Has the thread whose request is being served make a system call.
-Result<int64_t> Server::remote_call(uint32_t slot, long nr, std::initializer_list<int64_t> args) {
-  rt::RequestBlock& r = block(slot)->request;
-  r.call[0] = nr;
-  std::copy(args.begin(), args.end(), r.call + 1);
-  __atomic_store_n(&r.state, rt::RequestState::Call, __ATOMIC_SEQ_CST);
-  if (__atomic_load_n(&r.waiting, __ATOMIC_SEQ_CST)) futex_wake(reinterpret_cast<uint32_t*>(&r.state));
-  for (int i = 0; __atomic_load_n(&r.state, __ATOMIC_ACQUIRE) == rt::RequestState::Call; i++) {
-    __builtin_ia32_pause();
-    if (i % 4096) continue;
-    timespec t{0, 20'000};
-    nanosleep(&t, nullptr);
-    Process* p = process_of(slot);
-    pollfd gone{p ? p->pidfd.get() : -1, POLLIN, 0};
-    if (poll(&gone, 1, 0) > 0) return fail("process {} has gone", slots_[slot].pid);
+// With its answer a thread gets the calls that are to be made for us, and maps what is new in its space. Are there any?
+bool Server::send_calls(Process& p, uint32_t slot) {
+  rt::ThreadBlock* tb = block(slot);
+  std::span<rt::Call> out(tb->calls);
+  size_t n = std::min(p.calls.size(), out.size());
+  std::copy_n(p.calls.begin(), n, out.begin());
+  p.calls.erase(p.calls.begin(), p.calls.begin() + static_cast<ptrdiff_t>(n));
+  std::span<const Piece> pieces = p.space->pieces();
+  int file = -1;
+  constexpr size_t most = 4;  // that a piece needs, with the close() of the file before it
+  while (p.memory->mapped < pieces.size() && n + most < out.size()) {
+    const Piece& piece = pieces[p.memory->mapped];
+    // Under a filter any call may be the last one: changes are done without, and asked for again and again.
+    if (p.quiet && piece.is_change) {
+      p.memory->mapped++;
+      continue;
+    }
+    uint64_t flags = piece.is_change ? uint64_t{rt::MayFail} : 0;
+    if (piece.file != file) {
+      if (file >= 0) out[n++] = {SYS_close, {}, {}, rt::UsesDescriptor};
+      rt::Call& open = out[n++] = {SYS_open, {0, O_RDONLY | O_CLOEXEC}, {}, flags | rt::UsesText | rt::Opens};
+      fmt::format_to_n(open.text, sizeof open.text - 1, "/proc/{}/fd/{}", getpid(), file = piece.file);
+    }
+    out[n++] = {SYS_mmap,
+                {piece.address, piece.size, static_cast<uint64_t>(piece.protection), MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+                 0, piece.offset},
+                {},
+                flags | rt::UsesDescriptor};
+    // (Of shared memory core dumps would have all.)
+    if (!piece.is_archive) out[n++] = {SYS_madvise, {piece.address, piece.size, MADV_DONTDUMP}, {}, rt::Optional};
+    p.memory->mapped++;
   }
-  if (r.call[0] < 0) {
-    errno = static_cast<int>(-r.call[0]);
-    return fail_errno("process {}: system call {}", slots_[slot].pid, nr);
-  }
-  return r.call[0];
+  if (file >= 0) out[n++] = {SYS_close, {}, {}, rt::UsesDescriptor};
+  tb->request.calls = n;
+  if (n) p.memory->caller = slot;
+  return n;
 }
 
-Result<> Server::remote_map(uint32_t slot, const SharedMemory& memory, uint64_t address, int protection) {
-  rt::RequestBlock& r = block(slot)->request;
-  fmt::format_to_n(r.text, sizeof r.text - 1, "/proc/{}/fd/{}", getpid(), memory.file.get()).out[0] = 0;
-  auto path = static_cast<int64_t>(rt::blocks_base + slot * rt::block_stride +
-                                   (reinterpret_cast<char*>(r.text) - reinterpret_cast<char*>(block(slot))));
-  TRY(int64_t fd, remote_call(slot, SYS_open, {path, O_RDONLY | O_CLOEXEC}));
-  auto size = static_cast<int64_t>(memory.mapping.size());
-  TRY_VOID(remote_call(slot, SYS_mmap,
-                       {static_cast<int64_t>(address), size, protection, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0}));
-  TRY_VOID(remote_call(slot, SYS_madvise, {static_cast<int64_t>(address), size, MADV_DONTDUMP}));
-  TRY_VOID(remote_call(slot, SYS_close, {fd}));
-  return {};
+// The calls were made, or some: a change that could not be mapped is asked for again when it is missed.
+void Server::called(Process& p, uint64_t failed, int64_t result) {
+  if (!failed || failed > rt::max_calls) return;
+  const rt::Call& call = block(current_slot_)->calls[failed - 1];
+  if (call.flags & rt::MayFail) return;
+  end_with_message(p, fmt::format("system call {}: {}", call.nr, strerror(static_cast<int>(-result))));
 }
 
 void Server::serve(uint32_t slot) {
@@ -233,76 +251,107 @@ void Server::serve(uint32_t slot) {
   if (r.state != rt::RequestState::Posted) return;
   stats_.requests++;
   current_slot_ = slot;
-  Process* p = process_of(slot);
   if (r.kind == rt::Request::Hello) {
     shared.values[0] = hello(slot, static_cast<pid_t>(r.args[0]), static_cast<pid_t>(r.args[1]));
     return answer(slot);
   }
+  Process* p = process_of(slot);
   if (!p) return;
+  if (r.kind == rt::Request::ThreadEnd) return thread_ended(slot);
+  std::shared_ptr<Memory> memory = p->memory;
+  if (memory->caller && memory->caller != slot) {
+    memory->waiting.push_back(slot);
+    return;
+  }
+  if (r.kind == rt::Request::Called) {
+    called(*p, r.args[0], static_cast<int64_t>(r.args[1]));
+    if (send_calls(*p, slot)) return answer(slot);
+    memory->caller = 0;
+    if (auto postponed = std::move(slots_[slot].postponed)) r = *postponed;
+  }
+  if (must_map_first(*p, slot, r)) {
+    slots_[slot].postponed = std::make_unique<rt::RequestBlock>(r);
+    send_calls(*p, slot);
+    return answer(slot);
+  }
+  if (r.kind != rt::Request::Called) {
+    handle(*p, slot, r);
+    send_calls(*p, slot);
+    shared.pc = r.pc;
+    shared.native = r.native;
+    std::copy(std::begin(r.values), std::end(r.values), shared.values);
+  }
+  answer(slot);
+  if (!memory->caller)
+    for (uint32_t other : std::exchange(memory->waiting, {})) serve(other);
+}
+
+// Will the answer lead to memory that the process has not mapped yet?
+bool Server::must_map_first(Process& p, uint32_t slot, const rt::RequestBlock& r) {
+  AppPc target;
+  if (r.kind == rt::Request::Resume || r.kind == rt::Request::Stale) target = {r.args[0]};
+  if (r.kind == rt::Request::Indirect) target = {r.args[1]};
+  if (r.kind == rt::Request::Link)
+    if (auto exit = p.space->exit(static_cast<uint32_t>(r.args[0]))) target = exit->target;
+  if (!target) return false;
+  pid_t tid = slots_[slot].tid;
+  if (!p.space->find(target) && !p.space->prepare(target, tid, false)) {
+    if (is_shared(p))
+      if (auto ok = part(p); !ok) end_with_message(p, ok.error().what);
+    p.space->prepare(target, tid, true);
+  }
+  auto pieces = p.space->pieces().subspan(p.memory->mapped);
+  return std::any_of(pieces.begin(), pieces.end(), [](const Piece& piece) { return !piece.is_change; });
+}
+
+void Server::handle(Process& p, uint32_t slot, rt::RequestBlock& r) {
   switch (r.kind) {
     case rt::Request::Link:
-      if (const LinkSite* s = p->space->link_site(static_cast<uint32_t>(r.args[0]));
-          s && s->exit.kind == instrument::Exit::Direct) {
-        AppPc target = s->exit.target;
-        go_on(*p, r, target, nullptr);
-        if (!r.native && p->space->find(target)) p->space->link(static_cast<uint32_t>(r.args[0]), {r.pc});
+      if (auto exit = p.space->exit(static_cast<uint32_t>(r.args[0])); exit && exit->kind == instrument::Exit::Direct) {
+        go_on(p, r, exit->target, nullptr);
+        if (!r.native && p.space->find(exit->target)) p.space->link(static_cast<uint32_t>(r.args[0]), {r.pc});
       }
       break;
-    case rt::Request::Stale: p->space->forget_entry({r.args[0]}); [[fallthrough]];
-    case rt::Request::Resume: go_on(*p, r, {r.args[0]}, nullptr); break;
+    case rt::Request::Stale: p.space->forget_entry({r.args[0]}); [[fallthrough]];
+    case rt::Request::Resume: go_on(p, r, {r.args[0]}, nullptr); break;
     case rt::Request::Indirect:
-      if (const LinkSite* s = p->space->link_site(static_cast<uint32_t>(r.args[0]));
-          s && s->exit.kind != instrument::Exit::Direct) {
-        instrument::Exit exit = s->exit;
-        go_on(*p, r, {r.args[1]}, &exit);
-      }
+      if (auto exit = p.space->exit(static_cast<uint32_t>(r.args[0])); exit && exit->kind != instrument::Exit::Direct)
+        go_on(p, r, {r.args[1]}, &*exit);
       break;
-    case rt::Request::Where: where(*p, r); break;
+    case rt::Request::Where: where(p, r); break;
     case rt::Request::NewThread:
       r.values[0] = allocate_slot(slots_[slot].pid, slots_[slot].tid);
       slots_[r.values[0]].clone_flags = r.args[0];
-      slots_[r.values[0]].space = p->space;
+      slots_[r.values[0]].space = p.space;
+      slots_[r.values[0]].memory.mapped = p.memory->mapped;
+      slots_[r.values[0]].memory.kernels_choice = p.memory->kernels_choice;
       break;
     case rt::Request::NoThread:
       if (r.args[0] < rt::max_slots && slots_[r.args[0]].state == SlotState::Reserved)
         free_slot(static_cast<uint32_t>(r.args[0]));
       break;
-    case rt::Request::ThreadEnd: return thread_ended(slot);
     case rt::Request::Exec: exec_begins(slot, r.args[0], static_cast<int64_t>(r.args[1])); break;
     case rt::Request::ExecFailed: exec_failed(slots_[slot].tid); break;
-    case rt::Request::Change: change(*p, slot, {{r.args[0]}, {r.args[1]}}); break;
-    case rt::Request::Quiet: p->quiet = true; break;
+    case rt::Request::Change: change(p, {{r.args[0]}, {r.args[1]}}); break;
+    case rt::Request::Quiet:
+      p.space->make_all_writable();
+      p.quiet = r.args[0];
+      break;
+    case rt::Request::Begin: begin(p, slot, r); break;
+    case rt::Request::Place:
+      r.values[0] =
+          place(p, slots_[slot].tid, static_cast<int64_t>(r.args[0]), r.args[1], r.args[2]).value_or(AppPc{}).value;
+      break;
+    case rt::Request::Mapped:
+      if (auto ok = mapped(p, slot, {{r.args[0]}, {r.args[0] + r.args[1]}}, r.args[2], static_cast<int64_t>(r.args[3]));
+          !ok)
+        end_with_message(p, ok.error().what);
+      break;
     case rt::Request::None:
-    case rt::Request::Hello: break;
+    case rt::Request::Hello:
+    case rt::Request::ThreadEnd:
+    case rt::Request::Called: break;
   }
-  shared.pc = r.pc;
-  shared.native = r.native;
-  std::copy(std::begin(r.values), std::end(r.values), shared.values);
-  answer(slot);
-}
-
-Result<CachePc> Server::translate(Process& p, uint32_t slot, AppPc pc) {
-  Space& s = *p.space;
-  s.map_arena = [&](const Arena& a) { return remote_map(slot, a.memory, a.base.value, PROT_READ | PROT_EXEC); };
-  bool must_part = false;
-  s.may_add = [&](const process::Region& r) {
-    // Processes that share the space must have the same there.
-    for (auto& [pid, other] : processes_) {
-      if (other.space != p.space || other.memory == p.memory) continue;
-      auto theirs = process::regions(pid);
-      bool same = theirs && std::any_of(theirs->begin(), theirs->end(), [&](const process::Region& x) {
-                    return x.range == r.range && x.offset == r.offset && x.inode == r.inode && x.inode != 0;
-                  });
-      must_part |= !same;
-    }
-    return !must_part;
-  };
-  auto result = s.translate(pc, slots_[slot].tid);  // (the first thread of a process may have ended)
-  if (!result && must_part) {
-    TRY_VOID(part(p, slot));
-    return translate(p, slot, pc);
-  }
-  return result;
 }
 
 namespace {
@@ -318,7 +367,7 @@ uint64_t stack_change(const instrument::Exit& site, rt::Native native) {
 // Where a transfer to `target` goes on: at its translation. A target that is no code is gone to natively, to fault there; one
 // that the processor refuses to go to at all faults where the transfer is.
 void Server::go_on(Process& p, rt::RequestBlock& r, AppPc target, const instrument::Exit* site) {
-  auto to = translate(p, current_slot_, target);
+  auto to = p.space->translate(target, slots_[current_slot_].tid);  // (the first thread of a process may have ended)
   if (to) {
     if (r.kind != rt::Request::Link) p.space->enter_indirect_target(target, *to);
     r.pc = to->value;
@@ -343,10 +392,10 @@ void Server::where(Process& p, rt::RequestBlock& r) {
   r.values[3] = at.resume.value;
 }
 
-void Server::change(Process& p, uint32_t slot, AppRange range) {
+void Server::change(Process& p, AppRange range) {
   if (!p.space->knows(range)) return;
   if (is_shared(p))
-    if (auto ok = part(p, slot); !ok) return end_with_message(p, ok.error().what);
+    if (auto ok = part(p); !ok) return end_with_message(p, ok.error().what);
   p.space->forget(range);
 }
 
@@ -368,14 +417,12 @@ void Server::end_with_message(Process& p, const std::string& why) {
 }
 
 // The process gets a space of its own: the same code at the same addresses, in memory that nobody shares.
-Result<> Server::part(Process& p, uint32_t slot) {
+Result<> Server::part(Process& p) {
   TRY(auto own, p.space->copy());
-  TRY_VOID(remote_map(slot, own->table(), own->table_address(), PROT_READ));
-  TRY_VOID(remote_map(slot, own->page(), rt::space_base, PROT_READ));
-  for (const Arena& a : own->arenas()) TRY_VOID(remote_map(slot, a.memory, a.base.value, PROT_READ | PROT_EXEC));
   std::shared_ptr<Space> space = std::move(own);
   for (auto& [pid, other] : processes_)
     if (other.memory == p.memory) other.space = space;
+  p.memory->mapped = 0;
   for (Slot& s : slots_)
     if (s.state == SlotState::Reserved && s.pid == p.pid && (s.clone_flags & CLONE_VM)) s.space = space;
   return {};

@@ -14,6 +14,14 @@
 
 namespace weir::engine {
 
+// The memory of a process; processes may share one (vfork).
+struct Memory {
+  size_t mapped = 0;     // pieces of its space that it has mapped, or been told to
+  AppPc kernels_choice;  // near where the kernel maps what may be anywhere
+  uint32_t caller = 0;   // slot of the thread that is making calls for us: the others wait for it
+  std::vector<uint32_t> waiting = {};
+};
+
 struct Process {
   pid_t pid = 0;
   Fd pidfd;
@@ -21,17 +29,22 @@ struct Process {
   std::string program;
   std::vector<uint32_t> slots;
   uint32_t first_slot = 0;  // holds the signal actions: kept until the program ends
-  uint64_t memory = 0;      // processes with the same number share their memory (vfork), and so their space
-  bool quiet = false;       // it has a seccomp filter, and cannot wake us
+  std::shared_ptr<Memory> memory;
+  std::vector<rt::Call> calls = {};  // that its next answer will have it make, before it maps new pieces
+  bool quiet = false;                // it has a seccomp filter, and cannot wake us
+  bool elsewhere = false;            // in another pid namespace
+  bool left_alone = false;           // it runs natively
 };
 
 enum class SlotState : uint8_t { Free, Reserved, Running, Ending };
 
 struct Slot {
   SlotState state = SlotState::Free;
-  pid_t pid = 0, tid = 0;        // Reserved: of the thread that asked
-  uint64_t clone_flags = 0;      // Reserved
-  std::shared_ptr<Space> space;  // Reserved: of the process that asked, which may be gone by the time
+  pid_t pid = 0, tid = 0;                            // Reserved: of the thread that asked
+  uint64_t clone_flags = 0;                          // Reserved
+  std::shared_ptr<Space> space;                      // Reserved: of the process that asked, which may be gone by the time
+  Memory memory = {};                                // … and its memory as it was
+  std::unique_ptr<rt::RequestBlock> postponed = {};  // until the calls that go before it are made
 };
 
 // What /proc/PID/exe says.
@@ -50,19 +63,26 @@ class Server {
   void await_newborn();
   Result<bool> stay_behind();
   bool serve_posted();
+  bool end_a_space();
   void serve(uint32_t slot);
   void answer(uint32_t slot);
   void sleep();
   rt::ThreadBlock* block(uint32_t slot) const { return blocks_.as<rt::ThreadBlock>(slot * rt::block_stride); }
   rt::ControlBlock* control() const { return blocks_.as<rt::ControlBlock>(); }
-  Result<int64_t> remote_call(uint32_t slot, long nr, std::initializer_list<int64_t> args);
-  Result<> remote_map(uint32_t slot, const SharedMemory& memory, uint64_t address, int protection);
+  void handle(Process& p, uint32_t slot, rt::RequestBlock& r);
+  bool must_map_first(Process& p, uint32_t slot, const rt::RequestBlock& r);
+  bool send_calls(Process& p, uint32_t slot);
+  void called(Process& p, uint64_t failed, int64_t result);
+  // Where the target finds request.text.
+  static uint64_t text_address(uint32_t slot) {
+    return rt::blocks_base + slot * rt::block_stride + offsetof(rt::ThreadBlock, request) +
+           offsetof(rt::RequestBlock, text);
+  }
   void go_on(Process& p, rt::RequestBlock& r, AppPc target, const instrument::Exit* site);
   void where(Process& p, rt::RequestBlock& r);
-  void change(Process& p, uint32_t slot, AppRange range);
-  Result<> part(Process& p, uint32_t slot);
+  void change(Process& p, AppRange range);
+  Result<> part(Process& p);
   bool is_shared(const Process& p) const;
-  Result<CachePc> translate(Process& p, uint32_t slot, AppPc pc);
 
   // programs.cc
   Result<> spawn();
@@ -86,6 +106,13 @@ class Server {
 
   // inject.cc
   Result<> inject(pid_t pid);
+  void begin(Process& p, uint32_t slot, rt::RequestBlock& r);
+  Result<AppPc> begin_program(Process& p, uint32_t slot);
+  int64_t move_home(Process& p, std::vector<process::Region>& regions, AppPc begin);
+  Result<> tell_moved(Process& p, uint32_t slot, int64_t program, int64_t loader);
+  std::optional<AppPc> place(Process& p, pid_t tid, int64_t fd, uint64_t size, uint64_t attempt);
+  Result<> mapped(Process& p, uint32_t slot, AppRange range, uint64_t offset, int64_t fd);
+  Result<> add(Process& p, const process::Region& region, std::shared_ptr<elf::Image> image);
 
   const Options& options_;
   rlimit descriptors_{};             // the limit as it was
@@ -98,13 +125,13 @@ class Server {
   uint32_t slots_used_ = 1;       // one more than the highest that was ever used
   std::vector<uint32_t> ending_;  // slots whose threads are about to be gone
   std::map<pid_t, Process> processes_;
-  std::map<pid_t, bool> seized_;  // threads that we hold for an exec
+  std::vector<std::shared_ptr<Space>> ended_;  // of programs that have
+  std::map<pid_t, bool> seized_;               // threads that we hold for an exec
   pid_t main_pid_ = 0;
   bool main_ended_ = false;
   int main_status_ = 0;
-  bool failed_ = false;  // Weir had to end the program
-  bool behind_ = false;  // see stay_behind()
-  uint64_t next_memory_ = 0;
+  bool failed_ = false;             // Weir had to end the program
+  bool behind_ = false;             // see stay_behind()
   uint32_t spins_ = rt::max_spins;  // for the next request
   uint32_t current_slot_ = 0;       // whose request is being served
 };

@@ -12,12 +12,21 @@ namespace weir::engine {
 
 namespace {
 constexpr size_t arena_size = 512u << 20;
+// Numbers of exits: those of images at their homes are below.
+constexpr uint32_t first_common_link = 0xC000'0000, common_links = 1 << 23, max_arenas = 128;
+constexpr int may_not_grow = -2;                               // exit_status of an error
 constexpr uint64_t reach = (uint64_t{2} << 30) - (64u << 20);  // of a 32-bit displacement, with some room
 
 // Can code anywhere in the arena reach anything in the range?
 bool near(CachePc base, size_t size, AppRange r) {
   uint64_t low = std::min(base.value, r.begin.value), high = std::max(base.value + size, r.end.value);
   return high - low < reach;
+}
+
+// The table is indexed by the low 32 bits of an address: no two regions may share them.
+bool share_low_half(AppRange a, AppRange b) {
+  uint64_t begin = a.begin.value & 0xffffffff, other = b.begin.value & 0xffffffff;
+  return begin < other + b.size() && other < begin + a.size();
 }
 
 // An image has data before and behind its code, which its code refers to.
@@ -47,13 +56,15 @@ Result<> Space::create_memory() {
   static uint64_t last_id = 0;
   TRY(table_, SharedMemory::create("weir-table", rt::table_size));
   TRY(page_, SharedMemory::create("weir-page", rt::space_page_size));
+  pieces_.push_back({table_.file.get(), 0, table_address_, rt::table_size, PROT_READ, false});
+  pieces_.push_back({page_.file.get(), 0, rt::space_base, rt::space_page_size, PROT_READ, false});
   page_.as<rt::SpacePage>()->id = ++last_id;
   return {};
 }
 
 CachePc Space::find(AppPc pc) const {
   const CachePc* known = entries_.find(pc);
-  return known ? *known : CachePc{};
+  return known ? *known : find_archived(pc);
 }
 
 Region* Space::region_at(AppPc pc) {
@@ -62,33 +73,17 @@ Region* Space::region_at(AppPc pc) {
   return i != regions_.begin() && (--i)->range.contains(pc) ? &*i : nullptr;
 }
 
-Result<Region*> Space::find_region(AppPc pc, pid_t pid) {
-  if (Region* r = region_at(pc)) return r;
-  TRY(auto all, process::regions(pid));
-  for (process::Region& r : all) {
-    if (!r.range.contains(pc) || !r.executable || r.path == "[vsyscall]") continue;
-    // The kernel joins neighbours: what is known already stays as it is.
-    for (const Region& known : regions_) {
-      if (known.range.end <= pc && r.range.begin < known.range.end) {
-        r.offset += static_cast<uint64_t>(known.range.end - r.range.begin);
-        r.range.begin = known.range.end;
-      }
-      if (known.range.begin > pc) r.range.end = std::min(r.range.end, known.range.begin);
-    }
-    if (may_add && !may_add(r)) return fail("parted");
-    for (const Region& known : regions_) {
-      uint64_t a = r.range.begin.value & 0xffffffff, b = known.range.begin.value & 0xffffffff;
-      if (a < b + known.range.size() && b < a + r.range.size())
-        return fail("{:#x} and {:#x}: two mappings of code have the same low 32 bits", r.range.begin.value,
-                    known.range.begin.value);
-    }
-    TRY(uint32_t arena, arena_for(r.range, all));
-    TRY(Region * added, add_region(r, pid));
-    added->arena = arena;
-    return added;
-  }
-  if (all.empty()) return fail("its memory map cannot be read");
-  return std::unexpected(Error{fmt::format("{:#x} is not executable", pc.value), no_code});
+bool Space::prepare(AppPc pc, pid_t pid, bool may_grow) {
+  auto region = find_region(pc, pid, may_grow);
+  if (!region) return region.error().exit_status != may_not_grow;
+  Arena& arena = arenas_[(*region)->arena];
+  constexpr size_t enough = 64u << 20, enough_links = 1 << 18;  // for nearly any function
+  bool has_links = arena.archived_links() + arena.links.size() + enough_links <= arena.max_links;
+  if (arena.used + enough <= arena.size && has_links) return true;
+  if (!may_grow) return false;
+  arena.is_keepable = false;
+  if (auto other = arena_near((*region)->range, pid)) (*region)->arena = *other;
+  return true;
 }
 
 namespace {
@@ -107,20 +102,48 @@ bool is_as_in_file(pid_t pid, const Region& region) {
 }
 }  // namespace
 
-Result<Region*> Space::add_region(const process::Region& r, pid_t pid) {
-  Region region{r.range, r.offset, r.inode, nullptr, 0, 0, 0, nullptr, false, r.writable || r.shared};
+Result<Region*> Space::find_region(AppPc pc, pid_t pid, bool may_grow) {
+  if (Region* r = region_at(pc)) return r;
+  TRY(auto all, process::regions(pid));
+  for (process::Region& r : all) {
+    if (!r.range.contains(pc) || !r.executable || r.path == "[vsyscall]") continue;
+    // The kernel joins neighbours: what is known already stays as it is.
+    for (const Region& known : regions_) {
+      if (known.range.end <= pc && r.range.begin < known.range.end) {
+        r.offset += static_cast<uint64_t>(known.range.end - r.range.begin);
+        r.range.begin = known.range.end;
+      }
+      if (known.range.begin > pc) r.range.end = std::min(r.range.end, known.range.begin);
+    }
+    if (!may_grow) return std::unexpected(Error{"shared", may_not_grow});
+    for (const Region& known : regions_)
+      if (share_low_half(known.range, r.range))
+        return fail("{:#x} and {:#x}: two mappings of code have the same low 32 bits", r.range.begin.value,
+                    known.range.begin.value);
+    auto image = open_image(pid, r);
+    Region* added = add_region(r, image ? *image : nullptr, false);
+    added->is_pristine = added->image && !added->is_volatile && r.inode && is_as_in_file(pid, *added);
+    TRY(bool own, give_own_arena(*added));
+    if (!own) {
+      TRY(added->arena, arena_near(r.range, pid));
+    }
+    return added;
+  }
+  if (all.empty()) return fail("its memory map cannot be read");
+  return std::unexpected(Error{fmt::format("{:#x} is not executable", pc.value), no_code});
+}
+
+Region* Space::add_region(const process::Region& r, std::shared_ptr<elf::Image> image, bool is_pristine) {
+  Region region{r.range, r.offset, std::move(image)};
+  region.is_volatile = r.writable || r.shared;
+  region.is_pristine = is_pristine;
   std::string name = r.path.empty() ? "[anonymous]" : r.path;
-  if (auto image = open_image(pid, r)) {
-    region.image = *image;
-    region.is_pristine = !region.is_volatile && r.inode && is_as_in_file(pid, region);
-    if (region.is_pristine && table_address_ == rt::table_base)
-      region.archive = Archive::open(*region.image, tool_->archive_name());
+  if (region.image)
     // By the executable segment that the mapping's first page holds a part of: segments may share a page of the file.
     for (const elf::Segment& x : region.image->segments())
       if (x.type == PT_LOAD && (x.flags & PF_X) && r.offset >= (x.offset & ~uint64_t{4095}) &&
           r.offset < x.offset + x.file_size)
         region.bias = r.range.begin.value - (r.offset - x.offset + x.vaddr.value);
-  }
   auto known = std::find(images_.begin(), images_.end(), name);
   region.image_index = static_cast<uint32_t>(known - images_.begin());
   if (known == images_.end()) images_.push_back(name);
@@ -129,6 +152,32 @@ Result<Region*> Space::add_region(const process::Region& r, pid_t pid) {
   Region* added = &*regions_.insert(at, std::move(region));
   write_page();
   return added;
+}
+
+Result<> Space::add(const process::Region& r, std::shared_ptr<elf::Image> image, pid_t pid) {
+  Region* added = add_region(r, std::move(image), r.inode && !r.writable && !r.shared);
+  TRY(bool own, give_own_arena(*added));
+  if (own) return {};
+  TRY(added->arena, arena_near(r.range, pid));
+  return {};
+}
+
+bool Space::may_add(AppRange range) const {
+  return std::none_of(regions_.begin(), regions_.end(), [&](const Region& r) { return share_low_half(r.range, range); });
+}
+
+bool Space::has_room_for(AppRange range) const {
+  return may_add(range) && std::none_of(promised_.begin(), promised_.end(),
+                                        [&](AppRange p) { return p != range && share_low_half(p, range); });
+}
+
+void Space::promise(AppRange range) {
+  if (std::find(promised_.begin(), promised_.end(), range) == promised_.end()) promised_.push_back(range);
+}
+
+Result<> Space::reserve_near(AppRange range, pid_t pid) {
+  TRY_VOID(arena_near(range, pid));
+  return {};
 }
 
 void Space::write_page() {
@@ -145,11 +194,12 @@ void Space::write_page() {
 }
 
 // An arena that the region's code can live in; a new one in a gap near it, if there is none.
-Result<uint32_t> Space::arena_for(AppRange range, std::span<const process::Region> taken) {
+Result<uint32_t> Space::arena_near(AppRange range, pid_t pid) {
   for (uint32_t i = 0; i < arenas_.size(); i++)
-    if (near(arenas_[i].base, arenas_[i].size, range) && arenas_[i].used + (16u << 20) < arenas_[i].size) return i;
-  Arena arena;
-  arena.size = arena_size;
+    if (!arenas_[i].code.size() && near(arenas_[i].base, arenas_[i].size, range) &&
+        arenas_[i].used + (64u << 20) < arenas_[i].size)
+      return i;
+  TRY(auto taken, process::regions(pid));
   auto is_free = [&](uint64_t begin) {
     if (begin < 0x10000 || begin + arena_size >= uint64_t{1} << 47) return false;
     if (begin < rt::table_base + rt::table_size && begin + arena_size > rt::table_base) return false;
@@ -160,7 +210,7 @@ Result<uint32_t> Space::arena_for(AppRange range, std::span<const process::Regio
                         [&](const Arena& a) { return a.base.value < r.end.value && begin < a.base.value + a.size; });
   };
   // Below the images, at first with room for more images between; if possible in the same 4 GiB as the region, which
-  // makes calls cheaper, and keeps archived code usable.
+  // makes calls cheaper.
   std::vector<uint64_t> candidates;
   if (range.end.value < rt::low_arena_begin) candidates.push_back(rt::low_arena_begin);
   constexpr uint64_t step = 64u << 20;
@@ -177,64 +227,33 @@ Result<uint32_t> Space::arena_for(AppRange range, std::span<const process::Regio
   auto free = std::find_if(candidates.begin(), candidates.end(),
                            [&](uint64_t c) { return is_free(c) && near({c}, arena_size, range); });
   if (free == candidates.end()) return fail("no room for a code cache near {:#x}", range.begin.value);
-  arena.base = {*free};
-  TRY(arena.memory, SharedMemory::create("weir-cache", arena_size));
-  if (map_arena) TRY_VOID(map_arena(arena));
+  return create_arena({*free});
+}
+
+Result<uint32_t> Space::create_arena(CachePc base) {
+  auto index = static_cast<uint32_t>(arenas_.size());
+  if (index >= max_arenas) return fail("the code cache is full");
+  Arena arena;
+  arena.base = base;
+  arena.size = arena_size;
+  arena.first_link = first_common_link + index * common_links;
+  arena.max_links = common_links;
+  TRY(auto memory, SharedMemory::create("weir-cache", arena_size));
+  arena.memory = std::make_shared<SharedMemory>(std::move(memory));
+  pieces_.push_back({arena.memory->file.get(), 0, base.value, arena_size, PROT_READ | PROT_EXEC, false});
   arenas_.push_back(std::move(arena));
-  return static_cast<uint32_t>(arenas_.size() - 1);
+  return index;
 }
 
-Result<std::vector<uint32_t>> Space::cover(std::span<const process::Region> regions) {
-  size_t before = arenas_.size();
-  for (const process::Region& r : regions)
-    if (r.executable && r.path != "[vsyscall]") TRY_VOID(arena_for(r.range, regions));
-  std::vector<uint32_t> added;
-  for (size_t i = before; i < arenas_.size(); i++) added.push_back(static_cast<uint32_t>(i));
-  return added;
+uint64_t Space::code_size() const {
+  uint64_t size = 0;
+  for (const Arena& a : arenas_) size += a.used;
+  return size;
 }
 
-// A block that was not known as a target of indirect transfers gets an entry that takes rcx back.
-void Space::enter_indirect_target(AppPc pc, CachePc to) {
-  const Region* region = region_at(pc);
-  if (table_entry(pc) || !region || region->is_volatile) return;
-  for (Arena& a : arenas_) {
-    if (to < a.base || to >= a.base + static_cast<int64_t>(a.used)) continue;
-    if (a.used + 32 > a.size) return;
-    CachePc entry = a.base + static_cast<int64_t>(a.used);
-    instrument::write_table_entry(a.memory.mapping.bytes().subspan(a.used, 32), entry, to);
-    a.used += 32;
-    if (uint32_t* last = functions_.find(bounds_of(*region, pc).begin); last && *last)
-      units_[*last - 1].table.push_back(pc);
-    enter_in_table(pc, entry);
-    return;
-  }
-}
-
-Space::Place Space::where(CachePc pc) const {
-  for (const Arena& a : arenas_) {
-    if (pc < a.base || pc >= a.base + static_cast<int64_t>(a.size)) continue;
-    auto offset = static_cast<uint32_t>(pc - a.base);
-    auto u = std::upper_bound(a.units.begin(), a.units.end(), offset,
-                              [&](uint32_t o, uint32_t id) { return o < units_[id].offset; });
-    if (u == a.units.begin()) break;
-    const Unit& unit = units_[*--u];
-    uint32_t in_unit = offset - unit.offset;
-    auto m = std::upper_bound(unit.marks.begin(), unit.marks.end(), in_unit,
-                              [](uint32_t o, const instrument::Mark& x) { return o < x.offset; });
-    if (m == unit.marks.begin()) return {rt::Place::Middle, unit.entry, 0, 0, pc};
-    --m;
-    using instrument::Mark;
-    AppPc app = unit.bounds.begin + m->app;
-    if (m->kind == Mark::Run) return {rt::Place::Exact, app + (in_unit - m->offset), 0, 0, pc};
-    bool exact = m->kind == Mark::Exact && m->offset == in_unit;
-    return {exact ? rt::Place::Exact : rt::Place::Middle, app, m->restore, m->spilled, a.base + unit.offset + m->resume};
-  }
-  return {rt::Place::NotCache, {pc.value}, 0, 0, {}};
-}
-
-void Space::save_archives() {
-  for (Region& r : regions_)
-    if (r.archive) r.archive->save();
+uint64_t Space::table_size() const {
+  struct stat st{};
+  return fstat(table_.file.get(), &st) ? 0 : static_cast<uint64_t>(st.st_blocks) * 512;
 }
 
 bool Space::knows(AppRange range) const {
@@ -242,6 +261,8 @@ bool Space::knows(AppRange range) const {
 }
 
 void Space::forget(AppRange range) {
+  for (uint32_t i = 0; i < arenas_.size(); i++)
+    if (arenas_[i].code.overlaps(range)) take_over(i);
   std::vector<Region> kept;
   for (Region& r : regions_) {
     if (!r.range.overlaps(range)) {
@@ -282,49 +303,6 @@ void Space::retire(uint32_t id) {
   }
 }
 
-// The displacement of a link is aligned within a cache line, so that others see the old or the new one.
-void Space::link(uint32_t id, CachePc to) {
-  LinkSite& s = links_[id];
-  const Unit& unit = units_[s.unit];
-  CachePc at = cache_pc(s.unit, s.exit.offset);
-  int64_t distance = to - (at + 4);
-  if (distance != static_cast<int32_t>(distance) || unit.dead) return;
-  auto* displacement = arenas_[unit.arena].memory.as<int32_t>(unit.offset + s.exit.offset);
-  __atomic_store_n(displacement, static_cast<int32_t>(distance), __ATOMIC_RELEASE);
-  s.exit.linked = true;
-}
-
-void Space::link_waiting(AppPc target, CachePc to) {
-  const uint32_t* last = sites_.find(target);
-  for (uint32_t n = last ? *last : 0; n; n = links_[n - 1].previous)
-    if (!links_[n - 1].exit.linked) link(n - 1, to);
-}
-
-void Space::unlink(AppPc target) {
-  uint32_t* place = sites_.find(target);  // of the number of the next site; those of dead units are taken out
-  while (place && *place) {
-    uint32_t id = *place - 1;
-    LinkSite& s = links_[id];
-    Unit& unit = units_[s.unit];
-    if (unit.dead) {
-      *place = s.previous;
-      continue;
-    }
-    place = &s.previous;
-    if (!s.exit.linked) continue;
-    Arena& arena = arenas_[unit.arena];
-    CachePc stub = cache_pc(s.unit, s.exit.stub);
-    if (!s.exit.stub) {
-      CHECK(arena.used + instrument::stub_size <= arena.size);  // it was linked from the start: it gets a stub now
-      instrument::write_stub(arena.memory.mapping.bytes().subspan(arena.used, 32), id);
-      stub = arena.base + static_cast<int64_t>(arena.used);
-      arena.used += 32;
-    }
-    link(id, stub);
-    s.exit.linked = false;
-  }
-}
-
 Result<std::unique_ptr<Space>> Space::copy() const {
   std::unique_ptr<Space> s(new Space);
   s->tool_ = tool_->copy();
@@ -333,27 +311,30 @@ Result<std::unique_ptr<Space>> Space::copy() const {
   TRY_VOID(s->create_memory());
   s->regions_ = regions_;
   s->write_page();
+  s->promised_ = promised_;
   s->images_ = images_;
   s->units_ = units_;
   s->live_ = live_;
   s->functions_ = functions_;
   s->entries_ = entries_;
   s->sites_ = sites_;
-  s->links_ = links_;
-  s->stats_ = {};
   for (const Arena& a : arenas_) {
-    Arena c{a.base, a.size, a.used, {}, a.units};
-    TRY(c.memory, SharedMemory::create("weir-cache", a.size));
-    memcpy(c.memory.mapping.data(), a.memory.mapping.data(), a.used);
+    Arena c = a;
+    TRY(auto memory, SharedMemory::create("weir-cache", a.size));
+    c.memory = std::make_shared<SharedMemory>(std::move(memory));
+    size_t archived = a.code_pages.size() * Archive::page;  // see copy_archived
+    memcpy(c.memory->mapping.data() + archived, a.memory->mapping.data() + archived, a.used - archived);
+    s->pieces_.push_back({c.memory->file.get(), 0, c.base.value, c.size, PROT_READ | PROT_EXEC, false});
     s->arenas_.push_back(std::move(c));
   }
   for (const Unit& u : units_)
     if (!u.dead)
-      for (AppPc pc : u.table) s->table_entry(pc) = const_cast<Space*>(this)->table_entry(pc);
+      for (AppPc pc : u.table) s->table_cell(pc) = table_cell(pc);
+  s->copy_archived(*this);
   return s;
 }
 
-Result<std::shared_ptr<elf::Image>> open_image(pid_t pid, const process::Region& region) {
+Result<std::shared_ptr<elf::Image>> open_image(Fd file, const std::string& path) {
   struct Key {
     dev_t dev;
     ino_t inode;
@@ -363,6 +344,19 @@ Result<std::shared_ptr<elf::Image>> open_image(pid_t pid, const process::Region&
     }
   };
   static std::vector<std::pair<Key, std::shared_ptr<elf::Image>>> opened;
+  struct stat st{};
+  if (!file || fstat(file.get(), &st)) return fail("{}: cannot be opened", path);
+  Key key{st.st_dev, st.st_ino, st.st_mtim};
+  for (auto& [k, image] : opened)
+    if (k == key) return image;
+  constexpr size_t enough = 256;
+  if (opened.size() >= enough) opened.erase(opened.begin());
+  TRY(auto image, elf::Image::open(std::move(file), path));
+  opened.emplace_back(key, std::move(image));
+  return opened.back().second;
+}
+
+Result<std::shared_ptr<elf::Image>> open_image(pid_t pid, const process::Region& region) {
   if (region.path == "[vdso]") {
     std::vector<std::byte> bytes(region.range.size());
     process::read(pid, region.range.begin.value, bytes);
@@ -370,24 +364,16 @@ Result<std::shared_ptr<elf::Image>> open_image(pid_t pid, const process::Region&
     return std::shared_ptr<elf::Image>(std::move(image));
   }
   if (region.inode == 0) return fail("anonymous");
-  auto open_file = [&](const std::string& path, struct stat& st) {
+  auto open_file = [&](const std::string& path) {
+    struct stat st{};
     Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     return fd && fstat(fd.get(), &st) == 0 && st.st_ino == region.inode ? std::move(fd) : Fd();
   };
-  struct stat st{};
-  Fd fd = open_file(region.path, st);
-  if (!fd) fd = open_file(fmt::format("/proc/{}/root{}", pid, region.path), st);
+  Fd fd = open_file(region.path);
+  if (!fd) fd = open_file(fmt::format("/proc/{}/root{}", pid, region.path));
   if (!fd)
-    fd = open_file(fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, region.range.begin.value, region.range.end.value), st);
-  if (!fd) return fail("{}: cannot be opened", region.path);
-  Key key{st.st_dev, st.st_ino, st.st_mtim};
-  for (auto& [k, image] : opened)
-    if (k == key) return image;
-  constexpr size_t enough = 256;
-  if (opened.size() >= enough) opened.erase(opened.begin());
-  TRY(auto image, elf::Image::open(std::move(fd), region.path));
-  opened.emplace_back(key, std::move(image));
-  return opened.back().second;
+    fd = open_file(fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, region.range.begin.value, region.range.end.value));
+  return open_image(std::move(fd), region.path);
 }
 
 }  // namespace weir::engine

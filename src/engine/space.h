@@ -35,26 +35,58 @@ struct SharedMemory {
   }
 };
 
+// What a process must map. A space has a list that only grows: each process maps what is new since it last did.
+struct Piece {
+  int file;
+  uint64_t offset;
+  uint64_t address;
+  size_t size;
+  int protection;
+  bool is_archive = false;  // of a file, else of shared memory
+  bool is_change = false;   // something is there already, and goes on working
+};
+
+// A place where translated code asks; see instrument::Exit. Direct ones with the same target form a list.
+struct LinkSite {
+  instrument::Exit exit;  // its offsets count from the begin of the arena
+  uint32_t unit = 0;
+  uint32_t previous = 0;  // with the same target: one more than its number
+};
+
 // A stretch of code cache, near enough to the images whose code it holds: direct jumps and rip-relative operands reach.
+// That of an image at its home holds no other's, and begins with the code of earlier runs, if there is any: see
+// archived.cc.
 struct Arena {
   CachePc base;
   size_t size = 0;
   size_t used = 0;
-  SharedMemory memory;
-  std::vector<uint32_t> units;  // by offset
+  std::shared_ptr<SharedMemory> memory;
+  std::vector<uint32_t> units = {};  // of this run, by offset
+  uint32_t first_link = 0;           // the number of its first exit
+  uint32_t max_links = 0;
+  std::vector<LinkSite> links = {};  // behind those of the archive
+  std::shared_ptr<const Archive> archive = {};
+  AppRange code = {};                  // of the image; empty: it may hold any
+  std::vector<bool> code_pages = {};   // of the archive: those that are in `memory` now, as they were changed,
+  std::vector<bool> table_pages = {};  // … and in the table
+  uint32_t changed_pages = 0;
+  uint32_t not_supported = 0;  // instructions
+  bool is_keepable = false;    // all that it holds is right for a later run
+
+  size_t archived_links() const { return archive ? archive->parts().exits.size() : 0; }
+  bool contains(CachePc pc) const { return base <= pc && pc < base + static_cast<int64_t>(size); }
 };
 
 // An executable mapping of the program.
 struct Region {
   AppRange range;
-  uint64_t offset, inode;
+  uint64_t offset;
   std::shared_ptr<elf::Image> image;  // none: anonymous memory
   uint64_t bias = 0;                  // address in memory less address in the file
   uint32_t image_index = 0;           // see Space::images
   uint32_t arena = 0;
-  std::shared_ptr<Archive> archive;  // of translations of the image
-  bool is_pristine = false;          // a file's code as it is in the file
-  bool is_volatile = false;          // writable, or shared memory: its code may change at any time
+  bool is_pristine = false;  // a file's code as it is in the file
+  bool is_volatile = false;  // writable, or shared memory: its code may change at any time
 };
 
 // A translated function, or a part of one that was reached later.
@@ -67,13 +99,6 @@ struct Unit {
   std::vector<instrument::BlockPlace> blocks = {};
   std::vector<instrument::Mark> marks = {};
   std::vector<AppPc> table = {};  // addresses that the table sends here
-};
-
-// A place where translated code asks; see instrument::Exit. Direct ones with the same target form a list.
-struct LinkSite {
-  instrument::Exit exit;
-  uint32_t unit = 0;
-  uint32_t previous = 0;  // with the same target: one more than its id
 };
 
 struct SpaceStats {
@@ -104,82 +129,117 @@ class Space {
   };
   Place where(CachePc pc) const;
 
+  // Code that has just been mapped from a file.
+  Result<> add(const process::Region& region, std::shared_ptr<elf::Image> image, pid_t pid);
+  // Does no known code have the same low 32 bits?
+  bool may_add(AppRange range) const;
+  // … and is nothing else promised that place?
+  bool has_room_for(AppRange range) const;
+  // An arena near code that may come.
+  Result<> reserve_near(AppRange range, pid_t pid);
+  // A range where an image is going to be mapped.
+  void promise(AppRange range);
+  // Finds the code around `pc` in the process, and room for its translation. False: the space would have to grow, and may not.
+  bool prepare(AppPc pc, pid_t pid, bool may_grow);
   // The program changes the mappings of [range]: what was translated there is forgotten.
   void forget(AppRange range);
   // Volatile code at `pc` is not what it was when it was translated.
   void forget_entry(AppPc pc);
-  // Keeps what was translated for later runs.
-  void save_archives();
   // Is there a region of code in it that is known here?
   bool knows(AppRange range) const;
+  // From now on nothing new needs to be mapped for code that is known.
+  void make_all_writable();
+  // Keeps what was translated for later runs.
+  void save_archives();
 
-  const LinkSite* link_site(uint32_t id) const { return id < links_.size() ? &links_[id] : nullptr; }
-  CachePc cache_pc(uint32_t unit, uint32_t offset) const {
-    return arenas_[units_[unit].arena].base + units_[unit].offset + offset;
-  }
-  void link(uint32_t id, CachePc to);
+  std::optional<instrument::Exit> exit(uint32_t number) const;
+  void link(uint32_t number, CachePc to);
 
   instrument::Tool& tool() { return *tool_; }
   uint32_t counters() const { return counters_.size(); }
   const SpaceStats& stats() const { return stats_; }
   std::span<const std::string> images() const { return images_; }
-
-  // Makes room near every executable region of the process; returns the arenas that are new.
-  Result<std::vector<uint32_t>> cover(std::span<const process::Region> regions);
-  // Called when a new region is found while its process runs: must map the arena there.
-  std::function<Result<>(const Arena&)> map_arena;
-  // Called when a new region is found: may the space hold it, or do processes that share it differ?
-  std::function<bool(const process::Region&)> may_add;
-
-  const SharedMemory& table() const { return table_; }
+  std::span<const Piece> pieces() const { return pieces_; }
   uint64_t table_address() const { return table_address_; }
   uint64_t id() const { return page_.as<rt::SpacePage>()->id; }
-  const SharedMemory& page() const { return page_; }
-  std::span<const Arena> arenas() const { return arenas_; }
+  uint64_t code_size() const;
+  uint64_t table_size() const;  // of its pages that are in use
 
  private:
   Space() = default;
+  Result<> create_memory();
+
+  // space.cc
   Region* region_at(AppPc pc);
-  Result<Region*> find_region(AppPc pc, pid_t pid);
-  Result<Region*> add_region(const process::Region& r, pid_t pid);
-  Result<uint32_t> arena_for(AppRange range, std::span<const process::Region> taken);
+  const Region* region_at(AppPc pc) const { return const_cast<Space*>(this)->region_at(pc); }
+  Result<Region*> find_region(AppPc pc, pid_t pid, bool may_grow = true);
+  Region* add_region(const process::Region& r, std::shared_ptr<elf::Image> image, bool is_pristine);
+  Result<uint32_t> arena_near(AppRange range, pid_t pid);
+  Result<uint32_t> create_arena(CachePc base);
+  void write_page();
+  void retire(uint32_t unit);
+
+  // translate.cc
   AppRange bounds_of(const Region& region, AppPc pc) const;
   std::span<const std::byte> code_of(const Region& region, AppRange bounds, pid_t pid);
   CachePc find_in_function(AppPc pc, AppRange bounds);
   CachePc guard(const Region& region, uint32_t unit);
-  void retire(uint32_t unit);
   CachePc commit(Region& region, Unit unit, const instrument::Lowered& lowered);
-  CachePc take_from_archive(Region& region, AppPc pc);
-  CachePc put_down(Region& region, const UnitView& kept);
+
+  // links.cc
+  const Arena* arena_of(uint32_t link) const;
+  LinkSite& link_site(uint32_t number);
   void link_waiting(AppPc target, CachePc to);
   void unlink(AppPc target);
-  Result<> create_memory();
-  void write_page();
-  void enter_in_table(AppPc pc, CachePc to) { __atomic_store_n(&table_entry(pc), to.value, __ATOMIC_RELEASE); }
-  uint64_t& table_entry(AppPc pc) { return *table_.as<uint64_t>(8 * (pc.value & 0xffffffff)); }
+  CachePc cache_pc(uint32_t unit, uint32_t offset) const {
+    return arenas_[units_[unit].arena].base + units_[unit].offset + offset;
+  }
+  uint64_t& table_cell(AppPc pc) const { return *table_.as<uint64_t>(8 * (pc.value & 0xffffffff)); }
+  void enter_in_table(AppPc pc, CachePc to);
+  void enter_if_empty(AppPc pc, CachePc to);
+  bool is_in_table(AppPc pc) const;
+
+  // archived.cc
+  const Arena* arena_of_code(AppPc pc) const;
+  Result<bool> give_own_arena(Region& region);
+  void map_archive(const Arena& arena);
+  void map_changed_pages(const Arena& arena);
+  void map_all_changed(const Arena& arena);
+  void copy_archived(const Space& from);
+  CachePc find_archived(AppPc pc) const;
+  CachePc find_archived_block(AppPc pc, AppRange bounds) const;
+  const std::byte* archived_table_page(const Arena& arena, AppPc pc) const;
+  void make_writable(Arena& arena, uint32_t offset);
+  void make_table_writable(Arena& arena, AppPc pc);
+  void make_writable(Arena& arena);
+  void take_over(uint32_t arena);
+  void save(Arena& arena);
 
   std::unique_ptr<instrument::Tool> tool_;
   instrument::Counters counters_;
   SharedMemory table_, page_;
   uint64_t table_address_ = rt::table_base;  // in the target
+  std::vector<Piece> pieces_;
   std::vector<Arena> arenas_;
-  std::vector<Region> regions_;  // by address
+  std::vector<std::shared_ptr<const Archive>> given_up_;  // pieces name their files
+  std::vector<Region> regions_;                           // by address
+  std::vector<AppRange> promised_;
   std::vector<std::string> images_;
   std::vector<Unit> units_;
   std::vector<uint32_t> live_;   // units that are not dead
   FlatMap<uint32_t> functions_;  // by begin of the bounds: one more than its last unit (see Unit::previous)
   FlatMap<CachePc> entries_;     // of units, and of blocks that were asked for
-  FlatMap<uint32_t> sites_;      // target → one more than its last LinkSite
-  std::vector<LinkSite> links_;
+  FlatMap<uint32_t> sites_;      // target → one more than the number of its last LinkSite
   SpaceStats stats_;
   // Reused from one translation to the next.
   std::vector<std::byte> code_;
   std::vector<x86::Block> guarded_;  // blocks of the last unit
   instrument::Plan plan_;
-  instrument::Lowered lowered_, kept_;
+  instrument::Lowered lowered_;
 };
 
 // Images are the same for all spaces: opened once.
 Result<std::shared_ptr<elf::Image>> open_image(pid_t pid, const process::Region& region);
+Result<std::shared_ptr<elf::Image>> open_image(Fd file, const std::string& path);
 
 }  // namespace weir::engine

@@ -42,6 +42,7 @@ CachePc Space::find_in_function(AppPc pc, AppRange bounds) {
                               [](const instrument::BlockPlace& x, AppPc a) { return x.app < a; });
     if (b != unit.blocks.end() && b->app == pc) return entries_[pc] = cache_pc(id, b->offset);
   }
+  if (CachePc archived = find_archived_block(pc, bounds)) return entries_[pc] = archived;
   return {};
 }
 
@@ -63,7 +64,6 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
   TRY(Region * region, find_region(pc, pid));
   AppRange bounds = bounds_of(*region, pc);
   if (CachePc known = region->is_volatile ? CachePc{} : find_in_function(pc, bounds)) return known;
-  if (CachePc kept = take_from_archive(*region, pc)) return kept;
   std::span<const std::byte> bytes = code_of(*region, bounds, pid);
   x86::ReadMemory code = [&](AppPc at, size_t size) -> std::span<const std::byte> {
     if (at < bounds.begin || at >= bounds.begin + static_cast<int64_t>(bytes.size())) return {};
@@ -86,27 +86,23 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
   if (counters_.size() > rt::max_counters) return fail("too many counters: the program is too large for this tool");
 
   instrument::Bound bound = instrument::size_bound(f, plan_);
-  if (arenas_[region->arena].used + bound.bytes + bounds.size() + 256 > arenas_[region->arena].size) {
-    TRY(auto all, process::regions(pid));
-    TRY(region->arena, arena_for(region->range, all));
-  }
-  Arena& arena = arenas_[region->arena];
+  size_t room = bound.bytes + bounds.size() + 256;
+  Arena& arena = arenas_[region->arena];  // (prepare() has made room)
   arena.used = (arena.used + 15) & ~size_t{15};
-  if (arena.used + bound.bytes + bounds.size() + 256 > arena.size) return fail("the code cache is full");
-  instrument::lower({f, live, plan_, code, bound.uses_gs, arena.memory.mapping.bytes().subspan(arena.used, bound.bytes),
-                     arena.base + static_cast<int64_t>(arena.used), table_address_, static_cast<uint32_t>(links_.size()),
-                     [&](AppPc a) { return find(a); }},
-                    lowered_);
-  CachePc base = arena.base + static_cast<int64_t>(arena.used);
-  if (region->archive && !lowered_.not_supported)
-    region->archive->add(lowered_, arena.memory.mapping.bytes().subspan(arena.used, lowered_.size), bytes, pc, bounds, base,
-                         region->bias, static_cast<uint32_t>(links_.size()));
+  bool has_links = arena.archived_links() + arena.links.size() + 2 * f.insns.size() < arena.max_links;
+  if (arena.used + room > arena.size || !has_links) return fail("the code cache is full");
+  auto first_exit = static_cast<uint32_t>(arena.first_link + arena.archived_links() + arena.links.size());
+  instrument::lower(
+      {f, live, plan_, code, bound.uses_gs, arena.memory->mapping.bytes().subspan(arena.used, bound.bytes),
+       arena.base + static_cast<int64_t>(arena.used), table_address_, first_exit, [&](AppPc a) { return find(a); }},
+      lowered_);
   stats_.functions++;
   stats_.blocks += f.blocks.size();
   stats_.instructions += f.insns.size();
   stats_.code_bytes += lowered_.size;
   for (const auto& b : f.blocks) stats_.app_bytes += static_cast<uint64_t>(b.end - b.begin);
   stats_.not_supported += lowered_.not_supported;
+  arena.not_supported += lowered_.not_supported;
   guarded_ = f.blocks;
   CachePc entry = commit(*region, {pc, bounds}, lowered_);
   stats_.nanoseconds += static_cast<uint64_t>(
@@ -134,16 +130,21 @@ CachePc Space::commit(Region& region, Unit unit, const instrument::Lowered& lowe
   else unit.table.push_back(entry_pc);
   units_.push_back(std::move(unit));
   live_.push_back(id);
-  for (const instrument::Exit& exit : lowered.exits) {
-    auto link_id = static_cast<uint32_t>(links_.size());
-    links_.push_back({exit, id, 0});
-    if (exit.kind == instrument::Exit::Direct) links_[link_id].previous = std::exchange(sites_[exit.target], link_id + 1);
+  auto number = static_cast<uint32_t>(arena.first_link + arena.archived_links() + arena.links.size());
+  for (instrument::Exit exit : lowered.exits) {
+    exit.offset += units_[id].offset;
+    if (exit.stub) exit.stub += units_[id].offset;
+    LinkSite site{exit, id};
+    if (exit.kind == instrument::Exit::Direct) site.previous = std::exchange(sites_[exit.target], number + 1);
+    arena.links.push_back(site);
+    number++;
   }
   // (Units of volatile code are found by their entries only, and so stand alone as functions.)
   units_[id].previous = std::exchange(functions_[region.is_volatile ? entry_pc : bounds.begin], id + 1);
   if (region.is_volatile) return guard(region, id);
   for (const auto& t : lowered.table)
-    if (!table_entry(t.app) || t.app == entry_pc) enter_in_table(t.app, cache_pc(id, t.offset));
+    if (t.app == entry_pc) enter_in_table(t.app, cache_pc(id, t.offset));
+    else enter_if_empty(t.app, cache_pc(id, t.offset));
   CachePc entry = entries_[entry_pc] = cache_pc(id, lowered.entry);
   link_waiting(entry_pc, entry);
   return entry;
@@ -160,7 +161,7 @@ CachePc Space::guard(const Region& region, uint32_t id) {
       std::span<const std::byte>(code_).subspan(static_cast<size_t>(begin - unit.bounds.begin), size);
   arena.used = (arena.used + 15) & ~size_t{15};
   std::span<std::byte> out =
-      arena.memory.mapping.bytes().subspan(arena.used, sizeof(rt::Guard) + size + instrument::guard_size);
+      arena.memory->mapping.bytes().subspan(arena.used, sizeof(rt::Guard) + size + instrument::guard_size);
   auto* record = reinterpret_cast<rt::Guard*>(out.data());
   *record = {begin.value, size, cache_pc(id, unit.entry_offset).value, unit.entry.value};
   memcpy(record + 1, code.data(), size);
@@ -172,80 +173,6 @@ CachePc Space::guard(const Region& region, uint32_t id) {
   entries_[unit.entry] = direct;
   link_waiting(unit.entry, direct);
   return direct;
-}
-
-// A unit that was kept from an earlier run, and those that were first used after it: they will probably be wanted next.
-CachePc Space::take_from_archive(Region& region, AppPc pc) {
-  if (!region.archive) return {};
-  auto kept = region.archive->find({pc.value - region.bias});
-  CachePc result = kept ? put_down(region, *kept) : CachePc{};
-  constexpr int at_once = 32;
-  for (int i = 1; result && i < at_once; i++) {
-    kept = region.archive->next(*kept);
-    if (!kept) break;
-    if (!find({kept->head().entry + region.bias}) && !put_down(region, *kept)) break;
-  }
-  return result;
-}
-
-CachePc Space::put_down(Region& region, const UnitView& kept) {
-  const ArchivedUnit& h = kept.head();
-  Arena& arena = arenas_[region.arena];
-  AppRange bounds{{h.begin + region.bias}, {h.end + region.bias}};
-  size_t room = h.code_size + h.exits * instrument::stub_size;
-  if (bounds.begin < region.range.begin || bounds.end > region.range.end || arena.used + room + 64 > arena.size) return {};
-  if (h.line_offset >= 64 || checksum_of(code_of(region, bounds, 0)) != h.source)
-    return {};  // another file with the same build-id
-  while ((arena.base.value + arena.used) % 64 != h.line_offset) arena.used++;
-  CachePc base = arena.base + static_cast<int64_t>(arena.used);
-  bool same_half = bounds.begin.value >> 32 == base.value >> 32 && bounds.end.value >> 32 == base.value >> 32 &&
-                   (base.value + room) >> 32 == base.value >> 32;
-  if (!h.has_high && !same_half) return {};
-  std::span<std::byte> out = arena.memory.mapping.bytes().subspan(arena.used, room);
-  memcpy(out.data(), kept.code().data(), h.code_size);
-  auto first_exit = static_cast<uint32_t>(links_.size());
-  for (const instrument::Reloc& r : kept.relocs()) {
-    bool wide = r.kind == instrument::Reloc::Absolute;
-    uint64_t value = 0;
-    memcpy(&value, &out[r.offset], wide ? 8 : 4);
-    switch (r.kind) {
-      case instrument::Reloc::Rip: value += region.bias - base.value; break;
-      case instrument::Reloc::Low:
-      case instrument::Reloc::Absolute: value += region.bias; break;
-      case instrument::Reloc::High: value = (region.bias + r.value) >> 32; break;
-      case instrument::Reloc::ExitId: value += first_exit; break;
-    }
-    memcpy(&out[r.offset], &value, wide ? 8 : 4);
-  }
-  kept_.size = h.code_size;
-  kept_.entry = h.entry_offset;
-  kept_.blocks.clear(), kept_.table.clear(), kept_.exits.clear();
-  for (const ArchivedPair& b : kept.blocks()) kept_.blocks.push_back({bounds.begin + b.app, b.offset});
-  for (const ArchivedPair& t : kept.table()) kept_.table.push_back({bounds.begin + t.app, t.offset});
-  kept_.marks.assign(kept.marks().begin(), kept.marks().end());
-  AppPc entry_pc{h.entry + region.bias};
-  for (const ArchivedExit& e : kept.exits()) {
-    instrument::Exit exit{
-        static_cast<instrument::Exit::Kind>(e.kind), {e.target + region.bias}, e.offset, e.stub, e.pops, false};
-    if (exit.kind == instrument::Exit::Direct) {
-      // Linked to what is known here, else to its stub; one that had none, as it was linked from the start, gets one.
-      CachePc to = exit.target == entry_pc ? base + h.entry_offset : find(exit.target);
-      if (!to && !exit.stub) {
-        exit.stub = kept_.size;
-        instrument::write_stub(out.subspan(kept_.size, instrument::stub_size),
-                               first_exit + static_cast<uint32_t>(kept_.exits.size()));
-        kept_.size += instrument::stub_size;
-      }
-      int64_t distance = to ? to - (base + exit.offset + 4) : int64_t(exit.stub) - (exit.offset + 4);
-      auto displacement = static_cast<int32_t>(distance);
-      if (displacement != distance) return {};
-      memcpy(&out[exit.offset], &displacement, 4);
-      exit.linked = static_cast<bool>(to);
-    }
-    kept_.exits.push_back(exit);
-  }
-  stats_.from_archive++;
-  return commit(region, {entry_pc, bounds}, kept_);
 }
 
 }  // namespace weir::engine

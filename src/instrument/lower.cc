@@ -87,8 +87,6 @@ Lowering::Lowering(const Input& in, Lowered& out)
   out_.table.clear();
   out_.exits.clear();
   out_.marks.clear();
-  out_.relocs.clear();
-  out_.has_high = false;
   out_.not_supported = 0;
 }
 
@@ -229,7 +227,6 @@ void Lowering::copy_plain(std::span<const Insn> insns, std::span<const std::byte
       int64_t distance = i.target - i.next() + moved;
       if (distance != static_cast<int32_t>(distance)) out_.not_supported++;
       e_.patch_u32(at + offset + s.disp_offset, static_cast<uint32_t>(distance));
-      out_.relocs.push_back({at + offset + s.disp_offset, Reloc::Rip, 0});
     }
     if (s.writes.gpr & 1) {  // the number of a system call is usually set just before it
       auto b = [&](size_t k) { return static_cast<uint8_t>(bytes[offset + k]); };

@@ -46,20 +46,6 @@ struct Mark {
   uint8_t spilled;  // the registers in spill[0] and spill[1], four bits each
 };
 
-// A place in the code whose value depends on where the program or the code lies: for keeping code beyond a process.
-struct Reloc {
-  enum Kind : uint8_t {
-    Rip,       // 32 bits: an address of the program less that of the code
-    Low,       // 32 bits: the low half of an address of the program
-    High,      // … the upper half
-    Absolute,  // 64 bits: an address of the program
-    ExitId,    // 32 bits: the number of an exit
-  };
-  uint32_t offset;
-  Kind kind;
-  uint32_t value;  // High: the low half, which the code does not hold
-};
-
 struct TableEntry {
   AppPc app;
   uint32_t offset;
@@ -75,10 +61,8 @@ struct Lowered {
   uint32_t entry = 0;              // where direct calls of the function go
   std::vector<BlockPlace> blocks;  // by app pc
   std::vector<TableEntry> table;
-  std::vector<Exit> exits;  // numbered from Input::first_exit
-  std::vector<Mark> marks;  // by offset
-  std::vector<Reloc> relocs;
-  bool has_high = false;       // some Reloc is High
+  std::vector<Exit> exits;     // numbered from Input::first_exit
+  std::vector<Mark> marks;     // by offset
   uint32_t not_supported = 0;  // instructions that could not be translated
   struct Scratch;
   std::shared_ptr<Scratch> scratch;  // reused from one function to the next

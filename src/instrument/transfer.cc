@@ -121,7 +121,6 @@ void Lowering::load_target(const Insn& insn, std::span<const std::byte> bytes, b
     int64_t distance = insn.target - AppPc{e_.pc().value};
     if (distance != static_cast<int32_t>(distance)) out_.not_supported++;
     e_.patch_u32(displacement, static_cast<uint32_t>(distance));
-    out_.relocs.push_back({displacement, Reloc::Rip, 0});
   }
   if (s.uses_gs) out_.not_supported++;
 }
@@ -198,10 +197,7 @@ void Lowering::system_call(BlockId b, const Insn& insn) {
   BlockId to = f_.blocks[b].fallthrough;
   bool wants_rcx = to == no_block || is_live(to, x86::RCX);
   mark(Mark::Exact, next, rt::SetRcxToPc, e_.offset() + (wants_rcx ? 10 : 0));
-  if (wants_rcx) {
-    out_.relocs.push_back({e_.offset() + 2, Reloc::Absolute, 0});
-    e_.mov_imm64(x86::RCX, next.value);
-  }
+  if (wants_rcx) e_.mov_imm64(x86::RCX, next.value);
   fall_through(b, next);
 }
 
@@ -232,13 +228,10 @@ void Lowering::jump_out(AppPc target, uint8_t opcode) {
 // mov dword [rsp], low half; and the upper half, unless the call has pushed the same.
 void Lowering::store_return_address(AppPc address) {
   e_.bytes(0xc7, 0x04, 0x24);
-  out_.relocs.push_back({e_.offset(), Reloc::Low, 0});
   e_.u32(static_cast<uint32_t>(address.value));
   if (address.value >> 32 == in_.base.value >> 32 && (in_.base.value + in_.out.size()) >> 32 == in_.base.value >> 32)
     return;
   e_.bytes(0xc7, 0x44, 0x24, 0x04);
-  out_.relocs.push_back({e_.offset(), Reloc::High, static_cast<uint32_t>(address.value)});
-  out_.has_high = true;
   e_.u32(static_cast<uint32_t>(address.value >> 32));
 }
 
@@ -267,7 +260,6 @@ CachePc write_guard(std::span<std::byte> out, CachePc at, CachePc record) {
 void Lowering::emit_tail(const Tail& t) {
   auto comes_here = [&](uint32_t displacement) { e_.patch_u32(displacement, e_.offset() - displacement - 4); };
   auto leave = [&](uint32_t exit, uint32_t entry) {
-    out_.relocs.push_back({e_.offset() + 8, Reloc::ExitId, 0});
     e_.store_gs_imm(offsetof(rt::ThreadBlock, exit_id), in_.first_exit + exit);
     e_.jump_gs(entry);
   };

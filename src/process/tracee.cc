@@ -34,6 +34,13 @@ Result<> Tracee::set_registers(const user_regs_struct& regs) const {
   return {};
 }
 
+Result<uint64_t> Tracee::block_signals() const {
+  uint64_t mask = 0, all = ~uint64_t{0};
+  if (ptrace(PTRACE_GETSIGMASK, pid_, sizeof mask, &mask) || ptrace(PTRACE_SETSIGMASK, pid_, sizeof all, &all))
+    return fail_errno("process {}: cannot block signals", pid_);
+  return mask;
+}
+
 Result<> Tracee::detach(int signal) const {
   if (ptrace(PTRACE_DETACH, pid_, 0, signal)) return fail_errno("process {}: cannot detach", pid_);
   return {};
@@ -48,10 +55,7 @@ Result<> Tracee::write(uint64_t address, std::span<const std::byte> bytes) const
 
 Result<RemoteSyscalls> RemoteSyscalls::begin(const Tracee& tracee, uint64_t at) {
   TRY(auto regs, tracee.registers());
-  uint64_t mask = 0, all = ~uint64_t{0};
-  if (ptrace(PTRACE_GETSIGMASK, tracee.pid(), sizeof mask, &mask) ||
-      ptrace(PTRACE_SETSIGMASK, tracee.pid(), sizeof all, &all))
-    return fail_errno("process {}: cannot block signals", tracee.pid());
+  TRY(uint64_t mask, tracee.block_signals());
   errno = 0;
   long code = ptrace(PTRACE_PEEKTEXT, tracee.pid(), at, 0);
   if (errno) return fail_errno("process {}: cannot read code", tracee.pid());

@@ -26,6 +26,8 @@ class Tracee {
   pid_t pid() const { return pid_; }
   Result<user_regs_struct> registers() const;
   Result<> set_registers(const user_regs_struct& regs) const;
+  // All of them; returns what was blocked before.
+  Result<uint64_t> block_signals() const;
   Result<> detach(int signal = 0) const;
   Result<> write(uint64_t address, std::span<const std::byte> bytes) const;
 

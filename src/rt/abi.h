@@ -10,7 +10,7 @@
 
 namespace weir::rt {
 
-constexpr uint32_t abi_version = 1;
+constexpr uint32_t abi_version = 2;
 
 // ---- Where things lie in the target -------------------------------------------------------------------------------
 // The table maps the low 32 bits of a program address to its place in the cache: 8 bytes an entry, 32 GiB of address
@@ -21,6 +21,9 @@ constexpr uint64_t table_size = uint64_t{8} << 32;
 constexpr uint64_t high_table_base = 0x2200'0000'0000;
 // Programs at fixed low addresses get their code cache here.
 constexpr uint64_t low_arena_begin = 0x5000'0000;
+// Images of position-independent code are placed here, each at the same address in every run (engine/home.h).
+constexpr uint64_t home_base = 0x3000'0000'0000;
+constexpr uint32_t home_slots = 2048;  // of 4 GiB
 // The runtime's own code, and the page that says which ranges of the program are translated.
 constexpr uint64_t runtime_base = 0x1fff'0000'0000;
 constexpr uint64_t space_base = 0x1fff'1000'0000;
@@ -61,7 +64,12 @@ enum class Request : uint32_t {
   Exec,       // args: path, directory descriptor
   ExecFailed,
   Change,  // args: begin, end: the program changes mappings that hold translated code
-  Quiet,   // the program is about to install a seccomp filter: the runtime makes no more system calls of its own
+  Quiet,   // args: 0 or 1: the program is about to install a seccomp filter: from the second on the runtime makes no more
+           // system calls of its own
+  Begin,   // the first words of a new program → pc: where to go on
+  Place,   // args: descriptor of an ELF file, size, attempt → values[0]: where to map it, 0: anywhere
+  Mapped,  // args: begin, size, offset, descriptor: code of a file has been mapped
+  Called,  // args: one more than the index of the call that failed, its result: the calls have been made
 };
 
 // Is the reply's pc a place in the cache?
@@ -71,8 +79,23 @@ enum Native : uint32_t {
   NativeSite,    // one that the processor refuses to go to: the transfer itself faults
 };
 
-// While a request is under way Weir may have the thread make system calls for it: Call, then back to Posted.
-enum class RequestState : uint32_t { Idle, Posted, Answered, Call };
+enum class RequestState : uint32_t { Idle, Posted, Answered };
+
+// A system call that the thread is to make for Weir. An answer may come with a list of them.
+struct Call {
+  int64_t nr;
+  uint64_t args[6];
+  char text[32];  // UsesText: the first argument points there
+  uint64_t flags;
+};
+enum CallFlags : uint64_t {
+  UsesText = 1,
+  Opens = 2,           // its result is the descriptor,
+  UsesDescriptor = 4,  // … which is the last argument but one, or, of close, the first
+  MayFail = 8,         // and then the rest is not done
+  Optional = 16,       // it alone may fail
+};
+constexpr uint32_t max_calls = 32;
 
 struct RequestBlock {
   RequestState state;
@@ -82,8 +105,8 @@ struct RequestBlock {
   uint64_t args[4];
   uint64_t pc;         // reply
   uint64_t values[4];  // reply
-  int64_t call[7];     // Call: number and arguments; then call[0] is the result
-  char text[64];       // a path for it
+  uint64_t calls;      // reply: how many of ThreadBlock::calls to make
+  char text[512];      // reply: what their arguments point to
 };
 
 // Reply to Where: pc is the program's address.
@@ -192,6 +215,7 @@ struct ThreadBlock {
 
   alignas(64) uint8_t signal_stack[signal_stack_size];
   alignas(64) uint8_t stack[rt_stack_size];
+  Call calls[max_calls];
 };
 static_assert(offsetof(ThreadBlock, rcx) == 8);
 static_assert(offsetof(ThreadBlock, regs) == 160);
@@ -238,6 +262,7 @@ static_assert(sizeof(SpacePage) <= space_page_size);
 struct RuntimeHeader {
   uint64_t version;
   uint64_t enter_link, enter_indirect, enter_syscall, enter_guard, enter_routine;
+  uint64_t begin;  // where a new program enters
   uint64_t image_size;
 };
 

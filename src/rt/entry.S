@@ -65,7 +65,7 @@
         .globl rt_header
 rt_header:
         .quad ABI_VERSION
-        .quad enter_link, enter_indirect, enter_syscall, enter_guard, enter_routine
+        .quad enter_link, enter_indirect, enter_syscall, enter_guard, enter_routine, rt_begin_program
         .quad rt_image_size
 
         .text
@@ -74,6 +74,35 @@ rt_header:
         ENTER enter_syscall, rt_syscall
         ENTER enter_guard, rt_guard
         ENTER enter_routine, rt_routine
+
+// A new program comes here from the kernel's exec: its registers are in the thread block already, signals are blocked.
+rt_begin_program:
+        movq %gs:0, %rdi
+        leaq STACK_TOP(%rdi), %rsp
+        call rt_program
+        jmp rt_exit
+
+// void rt_go_native(uint64_t rsp, uint64_t pc): as the kernel leaves a new program, all other registers are zero.
+        .globl rt_go_native
+rt_go_native:
+        leaq -8(%rdi), %rsp
+        movq %rsi, (%rsp)
+        xorl %eax, %eax
+        xorl %ecx, %ecx
+        xorl %edx, %edx
+        xorl %ebx, %ebx
+        xorl %ebp, %ebp
+        xorl %esi, %esi
+        xorl %edi, %edi
+        xorl %r8d, %r8d
+        xorl %r9d, %r9d
+        xorl %r10d, %r10d
+        xorl %r11d, %r11d
+        xorl %r12d, %r12d
+        xorl %r13d, %r13d
+        xorl %r14d, %r14d
+        xorl %r15d, %r15d
+        ret
 
         .globl rt_exit, rt_exit_end, rt_unmasked, rt_unmasked_end
 rt_exit:

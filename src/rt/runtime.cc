@@ -38,16 +38,7 @@ void post(ThreadBlock* tb, Request kind) {
   }
 }
 
-// True when the answer is there. A system call that Weir wants made is made here.
-bool answered(RequestBlock& r) {
-  RequestState state = __atomic_load_n(&r.state, __ATOMIC_ACQUIRE);
-  if (state == RequestState::Call) {
-    r.call[0] = sys(r.call[0], uint64_t(r.call[1]), uint64_t(r.call[2]), uint64_t(r.call[3]), uint64_t(r.call[4]),
-                    uint64_t(r.call[5]), uint64_t(r.call[6]));
-    __atomic_store_n(&r.state, RequestState::Posted, __ATOMIC_RELEASE);
-  }
-  return state == RequestState::Answered;
-}
+bool answered(RequestBlock& r) { return __atomic_load_n(&r.state, __ATOMIC_ACQUIRE) == RequestState::Answered; }
 
 void wait(ThreadBlock* tb) {
   RequestBlock& r = tb->request;
@@ -71,14 +62,39 @@ void wait(ThreadBlock* tb) {
   }
 }
 
+// The system calls that came with an answer. What came of them is told to Weir, which may want more.
+void make_calls(ThreadBlock* tb) {
+  RequestBlock& r = tb->request;
+  int64_t descriptor = -1, result = 0;
+  uint64_t failed = 0;
+  for (uint64_t i = 0; i < r.calls && !failed; i++) {
+    const Call& c = tb->calls[i];
+    uint64_t a[6] = {c.args[0], c.args[1], c.args[2], c.args[3], c.args[4], c.args[5]};
+    if (c.flags & UsesText) a[0] = address(c.text);
+    if (c.flags & UsesDescriptor) a[c.nr == SYS_close ? 0 : 4] = uint64_t(descriptor);
+    result = sys(c.nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+    if (c.flags & Opens) descriptor = result;
+    if (is_error(result) && !(c.flags & Optional)) failed = i + 1;
+  }
+  if (failed && descriptor >= 0) sys(SYS_close, uint64_t(descriptor));
+  r.calls = 0;
+  r.args[0] = failed, r.args[1] = uint64_t(result);
+}
+
 }  // namespace
 
 void ask(ThreadBlock* tb, Request kind, uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
   RequestBlock& r = tb->request;
   r.args[0] = a, r.args[1] = b, r.args[2] = c, r.args[3] = d;
   r.native = NotNative;
+  r.calls = 0;
   post(tb, kind);
   wait(tb);
+  while (r.calls) {
+    make_calls(tb);
+    post(tb, Request::Called);
+    wait(tb);
+  }
   __atomic_store_n(&r.state, RequestState::Idle, __ATOMIC_RELAXED);
 }
 

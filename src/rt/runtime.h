@@ -30,6 +30,7 @@ int64_t rt_exec(int64_t nr, const uint64_t* args, const uint64_t* mask);
 int64_t rt_clone(int64_t nr, const uint64_t* args, ThreadBlock* child);
 [[noreturn]] void rt_exit_thread(ThreadBlock* tb, uint64_t status);
 [[noreturn]] void rt_sigreturn(uint64_t rsp);
+[[noreturn]] void rt_go_native(uint64_t rsp, uint64_t pc);
 void rt_signal_entry();
 extern const char rt_exec_window[], rt_exec_window_end[], rt_exec_aborted[];
 extern const char rt_exit[], rt_exit_end[], rt_unmasked[], rt_unmasked_end[], rt_begin[], rt_end[];

@@ -18,6 +18,8 @@ inline int64_t sys(int64_t nr, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, u
   return result;
 }
 
+inline bool is_error(int64_t result) { return result < 0 && result > -4096; }
+
 template <class T>
 uint64_t address(T* p) {
   return reinterpret_cast<uint64_t>(p);
@@ -25,12 +27,14 @@ uint64_t address(T* p) {
 
 enum Nr : int64_t {
   SYS_write = 1,
+  SYS_close = 3,
   SYS_mmap = 9,
   SYS_mprotect = 10,
   SYS_munmap = 11,
   SYS_rt_sigaction = 13,
   SYS_rt_sigprocmask = 14,
   SYS_rt_sigreturn = 15,
+  SYS_pread64 = 17,
   SYS_mremap = 25,
   SYS_getpid = 39,
   SYS_clone = 56,
@@ -54,7 +58,7 @@ enum Nr : int64_t {
   SYS_clone3 = 435,
 };
 
-constexpr int64_t ENOSYS = 38, EFAULT = 14, ESRCH = 3, EINVAL = 22, EAGAIN = 11;
+constexpr int64_t ENOSYS = 38, EFAULT = 14, ESRCH = 3, EINVAL = 22, EAGAIN = 11, EEXIST = 17;
 constexpr uint64_t all_signals = ~uint64_t{0};
 constexpr uint64_t CLONE_VM = 0x100, CLONE_SIGHAND = 0x800, CLONE_VFORK = 0x4000, CLONE_THREAD = 0x10000;
 

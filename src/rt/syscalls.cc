@@ -14,7 +14,9 @@ namespace {
 constexpr uint64_t syscall_length = 2;
 constexpr uint64_t entry_length = 15;  // of the instructions before `inline`
 constexpr int64_t restart = -512;      // no error that a program ever sees: the kernel's ERESTARTSYS
-constexpr uint64_t MAP_FIXED = 0x10, MREMAP_FIXED = 2;
+constexpr uint64_t PROT_EXEC = 4, MREMAP_FIXED = 2;
+constexpr uint64_t MAP_PRIVATE = 2, MAP_TYPE = 15, MAP_FIXED = 0x10, MAP_ANONYMOUS = 0x20, MAP_32BIT = 0x40,
+                   MAP_FIXED_NOREPLACE = 0x100000;
 
 // Does [begin, begin + size) touch translated code?
 bool is_translated(uint64_t begin, uint64_t size) {
@@ -41,14 +43,40 @@ struct Changes {
   }
 };
 
+// A loader that maps a library anywhere maps it where Weir wants it: at the same place in every run. Elsewhere if that is taken.
+int64_t place(ThreadBlock* tb, const uint64_t* a) {
+  constexpr uint64_t elsewhere = MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_ANONYMOUS | MAP_32BIT;
+  constexpr uint32_t elf_magic = 0x464c457f;
+  constexpr uint16_t shared_object = 3;
+  struct {
+    uint32_t magic, words[3];
+    uint16_t type;
+  } head{};
+  bool may_place = !a[0] && (a[3] & MAP_TYPE) == MAP_PRIVATE && !(a[3] & elsewhere) && !a[5] && !tb->quiet;
+  if (!may_place || sys(SYS_pread64, a[4], address(&head), 18) != 18 || head.magic != elf_magic ||
+      head.type != shared_object)
+    return -EEXIST;
+  for (uint64_t attempt = 0; attempt < 8; attempt++) {
+    ask(tb, Request::Place, a[4], a[1], attempt);
+    uint64_t at = tb->request.values[0];
+    if (!at) break;
+    int64_t result = sys(SYS_mmap, at, a[1], a[2], a[3] | MAP_FIXED_NOREPLACE, a[4], a[5]);
+    if (result != -EEXIST) return result;
+  }
+  return -EEXIST;
+}
+
 // What was translated is forgotten before its memory changes, and, as another thread may have run it meanwhile, once more after.
 int64_t mapping_call(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   Changes changes;
   if (nr != SYS_mmap || (a[3] & MAP_FIXED)) changes.add(a[0], a[1]);
   if (nr == SYS_mremap && (a[3] & MREMAP_FIXED)) changes.add(a[4], a[2]);
   changes.announce(tb);
-  int64_t result = sys(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+  int64_t result = nr == SYS_mmap ? place(tb, a) : -EEXIST;
+  if (result == -EEXIST) result = sys(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
   changes.announce(tb);
+  bool is_code = nr == SYS_mmap && (a[2] & PROT_EXEC) && !(a[3] & MAP_ANONYMOUS);
+  if (is_code && !is_error(result)) ask(tb, Request::Mapped, uint64_t(result), a[1], a[5], a[4]);
   return result;
 }
 
@@ -119,7 +147,8 @@ int64_t arch_prctl(ThreadBlock* tb, const uint64_t* a) {
 int64_t seccomp(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   constexpr uint64_t PR_SET_SECCOMP = 22;
   if (nr == SYS_prctl && a[0] != PR_SET_SECCOMP) return sys(nr, a[0], a[1], a[2], a[3], a[4]);
-  ask(tb, Request::Quiet);
+  ask(tb, Request::Quiet, 0);  // what must be mapped for it,
+  ask(tb, Request::Quiet, 1);
   tb->quiet = 1;
   return sys(nr, a[0], a[1], a[2], a[3], a[4]);
 }
@@ -165,6 +194,22 @@ void rt_syscall(ThreadBlock* tb) {
   }
   regs.gpr[0] = uint64_t(result);
   regs.pc = next_pc;
+}
+
+// The first words of a new program. Where Weir cannot have it, it runs natively.
+void rt_program(ThreadBlock* tb) {
+  ask(tb, Request::Begin);
+  tb->regs.pc = tb->request.values[0];
+  if (tb->request.native == NotNative) {
+    ask(tb, Request::Resume, tb->regs.pc);
+    tb->regs.pc = tb->request.pc;
+    return;
+  }
+  constexpr uint64_t set_gs = 0x1001;
+  uint64_t rsp = tb->regs.gpr[4], pc = tb->regs.pc;
+  sys(SYS_rt_sigprocmask, 2, address(&tb->exit_mask), 0, 8);
+  sys(SYS_arch_prctl, set_gs, 0);
+  rt_go_native(rsp, pc);
 }
 
 // The first words of a new thread or process.

@@ -33,10 +33,9 @@
 #include <unistd.h>
 
 // A program that checks itself ends here: the line tells where, the status is not one of a signal's.
-#define CHECK(condition) \
-  ((condition) ? (void)0 : (dprintf(2, "line %d: not so: %s\n", __LINE__, #condition), _exit(99)))
+#define CHECK(condition) ((condition) ? (void)0 : (dprintf(2, "line %d: not so: %s\n", __LINE__, #condition), _exit(99)))
 
-static inline void on_signal(int number, void (*handler)(int, siginfo_t *, void *), int flags) {
+static inline void on_signal(int number, void (*handler)(int, siginfo_t*, void*), int flags) {
   struct sigaction action;
   memset(&action, 0, sizeof action);
   action.sa_sigaction = handler;
@@ -45,11 +44,9 @@ static inline void on_signal(int number, void (*handler)(int, siginfo_t *, void 
 }
 
 // One word of a checksum: depends on every word before it.
-static inline uint64_t mix(uint64_t sum, uint64_t word) {
-  return (sum ^ word) * 0x9e3779b97f4a7c15u + (sum >> 29);
-}
+static inline uint64_t mix(uint64_t sum, uint64_t word) { return (sum ^ word) * 0x9e3779b97f4a7c15u + (sum >> 29); }
 
-static inline void print_status(const char *what, int status) {
+static inline void print_status(const char* what, int status) {
   if (WIFEXITED(status)) printf("%s: exit %d\n", what, WEXITSTATUS(status));
   else if (WIFSIGNALED(status)) printf("%s: signal %d\n", what, WTERMSIG(status));
   else if (WIFSTOPPED(status)) printf("%s: stopped %d\n", what, WSTOPSIG(status));

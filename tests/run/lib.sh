@@ -98,7 +98,7 @@ oracle() {
   STATUS=any TOOLS='' same_status env -i GLIBC_TUNABLES=$NO_RSEQ "$T/step" ${VERBOSE:-} "$@"
   local status stepped; status=$(<"$T/native.status"); cp "$T/native.err" "$T/steps"
   stepped=$(sed -n 's/^instructions //p' "$T/steps")
-  run count env -i GLIBC_TUNABLES=$NO_RSEQ setarch -R "$WEIR" run -q --tool=icount --json "$T/count.json" ${OPTIONS:-} -- "$@"
+  run count env -i GLIBC_TUNABLES=$NO_RSEQ setarch -R "$WEIR" run -q --keep-addresses --tool=icount --json "$T/count.json" ${OPTIONS:-} -- "$@"
   [[ $(<"$T/count.status") == "$status" && -s $T/count.json ]] || fail "icount: $*: status $(<"$T/count.status"), natively $status: $(head -c 2000 "$T/count.err")"
   [[ $(json 'j["instructions"]') == "$stepped" ]] || fail "$*: icount $(json 'j["instructions"]'), single-stepped $stepped instructions"
 }

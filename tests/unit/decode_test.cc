@@ -74,8 +74,8 @@ AppPc expected_target(const Zydis& z, AppPc pc) {
   for (int i = 0; i < z.insn.operand_count; ++i) {
     const ZydisDecodedOperand& op = z.operands[i];
     bool relative = op.type == ZYDIS_OPERAND_TYPE_IMMEDIATE && op.imm.is_relative;
-    bool rip = op.type == ZYDIS_OPERAND_TYPE_MEMORY &&
-               (op.mem.base == ZYDIS_REGISTER_RIP || op.mem.base == ZYDIS_REGISTER_EIP);
+    bool rip =
+        op.type == ZYDIS_OPERAND_TYPE_MEMORY && (op.mem.base == ZYDIS_REGISTER_RIP || op.mem.base == ZYDIS_REGISTER_EIP);
     uint64_t address = 0;
     if ((relative || rip) && ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(&z.insn, &op, pc.value, &address))) return {address};
   }
@@ -127,7 +127,7 @@ TEST_P(DecodeText, AgreesWithZydis) {
     ASSERT_TRUE(subset(insn.shape->kills, insn.shape->writes));
     offset += z.insn.length;
   }
-  EXPECT_LT(unknown, count / 20);   // data between functions, in libcrypto
+  EXPECT_LT(unknown, count / 20);  // data between functions, in libcrypto
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, DecodeText,
@@ -138,11 +138,48 @@ INSTANTIATE_TEST_SUITE_P(Files, DecodeText,
 class Fuzz {
  public:
   std::span<const std::byte> next() {
-    static const std::vector<std::string> openings = {
-        "66", "67", "f2", "f3", "f0", "2e", "64", "48", "41", "4f", "0f", "0f 38", "0f 3a", "66 0f", "f3 0f", "f2 48 0f",
-        "c4", "c5", "c4 e1", "c4 e2", "c4 e3", "62", "62 f1", "62 f2", "62 f3", "62 f5", "62 f6", "8f", "8f e8", "8f e9",
-        "8f ea", "0f 0f", "0f 01", "0f ae", "0f c7", "f6", "f7", "ff", "c7 f8", "66 66 2e 0f 1f",
-        "66 66 66 66 66 66 66 2e", "0f 20"};
+    static const std::vector<std::string> openings = {"66",
+                                                      "67",
+                                                      "f2",
+                                                      "f3",
+                                                      "f0",
+                                                      "2e",
+                                                      "64",
+                                                      "48",
+                                                      "41",
+                                                      "4f",
+                                                      "0f",
+                                                      "0f 38",
+                                                      "0f 3a",
+                                                      "66 0f",
+                                                      "f3 0f",
+                                                      "f2 48 0f",
+                                                      "c4",
+                                                      "c5",
+                                                      "c4 e1",
+                                                      "c4 e2",
+                                                      "c4 e3",
+                                                      "62",
+                                                      "62 f1",
+                                                      "62 f2",
+                                                      "62 f3",
+                                                      "62 f5",
+                                                      "62 f6",
+                                                      "8f",
+                                                      "8f e8",
+                                                      "8f e9",
+                                                      "8f ea",
+                                                      "0f 0f",
+                                                      "0f 01",
+                                                      "0f ae",
+                                                      "0f c7",
+                                                      "f6",
+                                                      "f7",
+                                                      "ff",
+                                                      "c7 f8",
+                                                      "66 66 2e 0f 1f",
+                                                      "66 66 66 66 66 66 66 2e",
+                                                      "0f 20"};
     static const std::vector<std::vector<std::byte>> begins = [] {
       std::vector<std::vector<std::byte>> all;
       for (const std::string& hex : openings) all.push_back(from_hex(hex));
@@ -197,7 +234,7 @@ TEST(Decode, ReadsNotPastTheEnd) {
     EXPECT_TRUE(decode(whole, {}).shape->known) << hex;
     EXPECT_EQ(decode(whole, {}).shape->length, whole.size()) << hex;
     for (size_t size = 0; size < whole.size(); ++size) {
-      std::vector<std::byte> part(whole.begin(), whole.begin() + size);   // its own allocation: ASan watches
+      std::vector<std::byte> part(whole.begin(), whole.begin() + size);  // its own allocation: ASan watches
       EXPECT_FALSE(decode(part, {}).shape->known) << hex << " cut at " << size;
       EXPECT_EQ(decode(part, {}).shape->length, 0) << hex << " cut at " << size;
     }
@@ -210,8 +247,13 @@ TEST(Decode, UnknownInstructions) {
     int length;
   };
   // Opcodes that are not assigned, in maps whose layout is known, and in others.
-  for (auto [hex, length] : {Case{"0f 38 0f 44 24 08", 6}, {"0f 3a 00 c0 07", 5}, {"c4 e3 79 ff c0 07", 6},
-                             {"62 f2 7d 48 ff 05 01 02 03 04", 10}, {"06", 0}, {"0f 0a", 0}, {"d5 00 01", 0}}) {
+  for (auto [hex, length] : {Case{"0f 38 0f 44 24 08", 6},
+                             {"0f 3a 00 c0 07", 5},
+                             {"c4 e3 79 ff c0 07", 6},
+                             {"62 f2 7d 48 ff 05 01 02 03 04", 10},
+                             {"06", 0},
+                             {"0f 0a", 0},
+                             {"d5 00 01", 0}}) {
     Insn insn = decode_hex(std::string(hex) + " 90 90 90 90");
     EXPECT_FALSE(insn.shape->known) << hex;
     EXPECT_EQ(insn.shape->length, length) << hex;
@@ -227,17 +269,44 @@ TEST(Decode, Kinds) {
     const char* hex;
     Kind kind;
   };
-  for (auto [hex, kind] : {
-           Case{"eb 10", Kind::Jump}, {"e9 10 00 00 00", Kind::Jump}, {"f2 e9 10 00 00 00", Kind::Jump},
-           {"74 10", Kind::Branch}, {"0f 84 10 00 00 00", Kind::Branch}, {"e3 10", Kind::Branch}, {"e2 10", Kind::Branch},
-           {"67 e3 10", Kind::Branch}, {"e8 00 00 00 00", Kind::Call}, {"ff d0", Kind::CallIndirect},
-           {"ff 15 00 00 00 00", Kind::CallIndirect}, {"ff e0", Kind::JumpIndirect}, {"3e ff e0", Kind::JumpIndirect},
-           {"f2 ff e0", Kind::JumpIndirect}, {"ff 24 c5 00 00 00 00", Kind::JumpIndirect}, {"c3", Kind::Return},
-           {"f3 c3", Kind::Return}, {"f2 c3", Kind::Return}, {"c2 08 00", Kind::Return}, {"0f 05", Kind::Syscall},
-           {"cc", Kind::Trap}, {"cd 80", Kind::Trap}, {"f1", Kind::Trap}, {"0f 0b", Kind::Trap}, {"0f b9 c0", Kind::Trap},
-           {"0f ff c0", Kind::Trap}, {"f4", Kind::Trap}, {"cb", Kind::Far}, {"ca 08 00", Kind::Far}, {"48 cf", Kind::Far},
-           {"ff 28", Kind::Far}, {"ff 18", Kind::Far}, {"0f 34", Kind::Far}, {"0f 35", Kind::Far},
-           {"c7 f8 00 00 00 00", Kind::Far}, {"f3 0f 1e fa", Kind::Plain}, {"90", Kind::Plain}, {"0f 01 d5", Kind::Plain}}) {
+  for (auto [hex, kind] : {Case{"eb 10", Kind::Jump},
+                           {"e9 10 00 00 00", Kind::Jump},
+                           {"f2 e9 10 00 00 00", Kind::Jump},
+                           {"74 10", Kind::Branch},
+                           {"0f 84 10 00 00 00", Kind::Branch},
+                           {"e3 10", Kind::Branch},
+                           {"e2 10", Kind::Branch},
+                           {"67 e3 10", Kind::Branch},
+                           {"e8 00 00 00 00", Kind::Call},
+                           {"ff d0", Kind::CallIndirect},
+                           {"ff 15 00 00 00 00", Kind::CallIndirect},
+                           {"ff e0", Kind::JumpIndirect},
+                           {"3e ff e0", Kind::JumpIndirect},
+                           {"f2 ff e0", Kind::JumpIndirect},
+                           {"ff 24 c5 00 00 00 00", Kind::JumpIndirect},
+                           {"c3", Kind::Return},
+                           {"f3 c3", Kind::Return},
+                           {"f2 c3", Kind::Return},
+                           {"c2 08 00", Kind::Return},
+                           {"0f 05", Kind::Syscall},
+                           {"cc", Kind::Trap},
+                           {"cd 80", Kind::Trap},
+                           {"f1", Kind::Trap},
+                           {"0f 0b", Kind::Trap},
+                           {"0f b9 c0", Kind::Trap},
+                           {"0f ff c0", Kind::Trap},
+                           {"f4", Kind::Trap},
+                           {"cb", Kind::Far},
+                           {"ca 08 00", Kind::Far},
+                           {"48 cf", Kind::Far},
+                           {"ff 28", Kind::Far},
+                           {"ff 18", Kind::Far},
+                           {"0f 34", Kind::Far},
+                           {"0f 35", Kind::Far},
+                           {"c7 f8 00 00 00 00", Kind::Far},
+                           {"f3 0f 1e fa", Kind::Plain},
+                           {"90", Kind::Plain},
+                           {"0f 01 d5", Kind::Plain}}) {
     Insn insn = decode_hex(hex);
     EXPECT_TRUE(insn.shape->known) << hex;
     EXPECT_EQ(insn.kind(), kind) << hex;
@@ -245,8 +314,7 @@ TEST(Decode, Kinds) {
   EXPECT_EQ(decode_hex("0f 8f 10 00 00 00").shape->condition, 15);
   EXPECT_EQ(decode_hex("72 10").shape->condition, 2);
   EXPECT_FALSE(decode_hex("72 10").shape->short_only);
-  for (const char* hex : {"e0 10", "e1 10", "e2 10", "e3 10", "67 e3 10"})
-    EXPECT_TRUE(decode_hex(hex).shape->short_only);
+  for (const char* hex : {"e0 10", "e1 10", "e2 10", "e3 10", "67 e3 10"}) EXPECT_TRUE(decode_hex(hex).shape->short_only);
 }
 
 TEST(Decode, Targets) {
@@ -254,10 +322,16 @@ TEST(Decode, Targets) {
     const char* hex;
     uint64_t target;
   };
-  for (auto [hex, target] : {
-           Case{"eb fe", 0x1000}, {"74 7f", 0x1081}, {"0f 84 00 01 00 00", 0x1106}, {"e8 fb ff ff ff", 0x1000},
-           {"48 8b 05 f9 ff ff ff", 0x1000}, {"c7 05 00 00 00 00 01 02 03 04", 0x100a}, {"67 8b 05 00 f0 ff ff", 0x7},
-           {"67 8b 05 00 e0 ff ff", 0xfffff007}, {"48 8b 00", 0}, {"ff 25 10 00 00 00", 0x1016}})
+  for (auto [hex, target] : {Case{"eb fe", 0x1000},
+                             {"74 7f", 0x1081},
+                             {"0f 84 00 01 00 00", 0x1106},
+                             {"e8 fb ff ff ff", 0x1000},
+                             {"48 8b 05 f9 ff ff ff", 0x1000},
+                             {"c7 05 00 00 00 00 01 02 03 04", 0x100a},
+                             {"67 8b 05 00 f0 ff ff", 0x7},
+                             {"67 8b 05 00 e0 ff ff", 0xfffff007},
+                             {"48 8b 00", 0},
+                             {"ff 25 10 00 00 00", 0x1016}})
     EXPECT_EQ(decode_hex(hex).target.value, target) << hex;
 }
 
@@ -279,8 +353,8 @@ TEST(Decode, Fields) {
   EXPECT_FALSE(decode_hex("a4").shape->rep || decode_hex("f3 c3").shape->rep);
 }
 
-constexpr uint16_t a = 1 << RAX, c = 1 << RCX, d = 1 << RDX, b = 1 << RBX, sp = 1 << RSP, bp = 1 << RBP,
-                   si = 1 << RSI, di = 1 << RDI, r11 = 1 << R11;
+constexpr uint16_t a = 1 << RAX, c = 1 << RCX, d = 1 << RDX, b = 1 << RBX, sp = 1 << RSP, bp = 1 << RBP, si = 1 << RSI,
+                   di = 1 << RDI, r11 = 1 << R11;
 constexpr uint8_t Status = AllFlags & ~DF;
 constexpr RegSet gpr(uint16_t set, uint8_t flags = 0) { return {set, flags, 0, 0}; }
 constexpr RegSet vec(uint32_t set, uint8_t mask = 0) { return {0, 0, mask, set}; }

@@ -112,7 +112,7 @@ effects_back:
 namespace weir::x86 {
 namespace {
 
-constexpr uint64_t base = 0x0a000000;      // general registers are base plus less than 64 KiB
+constexpr uint64_t base = 0x0a000000;  // general registers are base plus less than 64 KiB
 constexpr uint64_t code_page = 0x71000000;
 constexpr size_t margin = 0x10000, cluster_size = 0x100000;
 // What base + index * scale can be, in multiples of `base`.
@@ -181,7 +181,7 @@ class Machine {
   State random_state(int round, const Shape& shape) {
     State s;
     for (uint64_t& r : s.gpr) r = base + (random_() & (round == 0 ? 0xffc0 : 0xffff));
-    if (round == 2) s.gpr[RDX] = 0;   // for div
+    if (round == 2) s.gpr[RDX] = 0;  // for div
     if (shape.rep) s.gpr[RCX] = random_() % 4;
     s.flags = random_flags();
     for (uint64_t& k : s.mask) k = random_();
@@ -206,7 +206,9 @@ class Machine {
   }
 
  private:
-  uint64_t random_flags() { return 0x202 | (random_() & hardware_flags(AllFlags & ~DF)) | (random_() % 4 == 0 ? 0x400 : 0); }
+  uint64_t random_flags() {
+    return 0x202 | (random_() & hardware_flags(AllFlags & ~DF)) | (random_() % 4 == 0 ? 0x400 : 0);
+  }
 
   void fill_vectors(State& s, uint32_t which, uint64_t values) {
     for (int i = 0; effects_avx512 && i < 32; ++i)
@@ -234,9 +236,10 @@ RegSet difference(const State& x, const State& y) {
 // What runs would leave out, or would harm the test itself: other state, other results each time, waiting.
 bool can_be_tried(const ZydisDecodedInstruction& z, std::span<const ZydisDecodedOperand> operands, const Shape& shape) {
   static const std::set<std::string> excluded = {
-      "wrpkru", "ldmxcsr", "vldmxcsr", "popf", "popfd", "popfq", "rdtsc", "rdtscp", "rdrand", "rdseed", "rdpmc", "rdpid",
-      "rdpru", "cpuid", "mwaitx", "monitorx", "umwait", "umonitor", "tpause", "ldtilecfg", "fxrstor", "fxrstor64", "xrstor",
-      "xrstor64", "xsave", "xsave64", "xsavec", "xsavec64", "xsaveopt", "xsaveopt64", "fxsave", "fxsave64"};
+      "wrpkru", "ldmxcsr",  "vldmxcsr", "popf",      "popfd",    "popfq",      "rdtsc",  "rdtscp",
+      "rdrand", "rdseed",   "rdpmc",    "rdpid",     "rdpru",    "cpuid",      "mwaitx", "monitorx",
+      "umwait", "umonitor", "tpause",   "ldtilecfg", "fxrstor",  "fxrstor64",  "xrstor", "xrstor64",
+      "xsave",  "xsave64",  "xsavec",   "xsavec64",  "xsaveopt", "xsaveopt64", "fxsave", "fxsave64"};
   if (shape.kind != Kind::Plain || shape.uses_fs || shape.uses_gs) return false;
   if (excluded.contains(ZydisMnemonicGetString(z.mnemonic)) || z.meta.isa_ext == ZYDIS_ISA_EXT_X87) return false;
   for (const ZydisDecodedOperand& op : operands) {

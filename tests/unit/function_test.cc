@@ -44,8 +44,8 @@ Program program(const std::string& hex) { return Program().put(0x1000, hex); }
 
 // A block in words: "1000-1005 Branch ft=1 tk=2 entry #2".
 std::string show(const Block& b) {
-  static const char* const ends[] = {"FallThrough", "Jump", "Branch", "Call", "IndirectJump",
-                                     "Return", "Syscall", "Trap", "Undecodable"};
+  static const char* const ends[] = {"FallThrough", "Jump",    "Branch", "Call",       "IndirectJump",
+                                     "Return",      "Syscall", "Trap",   "Undecodable"};
   std::string text = fmt::format("{:x}-{:x} {}", b.begin.value, b.end.value, ends[static_cast<int>(b.ends)]);
   if (b.fallthrough != no_block) text += fmt::format(" ft={}", b.fallthrough);
   if (b.taken != no_block) text += fmt::format(" tk={}", b.taken);
@@ -92,9 +92,7 @@ TEST(Lift, CallOfTheNextInstruction) {
             (Lines{"1000-1005 Call ft=1 entry #1", "1005-1007 Return entry #2"}));
 }
 
-TEST(Lift, CallAtTheEnd) {
-  EXPECT_EQ(show(program("55 e8 00 10 00 00").lift_all()), (Lines{"1000-1006 Call entry #2"}));
-}
+TEST(Lift, CallAtTheEnd) { EXPECT_EQ(show(program("55 e8 00 10 00 00").lift_all()), (Lines{"1000-1006 Call entry #2"})); }
 
 TEST(Lift, FallsOffTheEnd) {
   EXPECT_EQ(show(program("89 f8").lift_all()), (Lines{"1000-1002 FallThrough entry #1"}));
@@ -177,7 +175,7 @@ TEST(Lift, LimitOfInstructions) {
   EXPECT_EQ(show(f), (Lines{"1000-1001 FallThrough entry #1"}));
 }
 
-constexpr const char* three_cases = "b8 01 00 00 00 c3 b8 02 00 00 00 c3 b8 03 00 00 00 c3";   // 6 bytes each
+constexpr const char* three_cases = "b8 01 00 00 00 c3 b8 02 00 00 00 c3 b8 03 00 00 00 c3";  // 6 bytes each
 
 Lines targets_of(const Function& f) {
   Lines lines;
@@ -190,7 +188,8 @@ Lines targets_of(const Function& f) {
 
 TEST(JumpTable, PositionIndependent) {
   // cmp edi,2; ja out; lea rdx,[rip+0x2000-…]; mov edi,edi; movsxd rax,[rdx+rdi*4]; add rax,rdx; notrack jmp rax
-  Program p = program(std::string("83 ff 02 77 25 48 8d 15 f4 0f 00 00 89 ff 48 63 04 ba 48 01 d0 3e ff e0 ") + three_cases);
+  Program p =
+      program(std::string("83 ff 02 77 25 48 8d 15 f4 0f 00 00 89 ff 48 63 04 ba 48 01 d0 3e ff e0 ") + three_cases);
   // The cases are at 1018, 101e and 1024; behind the table is another that looks like it.
   p.put(0x2000, "18 f0 ff ff 1e f0 ff ff 24 f0 ff ff 19 f0 ff ff");
   Function f = p.lift_all();
@@ -206,7 +205,7 @@ TEST(JumpTable, ClangOrderAndCopies) {
 }
 
 TEST(JumpTable, Absolute) {
-  Program p = program(std::string("ff 24 fd 00 20 00 00 ") + three_cases);   // jmp [rdi*8+0x2000]
+  Program p = program(std::string("ff 24 fd 00 20 00 00 ") + three_cases);  // jmp [rdi*8+0x2000]
   p.put(0x2000, "07 10 00 00 00 00 00 00 0d 10 00 00 00 00 00 00 13 10 00 00 00 00 00 00 00 00 00 00 00 00 00 00");
   EXPECT_EQ(targets_of(p.lift_all()), (Lines{"1007", "100d", "1013"}));
   // mov rax,[rdi*8+0x2000]; jmp rax, behind and edi,1
@@ -243,7 +242,7 @@ TEST(JumpTable, EndsAtTheNextTable) {
 TEST(JumpTable, NoTable) {
   EXPECT_TRUE(program("ff e0").lift_all().jump_targets.empty());
   EXPECT_TRUE(program("ff 25 00 00 00 00").lift_all().jump_targets.empty());
-  EXPECT_TRUE(program("ff 24 fd 00 20 00 00").lift_all().jump_targets.empty());   // nothing to read there
+  EXPECT_TRUE(program("ff 24 fd 00 20 00 00").lift_all().jump_targets.empty());  // nothing to read there
 }
 
 // What every lifted function must be, whatever the bytes.
@@ -265,13 +264,19 @@ void check_invariants(const Function& f) {
     }
     ASSERT_EQ(pc, b.end);
     ASSERT_LE(b.end, f.bounds.end);
-    if (b.fallthrough != no_block) { ASSERT_EQ(f.blocks[b.fallthrough].begin, b.end); }
-    if (b.taken != no_block) { ASSERT_EQ(f.blocks[b.taken].begin, f.insns_of(b).back().target); }
+    if (b.fallthrough != no_block) {
+      ASSERT_EQ(f.blocks[b.fallthrough].begin, b.end);
+    }
+    if (b.taken != no_block) {
+      ASSERT_EQ(f.blocks[b.taken].begin, f.insns_of(b).back().target);
+    }
     for (const Insn& insn : f.insns_of(b).first(b.count - 1)) ASSERT_EQ(insn.kind(), Kind::Plain);
     // No target of a direct branch lies inside without a block of its own.
     const Insn& last = f.insns_of(b).back();
     bool direct = last.kind() == Kind::Jump || last.kind() == Kind::Branch;
-    if (direct && f.bounds.contains(last.target)) { ASSERT_NE(b.taken, no_block); }
+    if (direct && f.bounds.contains(last.target)) {
+      ASSERT_NE(b.taken, no_block);
+    }
   }
   ASSERT_EQ(next_insn, f.insns.size());
   for (AppPc pc : f.jump_targets) ASSERT_TRUE(f.blocks.at(f.block_at(pc)).is_entry);

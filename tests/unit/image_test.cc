@@ -105,8 +105,7 @@ std::map<VRange, uint64_t> readelf_plts(const std::string& path) {
   for (std::string line; std::getline(lines, line);) {
     uint64_t begin, size, entry;
     const char* name = strstr(line.c_str(), "] .plt");
-    if (!name || sscanf(name, "] %*s PROGBITS %" SCNx64 " %*x %" SCNx64 " %" SCNx64, &begin, &size, &entry) != 3)
-      continue;
+    if (!name || sscanf(name, "] %*s PROGBITS %" SCNx64 " %*x %" SCNx64 " %" SCNx64, &begin, &size, &entry) != 3) continue;
     plts[{{begin}, {begin + size}}] = entry == 8 ? 8 : 16;
   }
   return plts;
@@ -119,8 +118,8 @@ std::map<std::string, VRange> readelf_functions(const std::string& path) {
   for (std::string line; std::getline(lines, line);) {
     uint64_t value, size;
     char type[32], section[32], name[256];
-    if (sscanf(line.c_str(), " %*d: %" SCNx64 " %" SCNu64 " %31s %*s %*s %31s %255s", &value, &size, type, section,
-               name) == 5 &&
+    if (sscanf(line.c_str(), " %*d: %" SCNx64 " %" SCNu64 " %31s %*s %*s %31s %255s", &value, &size, type, section, name) ==
+            5 &&
         (type == std::string("FUNC") || type == std::string("IFUNC")) && section != std::string("UND") && size != 0)
       functions[name] = {{value}, {value + size}};
   }
@@ -386,14 +385,12 @@ TEST(Image, BrokenFiles) {
   for (size_t i = 0; i < bytes.size(); ++i)
     if (bytes[i] != std::byte{0}) places.push_back(i);
   std::mt19937 random(1);
-  constexpr uint64_t nasty[] = {0,         1, 7, 0x7f, 0x80, 0xff, 0x7fffffff, 0xffffffff, INT64_MAX, UINT64_MAX - 15,
-                                UINT64_MAX};
+  constexpr uint64_t nasty[] = {0, 1, 7, 0x7f, 0x80, 0xff, 0x7fffffff, 0xffffffff, INT64_MAX, UINT64_MAX - 15, UINT64_MAX};
   for (int round = 0; round < 20'000; ++round) {
     auto mutant = round % 4 == 0 ? without_sections(bytes) : bytes;
     for (unsigned n = random() % 8; n > 0; --n) {
       size_t at = places[random() % places.size()];
-      if (random() % 2)
-        mutant[at] = static_cast<std::byte>(random());
+      if (random() % 2) mutant[at] = static_cast<std::byte>(random());
       else if (size_t aligned = at & ~size_t{7}; aligned + 8 <= mutant.size())
         put(mutant, aligned, nasty[random() % std::size(nasty)]);
     }

@@ -43,7 +43,7 @@ TEST(Liveness, OverwrittenIsDead) {
   EXPECT_FALSE(live(inside[0], RAX));
   EXPECT_TRUE(live(inside[1], RAX));
   EXPECT_TRUE(live(inside[0], RCX));
-  EXPECT_EQ(inside[0].flags, DF);   // add sets the others
+  EXPECT_EQ(inside[0].flags, DF);  // add sets the others
   EXPECT_EQ(inside[2], RegSet::all());
   EXPECT_EQ(inside[3], RegSet::all());
   EXPECT_EQ(inside[0], l.live_in[0]);
@@ -63,10 +63,10 @@ TEST(Liveness, BranchJoinsBothSides) {
   EXPECT_FALSE(live(l.live_in[1], RAX));
   EXPECT_TRUE(live(l.live_in[1], RDX));
   EXPECT_FALSE(live(l.live_in[2], RDX));
-  EXPECT_FALSE(live(l.live_in[0], RAX));   // dead on both sides
-  EXPECT_TRUE(live(l.live_in[0], RDX));    // live on one
+  EXPECT_FALSE(live(l.live_in[0], RAX));  // dead on both sides
+  EXPECT_TRUE(live(l.live_in[0], RDX));   // live on one
   EXPECT_EQ(l.live_in[0].flags, DF);
-  EXPECT_EQ(l.live_out[0].flags, AllFlags);   // the return behind each side
+  EXPECT_EQ(l.live_out[0].flags, AllFlags);  // the return behind each side
 }
 
 TEST(Liveness, LoopCarriesAValueAround) {
@@ -74,7 +74,7 @@ TEST(Liveness, LoopCarriesAValueAround) {
   Function f = lift_hex("31 c0 01 c8 89 d1 ff cf 75 f8 89 c6 31 c9 31 d2 eb fe");
   Liveness l = liveness(f);
   ASSERT_EQ(f.blocks.size(), 4u);
-  EXPECT_EQ(l.live_in[3], RegSet{});   // an endless loop reads nothing
+  EXPECT_EQ(l.live_in[3], RegSet{});  // an endless loop reads nothing
   EXPECT_TRUE(live(l.live_in[1], RAX));
   EXPECT_TRUE(live(l.live_in[1], RCX));
   EXPECT_TRUE(live(l.live_in[1], RDX));
@@ -92,7 +92,7 @@ TEST(Liveness, CallsReadEverything) {
   std::vector<RegSet> inside = l.inside(f, 0);
   EXPECT_EQ(inside[1], RegSet::all());
   EXPECT_FALSE(live(inside[0], RAX));
-  EXPECT_FALSE(live(l.live_out[0], RAX));   // behind the call: it is written before it is read
+  EXPECT_FALSE(live(l.live_out[0], RAX));  // behind the call: it is written before it is read
   EXPECT_TRUE(live(l.live_out[0], RDX));
   EXPECT_EQ(l.live_out[0], l.live_in[1]);
 }
@@ -107,13 +107,13 @@ TEST(Liveness, SystemCallsReadEverything) {
 
 TEST(Liveness, EdgesOfWhatIsKnown) {
   for (const char* hex : {
-           "31 c0 ff e1",                 // an indirect jump
-           "31 c0 e9 00 10 00 00",        // a jump out
-           "31 c0 0f 84 00 10 00 00 eb fe",   // a branch out
-           "31 c0 90",                    // falls off the end
-           "31 c0 0f 0b",                 // a trap
-           "31 c0 06",                    // not decodable
-           "31 c0 e8 00 10 00 00",        // a call at the end
+           "31 c0 ff e1",                    // an indirect jump
+           "31 c0 e9 00 10 00 00",           // a jump out
+           "31 c0 0f 84 00 10 00 00 eb fe",  // a branch out
+           "31 c0 90",                       // falls off the end
+           "31 c0 0f 0b",                    // a trap
+           "31 c0 06",                       // not decodable
+           "31 c0 e8 00 10 00 00",           // a call at the end
        }) {
     Function f = lift_hex(hex);
     Liveness l = liveness(f);

@@ -42,15 +42,25 @@ struct Piece {
   enum End { Fall, Branch, Jump, BranchOut, JumpOut, CallOut, CallIn, Other, ShortOnly };
   Bytes body;
   End end;
-  size_t target = 0;      // of Branch, Jump, CallIn, ShortOnly: a piece, or the end
+  size_t target = 0;  // of Branch, Jump, CallIn, ShortOnly: a piece, or the end
   bool is_short = false;
   Bytes other;
 };
 
 Bytes filler(Random& random, size_t size) {
-  static const std::vector<Bytes> forms = {
-      {0x90}, {0x89, 0xc8}, {0x01, 0xd0}, {0xb8, 1, 0, 0, 0}, {0x0f, 0x94, 0xc0}, {0x48, 0x8d, 0x05, 0, 1, 0, 0}, {0x66, 0x0f, 0x1f, 0x44, 0, 0},
-      {0x65, 0x48, 0x8b, 0x04, 0x25, 8, 0, 0, 0}, {0x65, 0x48, 0x89, 0x14, 0x3b}, {0xf3, 0xa4}, {0xc5, 0xf8, 0x28, 0xc1}, {0x48, 0x31, 0xc9}, {0x11, 0xd3}};
+  static const std::vector<Bytes> forms = {{0x90},
+                                           {0x89, 0xc8},
+                                           {0x01, 0xd0},
+                                           {0xb8, 1, 0, 0, 0},
+                                           {0x0f, 0x94, 0xc0},
+                                           {0x48, 0x8d, 0x05, 0, 1, 0, 0},
+                                           {0x66, 0x0f, 0x1f, 0x44, 0, 0},
+                                           {0x65, 0x48, 0x8b, 0x04, 0x25, 8, 0, 0, 0},
+                                           {0x65, 0x48, 0x89, 0x14, 0x3b},
+                                           {0xf3, 0xa4},
+                                           {0xc5, 0xf8, 0x28, 0xc1},
+                                           {0x48, 0x31, 0xc9},
+                                           {0x11, 0xd3}};
   Bytes b;
   while (b.size() < size) {
     const Bytes& form = forms[random() % forms.size()];
@@ -60,9 +70,13 @@ Bytes filler(Random& random, size_t size) {
 }
 
 Bytes other_end(Random& random) {
-  static const std::vector<Bytes> forms = {
-      {0xff, 0xd0}, {0xff, 0x15, 0, 1, 0, 0}, {0xff, 0x54, 0x24, 8}, {0x41, 0xff, 0xd3}, {0xff, 0xe0}, {0xff, 0x24, 0xc5, 0, 0, 1, 0}, {0x3e, 0xff, 0xe1},
-      {0xc3}, {0xc2, 8, 0}, {0xf3, 0xc3}, {0x0f, 0x05}, {0xcc}, {0x0f, 0x0b}, {0x06}};
+  static const std::vector<Bytes> forms = {{0xff, 0xd0},          {0xff, 0x15, 0, 1, 0, 0},
+                                           {0xff, 0x54, 0x24, 8}, {0x41, 0xff, 0xd3},
+                                           {0xff, 0xe0},          {0xff, 0x24, 0xc5, 0, 0, 1, 0},
+                                           {0x3e, 0xff, 0xe1},    {0xc3},
+                                           {0xc2, 8, 0},          {0xf3, 0xc3},
+                                           {0x0f, 0x05},          {0xcc},
+                                           {0x0f, 0x0b},          {0x06}};
   return forms[random() % forms.size()];
 }
 
@@ -91,10 +105,13 @@ Bytes random_function(Random& random, size_t count, size_t max_size, std::vector
   for (size_t i = 0; i < count; i++) {
     Piece& p = pieces[i];
     p.body = filler(random, random() % max_size + 1);
-    static constexpr Piece::End ends[] = {Piece::Branch, Piece::Branch, Piece::Branch, Piece::Branch, Piece::Branch, Piece::Fall, Piece::Fall, Piece::Jump,
-                                          Piece::BranchOut, Piece::BranchOut, Piece::JumpOut, Piece::CallOut, Piece::CallIn, Piece::Other, Piece::ShortOnly};
+    static constexpr Piece::End ends[] = {Piece::Branch,    Piece::Branch,    Piece::Branch,   Piece::Branch,
+                                          Piece::Branch,    Piece::Fall,      Piece::Fall,     Piece::Jump,
+                                          Piece::BranchOut, Piece::BranchOut, Piece::JumpOut,  Piece::CallOut,
+                                          Piece::CallIn,    Piece::Other,     Piece::ShortOnly};
     p.end = ends[random() % std::size(ends)];
-    p.target = random() % 3 ? std::clamp<int64_t>(int64_t(i) + int64_t(random() % 12) - 5, 0, int64_t(count)) : random() % (count + 1);
+    p.target = random() % 3 ? std::clamp<int64_t>(int64_t(i) + int64_t(random() % 12) - 5, 0, int64_t(count))
+                            : random() % (count + 1);
     if (i < count / 5) p.end = Piece::Branch, p.target = random() % count;  // leads to all of it
     p.other = other_end(random);
   }
@@ -159,10 +176,20 @@ struct Subjects {
   }
 };
 
-Lowered lowered(const Subjects& s, const Plan& plan, std::span<std::byte> code, CachePc base, std::function<CachePc(AppPc)> find, uint64_t table = rt::table_base) {
+Lowered lowered(const Subjects& s, const Plan& plan, std::span<std::byte> code, CachePc base,
+                std::function<CachePc(AppPc)> find, uint64_t table = rt::table_base) {
   Lowered out;
-  lower({.function = s.f, .liveness = s.live, .plan = plan, .code = s.read, .uses_gs = size_bound(s.f, plan).uses_gs, .out = code, .base = base,
-         .table = table, .first_exit = 1000, .find = std::move(find)}, out);
+  lower({.function = s.f,
+         .liveness = s.live,
+         .plan = plan,
+         .code = s.read,
+         .uses_gs = size_bound(s.f, plan).uses_gs,
+         .out = code,
+         .base = base,
+         .table = table,
+         .first_exit = 1000,
+         .find = std::move(find)},
+        out);
   return out;
 }
 
@@ -191,7 +218,8 @@ class View {
     check_sizes();
     ASSERT_EQ(out.blocks.size(), s_.f.blocks.size());
     ASSERT_EQ(body_.size(), s_.f.blocks.size()) << "two blocks at one place";
-    ASSERT_TRUE(std::is_sorted(out.marks.begin(), out.marks.end(), [](const Mark& a, const Mark& b) { return a.offset < b.offset; }));
+    ASSERT_TRUE(std::is_sorted(out.marks.begin(), out.marks.end(),
+                               [](const Mark& a, const Mark& b) { return a.offset < b.offset; }));
     for (const Mark& m : out.marks) {
       ASSERT_LE(m.offset, out.size);
       ASSERT_LE(m.resume, out.size);
@@ -219,7 +247,8 @@ class View {
     AppPc app;
   };
   Where where(uint32_t offset) const {
-    auto m = std::upper_bound(out.marks.begin(), out.marks.end(), offset, [](uint32_t o, const Mark& x) { return o < x.offset; });
+    auto m = std::upper_bound(out.marks.begin(), out.marks.end(), offset,
+                              [](uint32_t o, const Mark& x) { return o < x.offset; });
     if (m == out.marks.begin()) return {false, false, {}};
     --m;
     AppPc app = s_.f.bounds.begin + m->app;
@@ -296,7 +325,8 @@ class View {
     }
     for (const Block& b : s_.f.blocks) {
       Kind k = s_.f.insns[b.first + b.count - 1].kind();
-      if (b.ends != BlockEnd::Undecodable) indirect -= k == Kind::CallIndirect || k == Kind::JumpIndirect || k == Kind::Return;
+      if (b.ends != BlockEnd::Undecodable)
+        indirect -= k == Kind::CallIndirect || k == Kind::JumpIndirect || k == Kind::Return;
     }
     ASSERT_EQ(indirect, 0u);
   }
@@ -317,7 +347,8 @@ class View {
     ASSERT_TRUE(known.contains(s_.f.entry.value));
     ASSERT_EQ(follow(out.entry).seen, expected.entry);
     for (AppPc pc : s_.f.jump_targets) ASSERT_TRUE(known.contains(pc.value));
-    for (const Block& b : s_.f.blocks) ASSERT_TRUE(b.ends != BlockEnd::Call || b.fallthrough == no_block || known.contains(b.end.value));
+    for (const Block& b : s_.f.blocks)
+      ASSERT_TRUE(b.ends != BlockEnd::Call || b.fallthrough == no_block || known.contains(b.end.value));
   }
 
   template <class Map>
@@ -352,7 +383,8 @@ class View {
         if (!is_last && i.shape->uses_gs) return w.exact && w.app == i.next();  // it is made of several: behind them
         if (!is_last) return w.run && w.app == i.pc && same(at, i);
         if (block.ends == BlockEnd::Branch) return k == Kind::Branch;
-        if (block.ends == BlockEnd::Jump || block.ends == BlockEnd::Undecodable) return k == Kind::Jump || body_.contains(at);
+        if (block.ends == BlockEnd::Jump || block.ends == BlockEnd::Undecodable)
+          return k == Kind::Jump || body_.contains(at);
         if (block.ends == BlockEnd::Trap) return w.run && w.app == i.pc && same(at, i);
         return k != Kind::Plain;
       };
@@ -457,11 +489,14 @@ Counting count(const x86::Function& f, unsigned places, Random& random, unsigned
     if (places & Blocks) add(Where::Block, b, c.expected.block[b]);
     for (uint32_t n = block.first; n < block.first + block.count; n++) {
       if (places & Befores) add(Where::Before, n, c.expected.before[n]);
-      if ((places & Afters) && (block.ends == BlockEnd::FallThrough || n + 1 < block.first + block.count)) add(Where::After, n, c.expected.after[n]);
+      if ((places & Afters) && (block.ends == BlockEnd::FallThrough || n + 1 < block.first + block.count))
+        add(Where::After, n, c.expected.after[n]);
     }
     if (places & Edges) {
       if (block.ends == BlockEnd::Branch || block.ends == BlockEnd::Jump) add(Where::Taken, b, c.expected.taken[b]);
-      if (block.ends == BlockEnd::Branch || block.ends == BlockEnd::FallThrough || (block.ends == BlockEnd::Call && block.fallthrough != no_block)) add(Where::FallThrough, b, c.expected.fall[b]);
+      if (block.ends == BlockEnd::Branch || block.ends == BlockEnd::FallThrough ||
+          (block.ends == BlockEnd::Call && block.fallthrough != no_block))
+        add(Where::FallThrough, b, c.expected.fall[b]);
     }
     for (const Block& other : f.blocks) {
       if (f.blocks.size() > 300) break;
@@ -508,7 +543,8 @@ TEST(Lower, ProbesHereAndThere) {
 
 TEST(Lower, LargeFunctions) {
   Random random(3);
-  for (unsigned places : {0u, unsigned(Blocks), unsigned(Blocks | Entries), unsigned(Befores | Afters), unsigned(Edges), unsigned(All)}) {
+  for (unsigned places :
+       {0u, unsigned(Blocks), unsigned(Blocks | Entries), unsigned(Befores | Afters), unsigned(Edges), unsigned(All)}) {
     SCOPED_TRACE(fmt::format("places {}", places));
     check_random(random, 3000, 200, places);
     check_random(random, 3000, 10, places);
@@ -530,13 +566,21 @@ TEST(Lower, LongProbesStayWithinTheirBounds) {
       int64_t value = values[random() % 6];
       auto kind = static_cast<Op::Kind>(random() % (Op::Call + 1));
       if (kind == Op::Load || kind == Op::Store) value = 16;
-      return Op{.kind = kind, .temp = Temp(random() % 2), .other = Temp(random() % 2), .reg = x86::Gpr(random() % 16), .count = 1, .counter = {uint32_t(random() % 1000)}, .value = value};
+      return Op{.kind = kind,
+                .temp = Temp(random() % 2),
+                .other = Temp(random() % 2),
+                .reg = x86::Gpr(random() % 16),
+                .count = 1,
+                .counter = {uint32_t(random() % 1000)},
+                .value = value};
     };
     for (BlockId b = 0; b < s.f.blocks.size(); b++) {
-      auto where = static_cast<Where>(round % 2 ? random() % 7 : 1 + random() % 3);  // without probes of edges, branches may be short
+      auto where = static_cast<Where>(round % 2 ? random() % 7
+                                                : 1 + random() % 3);  // without probes of edges, branches may be short
       uint32_t index = where == Where::Before || where == Where::After ? s.f.blocks[b].first : b;
       for (int n = random() % 3; n >= 0; n--) {
-        if (random() % 3 == 0) plan.insert(where, index, {op(), op(), op(), op(), op(), op(), op(), op(), op(), op(), op(), op()});
+        if (random() % 3 == 0)
+          plan.insert(where, index, {op(), op(), op(), op(), op(), op(), op(), op(), op(), op(), op(), op()});
         else plan.insert(where, index, {op()});
       }
     }
@@ -599,7 +643,10 @@ struct Machine {
   uint64_t stack[64];
 
   Machine() {
-    auto map = [](size_t size) { return static_cast<char*>(mmap(nullptr, size, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)); };
+    auto map = [](size_t size) {
+      return static_cast<char*>(
+          mmap(nullptr, size, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    };
     char* p = map(rt::counters_offset + 8 * all_cells);
     block = reinterpret_cast<rt::ThreadBlock*>(p);
     counters = reinterpret_cast<uint64_t*>(p + rt::counters_offset);
@@ -619,7 +666,8 @@ struct Machine {
   std::byte* leave() const { return code + room; }
   // To `code`; what leaves the function leaves.
   Lowered lower(const Subjects& s, const Plan& plan) const {
-    return lowered(s, plan, {code, room}, {reinterpret_cast<uint64_t>(code)}, [&](AppPc) { return CachePc{reinterpret_cast<uint64_t>(leave())}; });
+    return lowered(s, plan, {code, room}, {reinterpret_cast<uint64_t>(code)},
+                   [&](AppPc) { return CachePc{reinterpret_cast<uint64_t>(leave())}; });
   }
   static void use_gs(const void* base) { syscall(SYS_arch_prctl, ARCH_SET_GS, base); }
 
@@ -630,7 +678,7 @@ struct Machine {
 struct Model {
   uint64_t temp[2] = {}, counters[cells], memory[cells], arguments[2] = {};
   uint64_t calls = 0;
-  bool is_valid = true;   // all accesses are to the memory, and aligned
+  bool is_valid = true;  // all accesses are to the memory, and aligned
 
   void run(std::span<const Op> ops, const rt::Registers& r, const uint64_t* memory_base, AppPc app) {
     for (size_t k = 0; k < ops.size(); k++) {
@@ -669,8 +717,13 @@ int64_t random_value(Random& random) {
 }
 
 Op random_op(Random& random, const uint64_t* memory) {
-  Op op{.kind = static_cast<Op::Kind>(random() % (Op::Call + 1)), .temp = Temp(random() % 2), .other = Temp(random() % 2), .reg = x86::Gpr(random() % 16),
-        .count = uint8_t(random() % 6), .counter = {uint32_t(random() % cells)}, .value = random_value(random)};
+  Op op{.kind = static_cast<Op::Kind>(random() % (Op::Call + 1)),
+        .temp = Temp(random() % 2),
+        .other = Temp(random() % 2),
+        .reg = x86::Gpr(random() % 16),
+        .count = uint8_t(random() % 6),
+        .counter = {uint32_t(random() % cells)},
+        .value = random_value(random)};
   if (op.kind == Op::Load || op.kind == Op::Store) op.value = int64_t(random() % 8) * 8;
   if (op.kind == Op::Set && random() % 2) op.value = reinterpret_cast<int64_t>(memory + random() % cells);
   if (op.kind == Op::SkipUnless && random() % 2) op.value = 7;
@@ -682,7 +735,8 @@ Op random_op(Random& random, const uint64_t* memory) {
 // Plan::insert() takes a list that is written down: this makes one of any length.
 template <size_t n = 0>
 void insert(Plan& plan, Where where, uint32_t index, std::span<const Op> ops) {
-  if (ops.size() == n) [&]<size_t... i>(std::index_sequence<i...>) { plan.insert(where, index, {ops[i]...}); }(std::make_index_sequence<n>{});
+  if (ops.size() == n)
+    [&]<size_t... i>(std::index_sequence<i...>) { plan.insert(where, index, {ops[i]...}); }(std::make_index_sequence<n>{});
   else if constexpr (n < 48) insert<n + 1>(plan, where, index, ops);
 }
 
@@ -718,9 +772,11 @@ void execute(Machine& m, Random& random, std::span<const Op> ops, x86::RegSet li
     ASSERT_EQ(m.counters[i], model.counters[i]) << "counter " << i;
     ASSERT_EQ(m.memory[i], model.memory[i]) << "word " << i;
   }
-  for (unsigned r = 0; r < 16; r++) ASSERT_TRUE(after.gpr[r] == before.gpr[r] || !(live.gpr >> r & 1) || r == x86::RSP) << "register " << r;
+  for (unsigned r = 0; r < 16; r++)
+    ASSERT_TRUE(after.gpr[r] == before.gpr[r] || !(live.gpr >> r & 1) || r == x86::RSP) << "register " << r;
   ASSERT_EQ(after.gpr[x86::RSP], before.gpr[x86::RSP]);
-  for (int f = 0; f < 6; f++) ASSERT_TRUE(!((after.flags ^ before.flags) & flag_bits[f]) || !(live.flags >> f & 1)) << "flag " << f;
+  for (int f = 0; f < 6; f++)
+    ASSERT_TRUE(!((after.flags ^ before.flags) & flag_bits[f]) || !(live.flags >> f & 1)) << "flag " << f;
   ASSERT_EQ(after.flags & DF_bit, before.flags & DF_bit);
   ASSERT_EQ(memcmp(stack, m.stack, sizeof stack), 0) << "the stack was written to";
   ASSERT_EQ(m.block->target, model.calls);
@@ -731,9 +787,12 @@ void execute(Machine& m, Random& random, std::span<const Op> ops, x86::RegSet li
 }
 
 std::string show(std::span<const Op> ops, x86::RegSet live) {
-  static const char* const names[] = {"AddCounter", "AddClock", "Set", "GetRegister", "LoadCounter", "StoreCounter", "Load", "Store", "Add", "SkipUnless", "Call"};
+  static const char* const names[] = {"AddCounter", "AddClock", "Set", "GetRegister", "LoadCounter", "StoreCounter",
+                                      "Load",       "Store",    "Add", "SkipUnless",  "Call"};
   std::string text = fmt::format("live {:04x}, flags {:02x}", live.gpr, live.flags);
-  for (const Op& o : ops) text += fmt::format("\n  {} {} {} r{} count {} counter {} value {:#x}", names[o.kind], "AB"[int(o.temp)], "AB"[int(o.other)], int(o.reg), o.count, o.counter.index, uint64_t(o.value));
+  for (const Op& o : ops)
+    text += fmt::format("\n  {} {} {} r{} count {} counter {} value {:#x}", names[o.kind], "AB"[int(o.temp)],
+                        "AB"[int(o.other)], int(o.reg), o.count, o.counter.index, uint64_t(o.value));
   return text;
 }
 
@@ -746,7 +805,8 @@ x86::RegSet random_live(Random& random) {
 
 // The longest of probes between a short branch and its target, where everything is live: the branch must still reach.
 TEST(Lower, BranchesOverLongProbes) {
-  Op call{.kind = Op::Call}, add{.kind = Op::AddCounter, .value = int64_t{1} << 40}, skip{.kind = Op::SkipUnless, .count = 1, .value = INT64_MIN}, load{.kind = Op::Load};
+  Op call{.kind = Op::Call}, add{.kind = Op::AddCounter, .value = int64_t{1} << 40},
+      skip{.kind = Op::SkipUnless, .count = 1, .value = INT64_MIN}, load{.kind = Op::Load};
   for (std::vector<Op> ops : std::vector<std::vector<Op>>{{call}, {add}, {load}, {skip, skip}, {load, load}, {call, add}})
     for (uint8_t size = 1; size < 120; size++) {
       Bytes bytes{0x74, size};  // je over nops
@@ -775,7 +835,10 @@ TEST(Probe, RandomOperations) {
     std::vector<Op> ops;
     Op a = random_op(random, m.memory), b = random_op(random, m.memory);  // no temporary is read before it is set
     a.temp = Temp::A, b.temp = Temp::B;
-    a.kind = random() % 2 ? Op::Set : random() % 2 ? Op::GetRegister : Op::LoadCounter, b.kind = random() % 2 ? Op::Set : Op::GetRegister;
+    a.kind = random() % 2   ? Op::Set
+             : random() % 2 ? Op::GetRegister
+                            : Op::LoadCounter,
+    b.kind = random() % 2 ? Op::Set : Op::GetRegister;
     ops = {a, b};
     for (uint64_t n = random() % 12; n > 0; n--) ops.push_back(random_op(random, m.memory));
     x86::RegSet live = random_live(random);
@@ -790,7 +853,9 @@ TEST(Probe, AdditionsOfAnyValue) {
   for (int round = 0; round < 10'000; round++) {
     std::vector<Op> ops;
     for (uint64_t n = random() % 4 + 1; n > 0; n--)
-      ops.push_back({.kind = random() % 2 ? Op::AddCounter : Op::AddClock, .counter = {uint32_t(random() % cells)}, .value = random_value(random)});
+      ops.push_back({.kind = random() % 2 ? Op::AddCounter : Op::AddClock,
+                     .counter = {uint32_t(random() % cells)},
+                     .value = random_value(random)});
     x86::RegSet live = random_live(random);
     SCOPED_TRACE(fmt::format("round {}: {}", round, show(ops, live)));
     ASSERT_NO_FATAL_FAILURE(execute(m, random, ops, live));
@@ -815,11 +880,15 @@ TEST(Probe, AllRegistersAtOnce) {
 // A dead register is not dead for a tool that reads it: not for other probes, and not for what comes through the table.
 TEST(Probe, ReadsOfDeadRegisters) {
   Machine m;
-  Subjects s({0x90, 0x90, 0xb8, 0, 0, 0, 0, 0xb9, 0, 0, 0, 0, 0x31, 0xd2, 0xe9, 0, 0, 1, 0}, 0);  // nop; nop; mov eax, 0; mov ecx, 0; xor edx, edx; jmp out
+  Subjects s({0x90, 0x90, 0xb8, 0, 0, 0, 0, 0xb9, 0, 0, 0, 0, 0x31, 0xd2, 0xe9, 0, 0, 1, 0},
+             0);  // nop; nop; mov eax, 0; mov ecx, 0; xor edx, edx; jmp out
   Plan plan;
-  for (uint32_t n : {0, 1}) plan.insert(Where::Before, n, {{.kind = Op::Set, .temp = Temp::A, .value = 1}, {.kind = Op::Set, .temp = Temp::B, .value = 2}});
+  for (uint32_t n : {0, 1})
+    plan.insert(Where::Before, n,
+                {{.kind = Op::Set, .temp = Temp::A, .value = 1}, {.kind = Op::Set, .temp = Temp::B, .value = 2}});
   uint32_t cell = 10;
-  for (x86::Gpr r : {x86::RAX, x86::RCX, x86::RDX}) plan.insert(Where::Before, 2, {{.kind = Op::GetRegister, .reg = r}, {.kind = Op::StoreCounter, .counter = {cell++}}});
+  for (x86::Gpr r : {x86::RAX, x86::RCX, x86::RDX})
+    plan.insert(Where::Before, 2, {{.kind = Op::GetRegister, .reg = r}, {.kind = Op::StoreCounter, .counter = {cell++}}});
   Lowered out = m.lower(s, plan);
   rt::Registers r{};
   r.gpr[x86::RAX] = 100, r.gpr[x86::RDX] = 102, r.gpr[x86::RSP] = reinterpret_cast<uint64_t>(m.stack + 32);
@@ -833,7 +902,8 @@ TEST(Probe, ReadsOfDeadRegisters) {
 // A probe that looks at the program stays at the begin of its block, be the flags dead or not.
 TEST(Probe, BlockProbesThatReadStayAtTheBegin) {
   Machine m;
-  Subjects s({0x48, 0x89, 0xf7, 0x19, 0xc8, 0x31, 0xd2, 0xe9, 0, 0, 1, 0}, 0);  // mov rdi, rsi; sbb eax, ecx; xor edx, edx; jmp out
+  Subjects s({0x48, 0x89, 0xf7, 0x19, 0xc8, 0x31, 0xd2, 0xe9, 0, 0, 1, 0},
+             0);  // mov rdi, rsi; sbb eax, ecx; xor edx, edx; jmp out
   Plan plan;
   plan.insert(Where::Block, 0, {{.kind = Op::GetRegister, .reg = x86::RDI}, {.kind = Op::StoreCounter, .counter = {10}}});
   plan.insert(Where::Block, 0, {{.kind = Op::AddCounter, .counter = {11}, .value = 1}});
@@ -861,38 +931,51 @@ void append_plain(Random& random, Bytes& b) {
   };
   uint8_t r = any(), q = any(), slot = uint8_t(-8 * int(random() % 8 + 1));
   switch (random() % 23) {
-    case 0: case 1: case 2: case 3: return two({uint8_t(0x01 + 8 * (random() % 8))}, q, r);  // add or adc sbb and sub xor cmp
+    case 0:
+    case 1:
+    case 2:
+    case 3: return two({uint8_t(0x01 + 8 * (random() % 8))}, q, r);  // add or adc sbb and sub xor cmp
     case 4: two({0x83}, uint8_t(random() % 8), r); return b.push_back(uint8_t(random()));
-    case 5: return two({0xff}, uint8_t(random() % 2), r);                                    // inc, dec
-    case 6: return two({0xf7}, uint8_t(2 + random() % 2), r);                                // not, neg
+    case 5: return two({0xff}, uint8_t(random() % 2), r);      // inc, dec
+    case 6: return two({0xf7}, uint8_t(2 + random() % 2), r);  // not, neg
     case 7: two({0xc1}, uint8_t(random() % 8), r); return b.push_back(uint8_t(random() % 70));
-    case 8: return two({0xd3}, uint8_t(random() % 8), r);                                    // shifts by cl
+    case 8: return two({0xd3}, uint8_t(random() % 8), r);                                            // shifts by cl
     case 9: two({0x0f, 0xba}, uint8_t(4 + random() % 4), r); return b.push_back(uint8_t(random()));  // bt, bts, btr, btc
     case 10: return two({0x89}, q, r);
-    case 11: return two({0x0f, uint8_t(0x40 + random() % 16)}, q, r);                        // cmov
-    case 12: return two({0x0f, uint8_t(0x90 + random() % 16)}, 0, r);                        // set
-    case 13: return two({0x0f, 0xaf}, q, r), two({0x39}, q, r);                              // imul, cmp: it leaves flags undefined
-    case 14: return two({0x87}, q, r);                                                       // xchg
-    case 15: return two({0x0f, 0xb6}, q, r);                                                 // movzx
-    case 16: b.push_back(std::array<uint8_t, 5>{0xf5, 0xf8, 0xf9, 0x9e, 0x9f}[random() % 5]); return;  // cmc clc stc sahf lahf
+    case 11: return two({0x0f, uint8_t(0x40 + random() % 16)}, q, r);  // cmov
+    case 12: return two({0x0f, uint8_t(0x90 + random() % 16)}, 0, r);  // set
+    case 13: return two({0x0f, 0xaf}, q, r), two({0x39}, q, r);        // imul, cmp: it leaves flags undefined
+    case 14: return two({0x87}, q, r);                                 // xchg
+    case 15: return two({0x0f, 0xb6}, q, r);                           // movzx
+    case 16:
+      b.push_back(std::array<uint8_t, 5>{0xf5, 0xf8, 0xf9, 0x9e, 0x9f}[random() % 5]);
+      return;  // cmc clc stc sahf lahf
     case 17: b.insert(b.end(), {uint8_t(0x48 | (r >> 3) << 2), 0x89, uint8_t(0x44 | (r & 7) << 3), 0x24, slot}); return;
-    case 18: b.insert(b.end(), {uint8_t(0x48 | (r >> 3) << 2), 0x13, uint8_t(0x44 | (r & 7) << 3), 0x24, slot}); return;  // adc r, [rsp - n]
-    case 19:  // and q, 56; then add r, gs:[q + 8] or mov gs:[q*2 + disp32], r
+    case 18:
+      b.insert(b.end(), {uint8_t(0x48 | (r >> 3) << 2), 0x13, uint8_t(0x44 | (r & 7) << 3), 0x24, slot});
+      return;  // adc r, [rsp - n]
+    case 19:   // and q, 56; then add r, gs:[q + 8] or mov gs:[q*2 + disp32], r
     case 20: {
       b.insert(b.end(), {uint8_t(0x48 | q >> 3), 0x83, uint8_t(0xe0 | (q & 7)), 56});
       bool store = random() % 2, index = random() % 2;
       uint8_t rex = 0x48 | (r >> 3) << 2, reg = (r & 7) << 3;
       b.push_back(0x65);
-      if (index) b.insert(b.end(), {uint8_t(rex | (q >> 3) << 1), uint8_t(store ? 0x89 : 0x03), uint8_t(0x04 | reg), uint8_t(0x45 | (q & 7) << 3), 8, 0, 0, 0});
-      else if ((q & 7) == 4) b.insert(b.end(), {uint8_t(rex | q >> 3), uint8_t(store ? 0x11 : 0x8b), uint8_t(0x44 | reg), 0x24, 8});
+      if (index)
+        b.insert(b.end(), {uint8_t(rex | (q >> 3) << 1), uint8_t(store ? 0x89 : 0x03), uint8_t(0x04 | reg),
+                           uint8_t(0x45 | (q & 7) << 3), 8, 0, 0, 0});
+      else if ((q & 7) == 4)
+        b.insert(b.end(), {uint8_t(rex | q >> 3), uint8_t(store ? 0x11 : 0x8b), uint8_t(0x44 | reg), 0x24, 8});
       else b.insert(b.end(), {uint8_t(rex | q >> 3), uint8_t(store ? 0x11 : 0x8b), uint8_t(0x40 | reg | (q & 7)), 8});
       return;
     }
     case 21:  // rdgsbase r64, r32; wrgsbase of what it was
-      b.insert(b.end(), {0xf3, uint8_t(0x48 | r >> 3), 0x0f, 0xae, uint8_t(0xc8 | (r & 7)), 0xf3, uint8_t(0x48 | r >> 3), 0x0f, 0xae, uint8_t(0xd8 | (r & 7))});
+      b.insert(b.end(), {0xf3, uint8_t(0x48 | r >> 3), 0x0f, 0xae, uint8_t(0xc8 | (r & 7)), 0xf3, uint8_t(0x48 | r >> 3),
+                         0x0f, 0xae, uint8_t(0xd8 | (r & 7))});
       b.insert(b.end(), {0xf3, uint8_t(0x40 | q >> 3), 0x0f, 0xae, uint8_t(0xc8 | (q & 7))});
       return;
-    default: b.insert(b.end(), {0x65, uint8_t(0x48 | (r >> 3) << 2), uint8_t(random() % 2 ? 0x8b : 0x01), uint8_t(0x04 | (r & 7) << 3), 0x25, uint8_t(random() % 16 * 8), 0, 0, 0});
+    default:
+      b.insert(b.end(), {0x65, uint8_t(0x48 | (r >> 3) << 2), uint8_t(random() % 2 ? 0x8b : 0x01),
+                         uint8_t(0x04 | (r & 7) << 3), 0x25, uint8_t(random() % 16 * 8), 0, 0, 0});
   }
 }
 
@@ -904,7 +987,9 @@ Bytes running_function(Random& random, size_t count) {
   for (size_t i = 0; i < count; i++) {
     for (uint64_t n = random() % 8 + (i == 0); n > 0; n--) append_plain(random, bodies[i]);
     kind[i] = i + 1 == count ? 2 : int(random() % 5);
-    if (kind[i] == 3) bodies[i].insert(bodies[i].end(), {0xd1, 0x6c, 0x24, uint8_t(-68 - 4 * int(random() % 8))});  // shr dword [rsp - n], 1
+    if (kind[i] == 3)
+      bodies[i].insert(bodies[i].end(),
+                       {0xd1, 0x6c, 0x24, uint8_t(-68 - 4 * int(random() % 8))});  // shr dword [rsp - n], 1
     at.push_back(at.back() + bodies[i].size() + (kind[i] == 2 ? 5 : kind[i] == 4 ? 0 : 6));
   }
   Bytes all;
@@ -942,10 +1027,12 @@ Flow plan_flow(const x86::Function& f, Random& random, Plan& plan, const uint64_
     return next++;
   };
   auto disturb = [&](Where where, uint32_t index) {
-    std::vector<Op> ops{{.kind = Op::GetRegister, .temp = Temp::A, .reg = x86::Gpr(random() % 16)}, {.kind = Op::Set, .temp = Temp::B, .value = reinterpret_cast<int64_t>(memory)}};
+    std::vector<Op> ops{{.kind = Op::GetRegister, .temp = Temp::A, .reg = x86::Gpr(random() % 16)},
+                        {.kind = Op::Set, .temp = Temp::B, .value = reinterpret_cast<int64_t>(memory)}};
     for (uint64_t n = random() % 4; n > 0; n--) {
       Op op = random_op(random, memory);
-      if (op.temp == Temp::B && op.kind != Op::Store && op.kind != Op::StoreCounter) op.temp = Temp::A;  // B stays an address
+      if (op.temp == Temp::B && op.kind != Op::Store && op.kind != Op::StoreCounter)
+        op.temp = Temp::A;  // B stays an address
       op.other = Temp::B;
       ops.push_back(op);
     }
@@ -956,7 +1043,8 @@ Flow plan_flow(const x86::Function& f, Random& random, Plan& plan, const uint64_
     const Block& block = f.blocks[b];
     uint32_t last = block.first + block.count - 1;
     if (random() % 2) disturb(Where::Block, b);
-    flow.blocks.push_back({count(Where::Block, b), count(Where::Before, block.first), count(Where::Before, last), count(Where::Taken, b), count(Where::FallThrough, b)});
+    flow.blocks.push_back({count(Where::Block, b), count(Where::Before, block.first), count(Where::Before, last),
+                           count(Where::Taken, b), count(Where::FallThrough, b)});
     for (uint32_t n = block.first; n <= last; n++) {
       if (random() % 2) disturb(Where::Before, n);
       if (n != last && random() % 2) disturb(Where::After, n);
@@ -971,7 +1059,8 @@ TEST(Probe, RandomFunctionsRunAsTheyWould) {
   if (!(getauxval(AT_HWCAP2) & 2)) GTEST_SKIP() << "no rdgsbase";
   Machine m;
   Random random(8);
-  char* app = static_cast<char*>(mmap(reinterpret_cast<void*>(app_base), 1 << 20, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0));
+  char* app = static_cast<char*>(mmap(reinterpret_cast<void*>(app_base), 1 << 20, PROT_READ | PROT_WRITE | PROT_EXEC,
+                                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0));
   ASSERT_EQ(reinterpret_cast<uint64_t>(app), app_base);
   for (int round = 0; round < 10'000; round++) {
     SCOPED_TRACE(fmt::format("round {}", round));
@@ -1019,7 +1108,8 @@ TEST(Probe, RandomFunctionsRunAsTheyWould) {
     ASSERT_EQ(m.counters[flow.entry], 1u);
     for (BlockId b = 0; b < s.f.blocks.size(); b++) {
       const Block& block = s.f.blocks[b];
-      uint64_t n = m.counters[flow.blocks[b].block], taken = m.counters[flow.blocks[b].taken], fall = m.counters[flow.blocks[b].fall];
+      uint64_t n = m.counters[flow.blocks[b].block], taken = m.counters[flow.blocks[b].taken],
+               fall = m.counters[flow.blocks[b].fall];
       ASSERT_EQ(m.counters[flow.blocks[b].first_insn], n);
       ASSERT_EQ(m.counters[flow.blocks[b].last_insn], n);
       ASSERT_EQ(taken + fall, n) << "block " << b;

@@ -59,7 +59,8 @@ struct Program {
 Program compile(const std::string& name, const std::string& source, const std::string& options = "") {
   Program p{file(name), {}};
   std::ofstream(p.path + ".c") << source;
-  std::string command = "gcc -O2 -no-pie -fno-optimize-sibling-calls -o " + p.path + " " + p.path + ".c " + options + " && nm " + p.path + " > " + p.path + ".nm";
+  std::string command = "gcc -O2 -no-pie -fno-optimize-sibling-calls -o " + p.path + " " + p.path + ".c " + options +
+                        " && nm " + p.path + " > " + p.path + ".nm";
   EXPECT_EQ(system(command.c_str()), 0);
   std::istringstream lines(contents(p.path + ".nm"));
   for (std::string line; std::getline(lines, line);) {
@@ -120,7 +121,9 @@ Ran run_weir(const Words& command, const Planner& planner) {
   dup2(fd, 1);
   close(fd);
   int ends = 0;
-  Options options{.command = command, .make_tool = [&] { return std::make_unique<TestTool>(planner, ran.cells); }, .on_program_end = [&](auto&, auto&) { ends++; }};
+  Options options{.command = command,
+                  .make_tool = [&] { return std::make_unique<TestTool>(planner, ran.cells); },
+                  .on_program_end = [&](auto&, auto&) { ends++; }};
   auto outcome = run(options);
   dup2(stdout_before, 1);
   close(stdout_before);
@@ -159,7 +162,9 @@ struct Entries {
       p.insert(Where::Entry, 0, {add(counter)});
     };
   }
-  uint64_t count(const Ran& ran, uint64_t address) const { return counters.contains(address) ? ran.cells.at(counters.at(address).index) : 0; }
+  uint64_t count(const Ran& ran, uint64_t address) const {
+    return counters.contains(address) ? ran.cells.at(counters.at(address).index) : 0;
+  }
 };
 
 // Counters of every block, and of what comes and goes there.
@@ -184,11 +189,14 @@ struct Flow {
     };
     for (BlockId b = 0; b < f.blocks.size(); b++) {
       const Block& block = f.blocks[b];
-      OfBlock o{block.begin, block.end, block.ends, count(Where::Block, b), count(Where::Before, block.first + block.count - 1), {}, {}, {}};
+      OfBlock o{
+          block.begin, block.end, block.ends, count(Where::Block, b), count(Where::Before, block.first + block.count - 1),
+          {},          {},        {}};
       if (block.ends == BlockEnd::Branch) o.taken = count(Where::Taken, b), o.fall = count(Where::FallThrough, b);
       if (block.ends == BlockEnd::Jump) o.taken = count(Where::Taken, b);
       if (block.ends == BlockEnd::FallThrough) o.fall = count(Where::FallThrough, b);
-      if (block.ends == BlockEnd::Call && block.fallthrough != no_block) o.site = count(Where::ReturnSite, block.fallthrough);
+      if (block.ends == BlockEnd::Call && block.fallthrough != no_block)
+        o.site = count(Where::ReturnSite, block.fallthrough);
       blocks.push_back(o);
     }
   }
@@ -215,7 +223,9 @@ struct Flow {
       }
       if (b.site) calls[b.end].calls += n, calls[b.end].returns += of(*b.site);
     }
-    for (auto& [pc, c] : calls) EXPECT_TRUE(returns == AnyNumber || c.returns == c.calls || (returns == AtMostOnce && c.returns < c.calls)) << fmt::format("{} calls, {} returns to {:#x}", c.calls, c.returns, pc.value);
+    for (auto& [pc, c] : calls)
+      EXPECT_TRUE(returns == AnyNumber || c.returns == c.calls || (returns == AtMostOnce && c.returns < c.calls))
+          << fmt::format("{} calls, {} returns to {:#x}", c.calls, c.returns, pc.value);
     EXPECT_GT(executed, 3u);
     EXPECT_GT(branches, 1u);
     EXPECT_GT(calls.size(), 0u);
@@ -233,14 +243,28 @@ void plan_everything(const Subject& s, Counters& c, Plan& p) {
     switch (turn++ % 6) {
       case 0: return p.insert(where, index, {add(one)});
       case 1: return p.insert(where, index, {add(one, int64_t{1} << 40), {.kind = Op::AddClock, .value = -value}});
-      case 2: return p.insert(where, index, {{.kind = Op::GetRegister, .reg = x86::Gpr(turn / 6 % 16)}, {.kind = Op::StoreCounter, .counter = two}, add(one, -1)});
+      case 2:
+        return p.insert(where, index,
+                        {{.kind = Op::GetRegister, .reg = x86::Gpr(turn / 6 % 16)},
+                         {.kind = Op::StoreCounter, .counter = two},
+                         add(one, -1)});
       case 3:
-        return p.insert(where, index, {{.kind = Op::LoadCounter, .temp = Temp::A, .counter = one}, {.kind = Op::SkipUnless, .temp = Temp::A, .count = 2, .value = value},
-                                       {.kind = Op::Add, .temp = Temp::A, .value = value}, {.kind = Op::StoreCounter, .temp = Temp::A, .counter = two}});
+        return p.insert(where, index,
+                        {{.kind = Op::LoadCounter, .temp = Temp::A, .counter = one},
+                         {.kind = Op::SkipUnless, .temp = Temp::A, .count = 2, .value = value},
+                         {.kind = Op::Add, .temp = Temp::A, .value = value},
+                         {.kind = Op::StoreCounter, .temp = Temp::A, .counter = two}});
       case 4:  // read at the stack pointer, where there is something to be read always
-        return p.insert(where, index, {{.kind = Op::GetRegister, .temp = Temp::B, .reg = x86::RSP}, {.kind = Op::Load, .temp = Temp::A, .other = Temp::B},
-                                       {.kind = Op::Add, .temp = Temp::B, .value = INT64_MAX}, {.kind = Op::StoreCounter, .temp = Temp::B, .counter = two}});
-      default: return p.insert(where, index, {{.kind = Op::Set, .temp = Temp::A, .value = value}, {.kind = Op::Set, .temp = Temp::B, .value = -1}, add(two)});
+        return p.insert(where, index,
+                        {{.kind = Op::GetRegister, .temp = Temp::B, .reg = x86::RSP},
+                         {.kind = Op::Load, .temp = Temp::A, .other = Temp::B},
+                         {.kind = Op::Add, .temp = Temp::B, .value = INT64_MAX},
+                         {.kind = Op::StoreCounter, .temp = Temp::B, .counter = two}});
+      default:
+        return p.insert(where, index,
+                        {{.kind = Op::Set, .temp = Temp::A, .value = value},
+                         {.kind = Op::Set, .temp = Temp::B, .value = -1},
+                         add(two)});
     }
   };
   insert(Where::Entry, 0);
@@ -263,8 +287,10 @@ Planner plan_calls(uint32_t every) {
     Counter counter = c.allocate();
     for (uint32_t i = 0; i < s.function.insns.size(); i++)
       if ((i + s.function.entry.value) % every == 0)
-        p.insert(Where::Before, i, {{.kind = Op::Set, .temp = Temp::A, .value = counter.index}, {.kind = Op::Set, .temp = Temp::B, .value = 3},
-                                    {.kind = Op::Call, .value = int64_t(rt::Routine::AddToCounter)}});
+        p.insert(Where::Before, i,
+                 {{.kind = Op::Set, .temp = Temp::A, .value = counter.index},
+                  {.kind = Op::Set, .temp = Temp::B, .value = 3},
+                  {.kind = Op::Call, .value = int64_t(rt::Routine::AddToCounter)}});
   };
 }
 
@@ -449,7 +475,9 @@ int main() {
 )";
 
 const Words ls{"/bin/ls", "-la", "/usr/lib"};
-const Words python{"/usr/bin/python3", "-S", "-c", "import re\nd = {i: str(i) for i in range(500)}\nprint(sum(map(len, d.values())), re.sub('(\\d)5', r'\\1-', ' '.join(d.values()))[:99])"};
+const Words python{"/usr/bin/python3", "-S", "-c",
+                   "import re\nd = {i: str(i) for i in range(500)}\nprint(sum(map(len, d.values())), re.sub('(\\d)5', "
+                   "r'\\1-', ' '.join(d.values()))[:99])"};
 
 // ---- What is counted -----------------------------------------------------------------------------------------------
 
@@ -487,7 +515,9 @@ TEST_P(Invariants, OfFlow) {
   Ran ran = run_same({compile(GetParam().name, GetParam().source, "-pthread").path}, flow.planner());
   flow.check(ran, GetParam().returns);
 }
-INSTANTIATE_TEST_SUITE_P(Probes, Invariants, testing::Values(InvariantCase{"calls", calls_c}, InvariantCase{"jumps", jumps_c, Flow::AnyNumber}, InvariantCase{"signals", signals_c}, InvariantCase{"threads", threads_c}),
+INSTANTIATE_TEST_SUITE_P(Probes, Invariants,
+                         testing::Values(InvariantCase{"calls", calls_c}, InvariantCase{"jumps", jumps_c, Flow::AnyNumber},
+                                         InvariantCase{"signals", signals_c}, InvariantCase{"threads", threads_c}),
                          [](const auto& info) { return info.param.name; });
 
 TEST(Probes, FlowOfRealPrograms) {
@@ -529,13 +559,14 @@ struct Witness {
   uint64_t block, rsp, last, third;
 
   std::vector<uint64_t> run(std::vector<Op> (*ops)(std::span<const Counter>)) {
-    Ran ran = run_weir({p.path}, at(p.symbols.at("witness"), [&](const Subject&, Counters& c, Plan& plan) {
-      std::vector<Counter> counters;
-      for (int i = 0; i < 8; i++) counters.push_back(c.allocate());
-      std::vector<Op> list = ops(counters);
-      list.resize(8, {.kind = Op::Set, .temp = Temp::A});
-      plan.insert(Where::Entry, 0, {list[0], list[1], list[2], list[3], list[4], list[5], list[6], list[7]});
-    }));
+    Ran ran =
+        run_weir({p.path}, at(p.symbols.at("witness"), [&](const Subject&, Counters& c, Plan& plan) {
+                   std::vector<Counter> counters;
+                   for (int i = 0; i < 8; i++) counters.push_back(c.allocate());
+                   std::vector<Op> list = ops(counters);
+                   list.resize(8, {.kind = Op::Set, .temp = Temp::A});
+                   plan.insert(Where::Entry, 0, {list[0], list[1], list[2], list[3], list[4], list[5], list[6], list[7]});
+                 }));
     EXPECT_EQ(ran.status, 0);
     EXPECT_EQ(sscanf(ran.output.c_str(), "%lu %lu %lu %lu", &block, &rsp, &last, &third), 4);
     return {ran.cells.begin() + Counters::clock_cells, ran.cells.end()};
@@ -545,9 +576,12 @@ struct Witness {
 TEST(Probes, Registers) {
   Witness w;
   auto cells = w.run([](std::span<const Counter> c) {
-    return std::vector<Op>{{.kind = Op::GetRegister, .temp = Temp::A, .reg = x86::RSP}, {.kind = Op::StoreCounter, .temp = Temp::A, .counter = c[0]},
-                           {.kind = Op::GetRegister, .temp = Temp::B, .reg = x86::RDI}, {.kind = Op::StoreCounter, .temp = Temp::B, .counter = c[1]},
-                           {.kind = Op::GetRegister, .temp = Temp::B, .reg = x86::RSI}, {.kind = Op::StoreCounter, .temp = Temp::B, .counter = c[2]}};
+    return std::vector<Op>{{.kind = Op::GetRegister, .temp = Temp::A, .reg = x86::RSP},
+                           {.kind = Op::StoreCounter, .temp = Temp::A, .counter = c[0]},
+                           {.kind = Op::GetRegister, .temp = Temp::B, .reg = x86::RDI},
+                           {.kind = Op::StoreCounter, .temp = Temp::B, .counter = c[1]},
+                           {.kind = Op::GetRegister, .temp = Temp::B, .reg = x86::RSI},
+                           {.kind = Op::StoreCounter, .temp = Temp::B, .counter = c[2]}};
   });
   EXPECT_EQ(cells[0], w.rsp);
   EXPECT_EQ(cells[1], w.block);
@@ -558,9 +592,12 @@ TEST(Probes, Registers) {
 TEST(Probes, Memory) {
   Witness w;
   auto cells = w.run([](std::span<const Counter> c) {
-    return std::vector<Op>{{.kind = Op::GetRegister, .temp = Temp::B, .reg = x86::RDI}, {.kind = Op::Load, .temp = Temp::A, .other = Temp::B, .value = 16},
-                           {.kind = Op::StoreCounter, .temp = Temp::A, .counter = c[0]}, {.kind = Op::Add, .temp = Temp::A, .value = -3},
-                           {.kind = Op::Store, .temp = Temp::A, .other = Temp::B, .value = 24}, {.kind = Op::Load, .temp = Temp::B, .other = Temp::B, .value = 24},
+    return std::vector<Op>{{.kind = Op::GetRegister, .temp = Temp::B, .reg = x86::RDI},
+                           {.kind = Op::Load, .temp = Temp::A, .other = Temp::B, .value = 16},
+                           {.kind = Op::StoreCounter, .temp = Temp::A, .counter = c[0]},
+                           {.kind = Op::Add, .temp = Temp::A, .value = -3},
+                           {.kind = Op::Store, .temp = Temp::A, .other = Temp::B, .value = 24},
+                           {.kind = Op::Load, .temp = Temp::B, .other = Temp::B, .value = 24},
                            {.kind = Op::StoreCounter, .temp = Temp::B, .counter = c[1]}};
   });
   EXPECT_EQ(cells[0], 33u);
@@ -571,16 +608,27 @@ TEST(Probes, Memory) {
 TEST(Probes, CountersAndSkips) {
   Witness w;
   auto cells = w.run([](std::span<const Counter> c) {
-    return std::vector<Op>{{.kind = Op::LoadCounter, .temp = Temp::A, .counter = c[0]}, {.kind = Op::Add, .temp = Temp::A, .value = 5}, {.kind = Op::StoreCounter, .temp = Temp::A, .counter = c[0]},
-                           {.kind = Op::GetRegister, .temp = Temp::B, .reg = x86::RSI}, {.kind = Op::SkipUnless, .temp = Temp::B, .count = 1, .value = 4},
-                           add(c[1], 100), {.kind = Op::SkipUnless, .temp = Temp::A, .count = 1, .value = 5}, add(c[2], 7)};
+    return std::vector<Op>{{.kind = Op::LoadCounter, .temp = Temp::A, .counter = c[0]},
+                           {.kind = Op::Add, .temp = Temp::A, .value = 5},
+                           {.kind = Op::StoreCounter, .temp = Temp::A, .counter = c[0]},
+                           {.kind = Op::GetRegister, .temp = Temp::B, .reg = x86::RSI},
+                           {.kind = Op::SkipUnless, .temp = Temp::B, .count = 1, .value = 4},
+                           add(c[1], 100),
+                           {.kind = Op::SkipUnless, .temp = Temp::A, .count = 1, .value = 5},
+                           add(c[2], 7)};
   });
   EXPECT_EQ(cells[0], 50u);
   EXPECT_EQ(cells[1], 100u);  // once, when rsi is 4
   EXPECT_EQ(cells[2], 7u);    // once, the first time
   auto several = w.run([](std::span<const Counter> c) {
-    return std::vector<Op>{{.kind = Op::GetRegister, .temp = Temp::A, .reg = x86::RSI}, {.kind = Op::SkipUnless, .temp = Temp::A, .count = 6, .value = 9}, add(c[0]), add(c[1]),
-                           {.kind = Op::SkipUnless, .temp = Temp::A, .count = 2, .value = 8}, add(c[2]), add(c[3]), add(c[4])};
+    return std::vector<Op>{{.kind = Op::GetRegister, .temp = Temp::A, .reg = x86::RSI},
+                           {.kind = Op::SkipUnless, .temp = Temp::A, .count = 6, .value = 9},
+                           add(c[0]),
+                           add(c[1]),
+                           {.kind = Op::SkipUnless, .temp = Temp::A, .count = 2, .value = 8},
+                           add(c[2]),
+                           add(c[3]),
+                           add(c[4])};
   });
   EXPECT_EQ(std::vector(several.begin(), several.begin() + 5), (std::vector<uint64_t>{1, 1, 0, 0, 1}));
 }
@@ -588,9 +636,17 @@ TEST(Probes, CountersAndSkips) {
 TEST(Probes, AdditionsOfAnySize) {
   Witness w;
   auto cells = w.run([](std::span<const Counter> c) {
-    return std::vector<Op>{add(c[0], 1), add(c[1], -1), add(c[2], int64_t{1} << 40), add(c[3], -(int64_t{1} << 50) - 3), add(c[4], INT32_MIN), add(c[5], INT64_MIN + 1), add(c[6], 128), add(c[7], 0x80000000)};
+    return std::vector<Op>{add(c[0], 1),
+                           add(c[1], -1),
+                           add(c[2], int64_t{1} << 40),
+                           add(c[3], -(int64_t{1} << 50) - 3),
+                           add(c[4], INT32_MIN),
+                           add(c[5], INT64_MIN + 1),
+                           add(c[6], 128),
+                           add(c[7], 0x80000000)};
   });
-  uint64_t expected[] = {10, uint64_t(-10), 10ul << 40, uint64_t(-(10l << 50) - 30), uint64_t(10l * INT32_MIN), 10, 1280, 10 * 0x80000000ul};
+  uint64_t expected[] = {10, uint64_t(-10), 10ul << 40,       uint64_t(-(10l << 50) - 30), uint64_t(10l * INT32_MIN),
+                         10, 1280,          10 * 0x80000000ul};
   for (int i = 0; i < 8; i++) EXPECT_EQ(cells[i], expected[i]) << i;
 }
 
@@ -600,7 +656,8 @@ TEST(Probes, ClockIsTheSumOfItsCells) {
   Counter all{};
   Ran ran = run_same({p.path}, [&](const Subject& s, Counters& c, Plan& plan) {
     if (!all.index) all = c.allocate();
-    for (BlockId b = 0; b < s.function.blocks.size(); b++) plan.insert(Where::Block, b, {{.kind = Op::AddClock, .value = int64_t(b) + 5}, add(all, int64_t(b) + 5)});
+    for (BlockId b = 0; b < s.function.blocks.size(); b++)
+      plan.insert(Where::Block, b, {{.kind = Op::AddClock, .value = int64_t(b) + 5}, add(all, int64_t(b) + 5)});
   });
   uint64_t clock = 0;
   for (uint32_t i = 0; i < Counters::clock_cells; i++) {
@@ -613,8 +670,10 @@ TEST(Probes, ClockIsTheSumOfItsCells) {
 TEST(Probes, Routines) {
   Witness w;
   auto cells = w.run([](std::span<const Counter> c) {
-    return std::vector<Op>{{.kind = Op::Set, .temp = Temp::A, .value = c[3].index}, {.kind = Op::GetRegister, .temp = Temp::B, .reg = x86::RSI},
-                           {.kind = Op::Call, .value = int64_t(rt::Routine::AddToCounter)}, {.kind = Op::StoreCounter, .temp = Temp::B, .counter = c[1]}};
+    return std::vector<Op>{{.kind = Op::Set, .temp = Temp::A, .value = c[3].index},
+                           {.kind = Op::GetRegister, .temp = Temp::B, .reg = x86::RSI},
+                           {.kind = Op::Call, .value = int64_t(rt::Routine::AddToCounter)},
+                           {.kind = Op::StoreCounter, .temp = Temp::B, .counter = c[1]}};
   });
   EXPECT_EQ(cells[3], 45u);
   EXPECT_EQ(cells[1], 9u);
@@ -624,8 +683,10 @@ TEST(Probes, Routines) {
 // ---- The program does not notice -----------------------------------------------------------------------------------
 
 TEST(Probes, Everywhere) {
-  Program calls = compile("calls", calls_c), jumps = compile("jumps", jumps_c), threads = compile("threads", threads_c, "-pthread");
-  for (const Words& command : {Words{calls.path}, Words{jumps.path}, Words{threads.path}, ls, python}) run_same(command, plan_everything);
+  Program calls = compile("calls", calls_c), jumps = compile("jumps", jumps_c),
+          threads = compile("threads", threads_c, "-pthread");
+  for (const Words& command : {Words{calls.path}, Words{jumps.path}, Words{threads.path}, ls, python})
+    run_same(command, plan_everything);
 }
 
 TEST(Probes, EverywhereUnderSignals) {

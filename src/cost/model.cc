@@ -1,0 +1,173 @@
+#include "cost/model.h"
+
+#include <cpuid.h>
+#include <dlfcn.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+
+#include "cost/memo.h"
+#include "x86/insn.h"
+
+namespace weir::cost {
+
+namespace {
+
+constexpr const char* module_name = "libweir_cost.so";
+
+// Beside the program, one directory up (tests), or where it is installed.
+Result<std::string> module_path() {
+  std::array<char, 4096> self;
+  ssize_t size = readlink("/proc/self/exe", self.data(), self.size());
+  if (size <= 0) return fail_errno("/proc/self/exe");
+  std::string program(self.data(), static_cast<size_t>(size));
+  std::string directory = program.substr(0, program.rfind('/') + 1);
+  for (const char* place : {"", "../", "../lib/weir/"})
+    if (std::string path = directory + place + module_name; !access(path.c_str(), R_OK)) return path;
+  return fail("{}{}: not found; it belongs beside {}", directory, module_name, program);
+}
+
+Result<const Module*> module() {
+  static const Module* loaded = nullptr;
+  if (loaded) return loaded;
+  TRY(std::string path, module_path());
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) return fail("{}", dlerror());
+  auto* found = static_cast<const Module*>(dlsym(library, module_symbol));
+  if (!found || found->version != module_version) return fail("{}: is of another weir; build both anew", path);
+  return loaded = found;
+}
+
+// The module by size and date and, for a file that is about "this host", the CPU as it calls itself.
+uint64_t maker_of(const std::string& module_path, bool host) {
+  struct stat st{};
+  if (stat(module_path.c_str(), &st)) return 0;
+  std::array<uint64_t, 3> module{static_cast<uint64_t>(st.st_size), static_cast<uint64_t>(st.st_mtim.tv_sec),
+                                 static_cast<uint64_t>(st.st_mtim.tv_nsec)};
+  uint64_t maker = checksum_of(std::as_bytes(std::span(module)));
+  if (!host) return maker;
+  for (unsigned leaf : {0u, 1u, 7u, 0x80000001u}) {  // its maker; family, model and stepping; features
+    std::array<unsigned, 4> cpu{};
+    __get_cpuid_count(leaf, 0, &cpu[0], &cpu[1], &cpu[2], &cpu[3]);
+    if (leaf == 1) cpu[1] = 0;  // (which of its cores this is)
+    maker = checksum_of(std::as_bytes(std::span(cpu)), maker);
+  }
+  return maker;
+}
+
+// The instruction with its displacement, branch offset and long immediate filled with ones: that there is a displacement
+// (other than 0) matters to some models, and so do some short immediates; the other values do not.
+struct Canonical {
+  std::array<std::byte, 16> bytes{};
+  uint8_t length = 0;  // 0: cut off, or nobody knows how long it is
+
+  explicit Canonical(std::span<const std::byte> code) {
+    x86::Insn insn = x86::decode(code, {});
+    const x86::Shape& shape = *insn.shape;
+    length = shape.length;
+    if (!length) return;
+    memcpy(bytes.data(), code.data(), length);
+    if (auto disp = std::span(bytes).subspan(shape.disp_offset, shape.disp_size);
+        std::ranges::any_of(disp, [](std::byte b) { return b != std::byte{}; }))
+      std::ranges::fill(disp, std::byte{1});
+    if (shape.imm_size > 1 || shape.kind != x86::Kind::Plain)
+      std::ranges::fill(std::span(bytes).subspan(shape.imm_offset, shape.imm_size), std::byte{1});
+    bytes.back() = static_cast<std::byte>(length);
+  }
+  Key key() const { return std::bit_cast<Key>(bytes); }
+  std::span<const std::byte> code() const { return std::span(bytes).first(length); }
+};
+
+}  // namespace
+
+struct Model::State {
+  Cpu cpu;
+  Memo memo;
+  MemoFile file;
+  BlockSum sum{cpu};
+  std::vector<uint32_t> so_far;
+  const Module* module = nullptr;  // null until it is needed
+  Source* source = nullptr;
+  std::string path;  // of the file; empty: none
+  uint64_t maker = 0;
+  size_t asked = 0;
+
+  State() = default;
+  State(const State&) = delete;
+  ~State() {
+    if (source) module->close(source);
+  }
+
+  Result<> open(const std::string& name) {
+    TRY(module, cost::module());
+    Cpu opened;
+    TRY(source, module->open(name, opened));
+    cpu = opened;
+    return {};
+  }
+
+  Descriptor descriptor(const Canonical& insn) {
+    Descriptor unknown{.micro_ops = cpu.width};  // one cycle
+    if (!insn.length) return unknown;
+    Key key = insn.key();
+    if (const Descriptor* known = memo.find(key)) return *known;
+    if (const Descriptor* known = file.take(key, memo)) return *known;
+    asked++;
+    if (!source && !open(cpu.name)) return unknown;  // (create() has seen the module; somebody took it away since)
+    return memo.insert(key, module->describe(*source, insn.code(), memo.pool()));
+  }
+};
+
+Model::Model(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Model::Model(Model&&) noexcept = default;
+Model& Model::operator=(Model&&) noexcept = default;
+Model::~Model() = default;
+
+Result<Model> Model::create(const std::string& cpu, bool keep) {
+  auto state = std::make_unique<State>();
+  TRY(std::string path, module_path());
+  if (std::string directory = keep ? cache_directory() : ""; !directory.empty()) {
+    state->path = fmt::format("{}/cost-{}", directory, cpu.empty() ? "host" : cpu);
+    state->maker = maker_of(path, cpu.empty());
+  }
+  bool found = !state->path.empty() && state->file.open(state->path, state->maker, state->cpu);
+  if (!found) TRY_VOID(state->open(cpu));
+  return Model(std::move(state));
+}
+
+Result<std::vector<std::string>> Model::cpus() {
+  TRY(const Module* module, cost::module());
+  return module->cpus();
+}
+
+const std::string& Model::cpu() const { return state_->cpu.name; }
+size_t Model::known() const { return state_->memo.size(); }
+size_t Model::asked() const { return state_->asked; }
+
+Cost Model::cost(std::span<const std::byte> block) {
+  State& s = *state_;
+  Cost cost;
+  s.sum.clear();
+  s.so_far.clear();
+  while (!block.empty()) {
+    Canonical insn(block);
+    Descriptor d = s.descriptor(insn);
+    s.sum.add(d, s.memo.figures(d));
+    s.so_far.push_back(s.sum.bounds().cycles());
+    cost.unknown += !d.known;
+    block = insn.length ? block.subspan(insn.length) : std::span<const std::byte>();
+  }
+  if (s.so_far.empty()) return cost;
+  cost.bounds = s.sum.bounds();
+  cost.cycles = s.so_far.back() = std::max(1u, s.so_far.back());
+  cost.so_far = s.so_far;
+  return cost;
+}
+
+void Model::save() {
+  const State& s = *state_;
+  if (s.asked && !s.path.empty()) s.file.save(s.path, s.maker, s.cpu, s.memo);
+}
+
+}  // namespace weir::cost

@@ -1,0 +1,328 @@
+// An image's own arena, and the code of earlier runs in it.
+//
+//     arena    | code of the archive, in whole pages | code of this run → …
+//     mapped   | from the archive's file             | from shared memory
+//
+// The image's part of the table is mapped from the file, too. Both are read-only for good; where a link or an entry changes,
+// the page is copied to shared memory and mapped from there. When that has happened too often, or when the program changes
+// the image, the rest follows at once (make_writable), and in the latter case the archive is given up (take_over).
+
+#include <elf.h>
+
+#include <algorithm>
+
+#include "engine/home.h"
+#include "engine/space.h"
+
+namespace weir::engine {
+
+namespace {
+
+constexpr size_t page = Archive::page;
+constexpr uint32_t many_pages = 64;
+
+// The whole code of an image that has it in one segment.
+std::optional<elf::VRange> only_code(const elf::Image& image) {
+  std::optional<elf::VRange> code;
+  for (const elf::Segment& s : image.segments()) {
+    if (s.type != PT_LOAD || !(s.flags & PF_X)) continue;
+    if (code || (s.flags & PF_W)) return {};
+    code = elf::VRange{{s.vaddr.value & ~(page - 1)}, {(s.vaddr.value + s.file_size + page - 1) & ~(page - 1)}};
+  }
+  return code;
+}
+
+uint32_t table_page_of(const Arena& arena, AppPc pc) {
+  return static_cast<uint32_t>(static_cast<uint64_t>(pc - arena.code.begin) * 8 / page);
+}
+
+uint64_t table_offset(AppPc pc) { return 8 * (pc.value & 0xffffffff); }
+
+const ArchivedPair* find(std::span<const ArchivedPair> pairs, uint32_t app) {
+  auto i = std::lower_bound(pairs.begin(), pairs.end(), app, [](const ArchivedPair& p, uint32_t a) { return p.app < a; });
+  return i != pairs.end() && i->app == app ? &*i : nullptr;
+}
+
+// Pages of a part of shared memory that were ever written to.
+std::vector<bool> pages_in_use(const SharedMemory& memory, uint64_t begin, uint64_t size) {
+  std::vector<bool> result(size / page);
+  int fd = memory.file.get();
+  for (auto at = static_cast<off_t>(begin), end = static_cast<off_t>(begin + size); at < end;) {
+    off_t data = lseek(fd, at, SEEK_DATA);
+    if (data < 0 || data >= end) break;
+    at = std::min(end, lseek(fd, data, SEEK_HOLE));
+    for (auto n = (static_cast<uint64_t>(data) - begin) / page; n < (static_cast<uint64_t>(at) - begin) / page; n++)
+      result[n] = true;
+  }
+  return result;
+}
+
+}  // namespace
+
+// An image at its home, or at the low addresses that it was linked for, has an arena at a fixed place.
+Result<bool> Space::give_own_arena(Region& region) {
+  if (!region.image || !region.is_pristine || table_address_ != rt::table_base) return false;
+  elf::VRange extent = extent_of(*region.image);
+  AppRange image{{extent.begin.value + region.bias}, {extent.end.value + region.bias}};
+  auto code = only_code(*region.image);
+  if (!code || region.range != AppRange{{code->begin.value + region.bias}, {code->end.value + region.bias}}) return false;
+  CachePc base;
+  if (is_home(image.begin)) base = {image.begin.value - home_distance};
+  else if (image.end.value <= rt::low_arena_begin && image.begin.value % home_slot_size == 0) base = {rt::low_arena_begin};
+  else return false;
+  auto known = std::find_if(arenas_.begin(), arenas_.end(), [&](const Arena& a) { return a.base == base; });
+  region.arena = static_cast<uint32_t>(known - arenas_.begin());
+  if (known != arenas_.end()) return known->code == region.range;  // it was unmapped, and is back
+  TRY(region.arena, create_arena(base));
+  Arena& arena = arenas_[region.arena];
+  arena.code = region.range;
+  arena.is_keepable = true;
+  arena.first_link = static_cast<uint32_t>(image.begin.value);
+  arena.max_links = static_cast<uint32_t>((image.size() + home_slot_size - 1) / home_slot_size * home_slot_size);
+  arena.archive = Archive::open(*region.image, tool_->archive_name(), region.range);
+  if (!arena.archive) return true;
+  const ArchiveParts& parts = arena.archive->parts();
+  if (parts.code.size() + (16u << 20) > arena.size || parts.exits.size() >= arena.max_links) {
+    arena.archive = nullptr;
+    return true;
+  }
+  arena.used = parts.code.size();
+  arena.code_pages.resize(parts.code.size() / page);
+  arena.table_pages.resize(arena.code.size() * 8 / page);
+  map_archive(arena);
+  stats_.from_archive += parts.units.size();
+  stats_.not_supported += arena.not_supported = arena.archive->not_supported();
+  return true;
+}
+
+void Space::map_archive(const Arena& arena) {
+  const Archive& archive = *arena.archive;
+  size_t size = archive.parts().code.size();
+  if (size)
+    pieces_.push_back({archive.file().get(), archive.code_offset(), arena.base.value, size, PROT_READ | PROT_EXEC, true});
+  pieces_.push_back({archive.file().get(), archive.table_offset(), table_address_ + table_offset(arena.code.begin),
+                     arena.code.size() * 8, PROT_READ, true});
+}
+
+const Arena* Space::arena_of_code(AppPc pc) const {
+  for (const Arena& a : arenas_)
+    if (a.archive && a.code.contains(pc)) return &a;
+  return nullptr;
+}
+
+CachePc Space::find_archived(AppPc pc) const {
+  const Arena* arena = arena_of_code(pc);
+  if (!arena) return {};
+  const ArchivedPair* entry = engine::find(arena->archive->parts().entries, static_cast<uint32_t>(pc - arena->code.begin));
+  return entry ? arena->base + entry->offset : CachePc{};
+}
+
+CachePc Space::find_archived_block(AppPc pc, AppRange bounds) const {
+  const Arena* arena = arena_of_code(pc);
+  if (!arena) return {};
+  const ArchiveParts& parts = arena->archive->parts();
+  auto begin = static_cast<uint32_t>(bounds.begin - arena->code.begin);
+  auto function = std::lower_bound(parts.functions.begin(), parts.functions.end(), ArchivedPair{begin, 0});
+  for (; function != parts.functions.end() && function->app == begin; ++function) {
+    const ArchivedUnit& unit = parts.units[function->offset];
+    const ArchivedPair* block =
+        engine::find(parts.blocks.subspan(unit.first_block, unit.blocks), static_cast<uint32_t>(pc - arena->code.begin));
+    if (block) return arena->base + unit.offset + block->offset;
+  }
+  return {};
+}
+
+// The page of the table that has the entry of `pc`, if it is the archive's.
+const std::byte* Space::archived_table_page(const Arena& arena, AppPc pc) const {
+  uint32_t n = table_page_of(arena, pc);
+  return arena.table_pages[n] ? nullptr : arena.archive->table_page(n).data();
+}
+
+// Code at `offset` is about to be changed.
+void Space::make_writable(Arena& arena, uint32_t offset) {
+  if (!arena.archive || offset / page >= arena.code_pages.size() || arena.code_pages[offset / page]) return;
+  size_t at = offset / page * page;
+  memcpy(arena.memory->mapping.data() + at, arena.archive->parts().code.data() + at, page);
+  arena.code_pages[offset / page] = true;
+  pieces_.push_back({arena.memory->file.get(), at, arena.base.value + at, page, PROT_READ | PROT_EXEC, false, true});
+  if (++arena.changed_pages == many_pages) make_writable(arena);
+}
+
+void Space::make_table_writable(Arena& arena, AppPc pc) {
+  const std::byte* archived = archived_table_page(arena, pc);
+  if (!archived) return;
+  uint64_t at = table_offset(pc) / page * page;
+  memcpy(table_.mapping.data() + at, archived, page);
+  arena.table_pages[table_page_of(arena, pc)] = true;
+  pieces_.push_back({table_.file.get(), at, table_address_ + at, page, PROT_READ, false, true});
+  if (++arena.changed_pages == many_pages) make_writable(arena);
+}
+
+void Space::make_writable(Arena& arena) {
+  const ArchiveParts& parts = arena.archive->parts();
+  for (size_t n = 0; n < arena.code_pages.size(); n++)
+    if (!arena.code_pages[n]) memcpy(arena.memory->mapping.data() + n * page, parts.code.data() + n * page, page);
+  arena.code_pages.assign(arena.code_pages.size(), true);
+  uint64_t begin = table_offset(arena.code.begin);
+  for (uint32_t n : parts.table_pages)
+    if (!arena.table_pages[n]) memcpy(table_.mapping.data() + begin + n * page, arena.archive->table_page(n).data(), page);
+  arena.table_pages.assign(arena.table_pages.size(), true);
+  arena.changed_pages = many_pages;
+  map_all_changed(arena);
+}
+
+void Space::map_all_changed(const Arena& arena) {
+  uint64_t table = table_offset(arena.code.begin);
+  if (size_t size = arena.archive->parts().code.size())
+    pieces_.push_back({arena.memory->file.get(), 0, arena.base.value, size, PROT_READ | PROT_EXEC, false, true});
+  pieces_.push_back({table_.file.get(), table, table_address_ + table, arena.code.size() * 8, PROT_READ, false, true});
+}
+
+void Space::map_changed_pages(const Arena& arena) {
+  uint64_t table = table_offset(arena.code.begin);
+  for (size_t n = 0; n < arena.code_pages.size(); n++)
+    if (arena.code_pages[n])
+      pieces_.push_back(
+          {arena.memory->file.get(), n * page, arena.base.value + n * page, page, PROT_READ | PROT_EXEC, false, true});
+  for (size_t n = 0; n < arena.table_pages.size(); n++)
+    if (arena.table_pages[n])
+      pieces_.push_back(
+          {table_.file.get(), table + n * page, table_address_ + table + n * page, page, PROT_READ, false, true});
+}
+
+// What Space::copy() leaves: archives are shared, but not what was changed in them.
+void Space::copy_archived(const Space& from) {
+  for (Arena& arena : arenas_) {
+    if (!arena.archive) continue;
+    const Arena& other = from.arenas_[static_cast<size_t>(&arena - arenas_.data())];
+    map_archive(arena);
+    for (size_t n = 0; n < arena.code_pages.size(); n++)
+      if (arena.code_pages[n])
+        memcpy(arena.memory->mapping.data() + n * page, other.memory->mapping.data() + n * page, page);
+    uint64_t table = table_offset(arena.code.begin);
+    std::vector<bool> in_use = pages_in_use(from.table_, table, arena.code.size() * 8);
+    for (size_t n = 0; n < in_use.size(); n++)
+      if (in_use[n] && arena.table_pages[n])
+        memcpy(table_.mapping.data() + table + n * page, from.table_.mapping.data() + table + n * page, page);
+    if (arena.changed_pages < many_pages) map_changed_pages(arena);
+    else map_all_changed(arena);
+  }
+}
+
+void Space::make_all_writable() {
+  for (Arena& arena : arenas_)
+    if (arena.archive && arena.changed_pages < many_pages) make_writable(arena);
+}
+
+// The archive's units become units of this run, so that they can be forgotten.
+void Space::take_over(uint32_t index) {
+  Arena& arena = arenas_[index];
+  arena.is_keepable = false;
+  if (!arena.archive) return;
+  if (arena.changed_pages < many_pages) make_writable(arena);
+  std::shared_ptr<const Archive> archive = arena.archive;
+  const ArchiveParts& parts = archive->parts();
+  AppPc begin = arena.code.begin;
+  auto first = static_cast<uint32_t>(units_.size());
+  std::vector<uint32_t> ids;
+  for (const ArchivedUnit& u : parts.units) {
+    auto id = static_cast<uint32_t>(units_.size());
+    Unit unit{begin + u.entry, {begin + u.begin, begin + u.end}, index, u.offset, u.size, u.entry_offset};
+    for (const ArchivedPair& b : parts.blocks.subspan(u.first_block, u.blocks))
+      unit.blocks.push_back({begin + b.app, b.offset});
+    auto marks = parts.marks.subspan(u.first_mark, u.marks);
+    unit.marks.assign(marks.begin(), marks.end());
+    unit.previous = std::exchange(functions_[unit.bounds.begin], id + 1);
+    units_.push_back(std::move(unit));
+    live_.push_back(id);
+    ids.push_back(id);
+  }
+  arena.units.insert(arena.units.begin(), ids.begin(), ids.end());
+  for (const ArchivedPair& e : parts.entries)
+    if (CachePc& entry = entries_[begin + e.app]; !entry) entry = arena.base + e.offset;
+  std::vector<LinkSite> links;
+  for (uint32_t i = 0; i < parts.exits.size(); i++) {
+    LinkSite site{*exit(arena.first_link + i)};
+    auto u = std::upper_bound(parts.units.begin(), parts.units.end(), site.exit.offset,
+                              [](uint32_t o, const ArchivedUnit& x) { return o < x.offset; });
+    site.unit = first + static_cast<uint32_t>(u == parts.units.begin() ? 0 : u - parts.units.begin() - 1);
+    if (site.exit.kind == instrument::Exit::Direct) {
+      int32_t distance;
+      memcpy(&distance, arena.memory->mapping.data() + site.exit.offset, 4);
+      site.exit.linked = !site.exit.stub || static_cast<int64_t>(site.exit.offset) + 4 + distance != site.exit.stub;
+      site.previous = std::exchange(sites_[site.exit.target], arena.first_link + i + 1);
+    }
+    links.push_back(site);
+  }
+  arena.links.insert(arena.links.begin(), links.begin(), links.end());
+  given_up_.push_back(std::exchange(arena.archive, nullptr));
+  // The entries in the table: of the last unit of the function around them.
+  for (AppPc pc = begin; pc < arena.code.end; pc += 1) {
+    if (pc.value % (page / 8) == 0 &&
+        !std::binary_search(parts.table_pages.begin(), parts.table_pages.end(), table_page_of(arena, pc))) {
+      pc += static_cast<int64_t>(page / 8) - 1;
+      continue;
+    }
+    if (!table_cell(pc)) continue;
+    auto f = std::upper_bound(parts.functions.begin(), parts.functions.end(),
+                              ArchivedPair{static_cast<uint32_t>(pc - begin), UINT32_MAX});
+    if (f != parts.functions.begin()) units_[first + std::prev(f)->offset].table.push_back(pc);
+  }
+}
+
+void Space::save_archives() {
+  for (Arena& arena : arenas_)
+    if (arena.is_keepable) save(arena);
+}
+
+// Everything in the arena, and everything that leads there.
+void Space::save(Arena& arena) {
+  std::string name = tool_->archive_name();
+  const ArchiveParts old = arena.archive ? arena.archive->parts() : ArchiveParts{};
+  const Region* region = region_at(arena.code.begin);
+  if (name.empty() || !region || region->range != arena.code || arena.units.size() <= old.units.size() / 64) return;
+  AppPc begin = arena.code.begin;
+  auto app = [&](AppPc pc) { return static_cast<uint32_t>(pc - begin); };
+  std::vector<ArchivedUnit> units(old.units.begin(), old.units.end());
+  std::vector<ArchivedPair> functions(old.functions.begin(), old.functions.end()),
+      entries(old.entries.begin(), old.entries.end()), blocks(old.blocks.begin(), old.blocks.end());
+  std::vector<instrument::Mark> marks(old.marks.begin(), old.marks.end());
+  std::vector<ArchivedExit> exits(old.exits.begin(), old.exits.end());
+  for (uint32_t id : arena.units) {
+    const Unit& u = units_[id];
+    functions.push_back({app(u.bounds.begin), static_cast<uint32_t>(units.size())});
+    units.push_back({app(u.entry), app(u.bounds.begin), app(u.bounds.end), u.offset, u.size, u.entry_offset,
+                     static_cast<uint32_t>(blocks.size()), static_cast<uint32_t>(u.blocks.size()),
+                     static_cast<uint32_t>(marks.size()), static_cast<uint32_t>(u.marks.size())});
+    for (const auto& b : u.blocks) blocks.push_back({app(b.app), b.offset});
+    marks.insert(marks.end(), u.marks.begin(), u.marks.end());
+  }
+  entries_.for_each([&](AppPc pc, CachePc to) {
+    if (arena.code.contains(pc) && arena.contains(to)) entries.push_back({app(pc), static_cast<uint32_t>(to - arena.base)});
+  });
+  for (const LinkSite& l : arena.links)
+    exits.push_back({l.exit.target - begin, l.exit.offset, l.exit.stub, l.exit.pops, l.exit.kind, {}});
+  std::sort(functions.begin(), functions.end());
+  std::sort(entries.begin(), entries.end());
+  entries.erase(std::unique(entries.begin(), entries.end()), entries.end());
+
+  std::vector<uint32_t> pages;
+  auto page_at = [&](uint32_t n) {
+    bool is_archived = arena.archive && !arena.table_pages[n];
+    return is_archived ? arena.archive->table_page(n).data()
+                       : table_.mapping.data() + table_offset(arena.code.begin) + n * page;
+  };
+  std::vector<bool> in_use = pages_in_use(table_, table_offset(begin), arena.code.size() * 8);
+  for (uint32_t n : old.table_pages) in_use[n] = true;
+  for (uint32_t n = 0; n < in_use.size(); n++)
+    if (in_use[n]) pages.push_back(n);
+  std::vector<std::byte> code((arena.used + page - 1) / page * page);
+  for (size_t n = 0; n < code.size() / page; n++) {
+    bool is_archived = n < arena.code_pages.size() && !arena.code_pages[n];
+    memcpy(&code[n * page], (is_archived ? old.code.data() : arena.memory->mapping.data()) + n * page, page);
+  }
+  Archive::save(*region->image, name, arena.code, {units, functions, entries, blocks, marks, exits, pages, code},
+                arena.not_supported, page_at);
+}
+
+}  // namespace weir::engine

@@ -1,0 +1,151 @@
+// Places in translated code: the table that leads to them, and the links from one to another.
+
+#include <algorithm>
+
+#include "engine/space.h"
+
+namespace weir::engine {
+
+const Arena* Space::arena_of(uint32_t link) const {
+  for (const Arena& a : arenas_)
+    if (link >= a.first_link && link - a.first_link < a.archived_links() + a.links.size()) return &a;
+  return nullptr;
+}
+
+// One that is not in an archive.
+LinkSite& Space::link_site(uint32_t number) {
+  auto& arena = const_cast<Arena&>(*arena_of(number));
+  return arena.links[number - arena.first_link - arena.archived_links()];
+}
+
+std::optional<instrument::Exit> Space::exit(uint32_t number) const {
+  const Arena* arena = arena_of(number);
+  if (!arena) return {};
+  uint32_t i = number - arena->first_link;
+  if (i >= arena->archived_links()) return arena->links[i - arena->archived_links()].exit;
+  const ArchivedExit& e = arena->archive->parts().exits[i];
+  return instrument::Exit{
+      static_cast<instrument::Exit::Kind>(e.kind), arena->code.begin + e.target, e.offset, e.stub, e.pops, false};
+}
+
+// The displacement of a link is aligned within a cache line, so that others see the old or the new one.
+void Space::link(uint32_t number, CachePc to) {
+  auto& arena = const_cast<Arena&>(*arena_of(number));
+  instrument::Exit e = *exit(number);
+  int64_t distance = to - (arena.base + e.offset + 4);
+  if (distance != static_cast<int32_t>(distance)) return;
+  make_writable(arena, e.offset);
+  __atomic_store_n(arena.memory->as<int32_t>(e.offset), static_cast<int32_t>(distance), __ATOMIC_RELEASE);
+  if (number - arena.first_link >= arena.archived_links()) link_site(number).exit.linked = true;
+}
+
+void Space::link_waiting(AppPc target, CachePc to) {
+  const uint32_t* last = sites_.find(target);
+  for (uint32_t n = last ? *last : 0; n;) {
+    const LinkSite& site = link_site(n - 1);
+    uint32_t previous = site.previous;
+    if (!site.exit.linked && !units_[site.unit].dead) link(n - 1, to);
+    n = previous;
+  }
+}
+
+void Space::unlink(AppPc target) {
+  uint32_t* place = sites_.find(target);  // of the number of the next site; those of dead units are taken out
+  while (place && *place) {
+    uint32_t number = *place - 1;
+    LinkSite& s = link_site(number);
+    if (units_[s.unit].dead) {
+      *place = s.previous;
+      continue;
+    }
+    place = &s.previous;
+    if (!s.exit.linked) continue;
+    auto& arena = const_cast<Arena&>(*arena_of(number));
+    if (!s.exit.stub) {
+      CHECK(arena.used + instrument::stub_size <= arena.size);  // it was linked from the start: it gets a stub now
+      instrument::write_stub(arena.memory->mapping.bytes().subspan(arena.used, instrument::stub_size), number);
+      s.exit.stub = static_cast<uint32_t>(arena.used);
+      arena.used += instrument::stub_size;
+    }
+    link(number, arena.base + s.exit.stub);
+    s.exit.linked = false;
+  }
+}
+
+// Where nothing is entered yet. (Looking first would be a page fault more.)
+void Space::enter_if_empty(AppPc pc, CachePc to) {
+  uint64_t empty = 0;
+  if (arena_of_code(pc) && is_in_table(pc)) return;
+  if (const Arena* arena = arena_of_code(pc)) make_table_writable(const_cast<Arena&>(*arena), pc);
+  __atomic_compare_exchange_n(&table_cell(pc), &empty, to.value, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+bool Space::is_in_table(AppPc pc) const {
+  const Arena* arena = arena_of_code(pc);
+  const std::byte* archived = arena ? archived_table_page(*arena, pc) : nullptr;
+  if (!archived) return table_cell(pc) != 0;
+  uint64_t entry;
+  memcpy(&entry, archived + 8 * (pc.value % (Archive::page / 8)), 8);
+  return entry != 0;
+}
+
+void Space::enter_in_table(AppPc pc, CachePc to) {
+  if (const Arena* arena = arena_of_code(pc)) make_table_writable(const_cast<Arena&>(*arena), pc);
+  __atomic_store_n(&table_cell(pc), to.value, __ATOMIC_RELEASE);
+}
+
+// A block that was not known as a target of indirect transfers gets an entry that takes rcx back.
+void Space::enter_indirect_target(AppPc pc, CachePc to) {
+  const Region* region = region_at(pc);
+  if (!region || region->is_volatile || is_in_table(pc)) return;
+  for (Arena& a : arenas_) {
+    if (!a.contains(to)) continue;
+    if (a.used + 32 > a.size) return;
+    CachePc entry = a.base + static_cast<int64_t>(a.used);
+    instrument::write_table_entry(a.memory->mapping.bytes().subspan(a.used, 32), entry, to);
+    a.used += 32;
+    if (uint32_t* last = functions_.find(bounds_of(*region, pc).begin); last && *last)
+      units_[*last - 1].table.push_back(pc);
+    enter_in_table(pc, entry);
+    return;
+  }
+}
+
+namespace {
+// The program's state at `offset` of a unit that begins at `base`.
+Space::Place place_in(CachePc base, uint32_t offset, std::span<const instrument::Mark> marks, AppPc begin, AppPc entry) {
+  using instrument::Mark;
+  auto m = std::upper_bound(marks.begin(), marks.end(), offset, [](uint32_t o, const Mark& x) { return o < x.offset; });
+  if (m == marks.begin()) return {rt::Place::Middle, entry, 0, 0, base + offset};
+  --m;
+  AppPc app = begin + m->app;
+  if (m->kind == Mark::Run) return {rt::Place::Exact, app + (offset - m->offset), 0, 0, base + offset};
+  bool exact = m->kind == Mark::Exact && m->offset == offset;
+  return {exact ? rt::Place::Exact : rt::Place::Middle, app, m->restore, m->spilled, base + m->resume};
+}
+
+Space::Place where_archived(const Arena& arena, uint32_t offset) {
+  const ArchiveParts& parts = arena.archive->parts();
+  auto u = std::upper_bound(parts.units.begin(), parts.units.end(), offset,
+                            [](uint32_t o, const ArchivedUnit& x) { return o < x.offset; });
+  if (u == parts.units.begin()) return {rt::Place::Middle, arena.code.begin, 0, 0, arena.base + offset};
+  --u;
+  return place_in(arena.base + u->offset, offset - u->offset, parts.marks.subspan(u->first_mark, u->marks),
+                  arena.code.begin + u->begin, arena.code.begin + u->entry);
+}
+}  // namespace
+
+Space::Place Space::where(CachePc pc) const {
+  for (const Arena& a : arenas_) {
+    if (!a.contains(pc)) continue;
+    auto offset = static_cast<uint32_t>(pc - a.base);
+    if (a.archive && offset < a.archive->parts().code.size()) return where_archived(a, offset);
+    auto u = std::upper_bound(a.units.begin(), a.units.end(), offset,
+                              [&](uint32_t o, uint32_t id) { return o < units_[id].offset; });
+    if (u == a.units.begin()) break;
+    const Unit& unit = units_[*--u];
+    return place_in(a.base + unit.offset, offset - unit.offset, unit.marks, unit.bounds.begin, unit.entry);
+  }
+  return {rt::Place::NotCache, {pc.value}, 0, 0, {}};
+}
+}  // namespace weir::engine

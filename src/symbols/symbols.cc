@@ -1,0 +1,110 @@
+// The image, its separate debug file and its DWARF, each opened when first needed.
+#include "symbols/symbols.h"
+
+#include <algorithm>
+
+#include "symbols/debug_file.h"
+#include "symbols/debug_info.h"
+#include "symbols/frames.h"
+#include "symbols/functions.h"
+#include "symbols/truncation.h"
+
+namespace weir::symbols {
+
+struct Symbols::Parts {
+  TruncationGuard guard;
+  Options options;
+  std::unique_ptr<Object> image;  // without bytes where the file could not be read
+  std::vector<std::string> notes;
+  bool debug_searched = false;
+  std::unique_ptr<Object> debug, mini;
+  bool functions_listed = false;
+  std::vector<Function> functions;
+  std::optional<DebugInfo> debug_info;
+
+  Parts(Result<std::unique_ptr<Object>> opened, const std::string& path, const Options& options) : options(options) {
+    if (opened && !options.build_id.empty() && (*opened)->build_id != options.build_id)
+      opened = fail("{}: is not the file that ran: build-id {}, not {}", path, (*opened)->build_id, options.build_id);
+    if (!opened) notes.push_back(opened.error().what);
+    image = opened ? std::move(*opened) : std::make_unique<Object>();
+    image->path = path;
+  }
+
+  void search_debug() {
+    if (debug_searched || !image->elf) return;
+    debug_searched = true;
+    if (!image->has_dwarf()) debug = find_debug_file(*image, options);
+    bool has_symbols = std::ranges::any_of(image->sections, [](auto& s) { return s.header.sh_type == SHT_SYMTAB; });
+    if (!debug && !has_symbols) mini = mini_debug_file(*image);
+  }
+
+  DebugInfo& info() {
+    search_debug();
+    if (!debug_info) debug_info.emplace(*image, debug ? *debug : *image, options, notes);
+    return *debug_info;
+  }
+};
+
+Symbols::Symbols(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Symbols::~Symbols() = default;
+
+std::unique_ptr<Symbols> Symbols::open(const std::string& path, const Options& options) {
+  TruncationGuard guard;
+  return std::unique_ptr<Symbols>(new Symbols(std::make_unique<Parts>(open_object(path), path, options)));
+}
+
+std::unique_ptr<Symbols> Symbols::open(Fd file, const std::string& path, const Options& options) {
+  TruncationGuard guard;
+  auto image = open_object(std::move(file), path);
+  return std::unique_ptr<Symbols>(new Symbols(std::make_unique<Parts>(std::move(image), path, options)));
+}
+
+std::unique_ptr<Symbols> Symbols::from_memory(std::vector<std::byte> bytes, const std::string& path,
+                                              const Options& options) {
+  auto image = object_from_memory(std::move(bytes), path);
+  return std::unique_ptr<Symbols>(new Symbols(std::make_unique<Parts>(std::move(image), path, options)));
+}
+
+const std::vector<Function>& Symbols::functions() {
+  if (parts_->functions_listed || !parts_->image->elf) return parts_->functions;
+  parts_->functions_listed = true;
+  parts_->search_debug();
+  std::vector<const Object*> tables{parts_->image.get()};
+  for (const Object* more : {parts_->debug.get(), parts_->mini.get()})
+    if (more) tables.push_back(more);
+  return parts_->functions = list_functions(*parts_->image, tables);
+}
+
+const Function* Symbols::function_at(Vaddr v) {
+  const std::vector<Function>& all = functions();
+  auto after = std::ranges::upper_bound(all, v, {}, [](const Function& f) { return f.range.begin; });
+  return after == all.begin() || !std::prev(after)->range.contains(v) ? nullptr : &*std::prev(after);
+}
+
+std::string Symbols::name_at(Vaddr v) {
+  const Function* function = function_at(v);
+  return function ? function->name : unnamed(*parts_->image, v);
+}
+
+Place Symbols::declaration(Vaddr v) { return parts_->info().declaration(v); }
+
+std::vector<Row> Symbols::rows(VRange range) { return parts_->info().rows(range); }
+
+void Symbols::frames(std::span<const Vaddr> addresses, const TakeFrames& take) {
+  FrameFinder finder(*parts_->image, functions(), parts_->info());
+  for (size_t i = 0; i < addresses.size(); ++i) take(i, finder.at(addresses[i]));
+}
+
+std::vector<uint32_t> Symbols::source_lines_of(std::string_view file) { return parts_->info().source_lines_of(file); }
+
+bool Symbols::has_lines() { return !parts_->info().empty(); }
+
+const std::string& Symbols::debug_path() {
+  static const std::string no_path;
+  parts_->search_debug();
+  return parts_->debug ? parts_->debug->path : no_path;
+}
+
+const std::vector<std::string>& Symbols::notes() const { return parts_->notes; }
+
+}  // namespace weir::symbols

@@ -1,0 +1,102 @@
+// From addresses of an image to names and lines.
+//
+// An image is opened by path or from bytes; whatever is wrong with it, the object is usable: at worst every address is
+// "image+0x1234". Addresses are those of the file (p_vaddr). Functions come from the symbol tables and unwind tables;
+// lines and inlined calls from DWARF, of the file itself or of its separate debug file, read for one compilation unit at
+// a time, when an address in it is first asked for.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "elf/image.h"
+
+namespace weir::symbols {
+
+using elf::Vaddr;
+using elf::VRange;
+
+enum class Kind : uint8_t { Function, Resolver, PltEntry };  // Resolver: chooses the function that an IFUNC stands for
+
+struct Function {
+  VRange range;
+  std::string linkage_name = {};  // as in the symbol table, without its version; empty: the image has no name for it
+  std::string name = {};          // for people: demangled, "read@plt", or "libc.so.6+0x1234"
+  Kind kind = Kind::Function;
+};
+
+// A line of a source file. Views are good as long as the Symbols they come from.
+struct Place {
+  std::string_view file;  // a normalised path, absolute where the compiler said where it ran; empty: not known
+  uint32_t line = 0;      // 0: code that the compiler gave no line
+
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
+// Instructions next to each other that come from one line.
+struct Row {
+  VRange range;
+  Place place;
+  bool is_statement;  // a good place for a breakpoint; the other rows are code of their line none the less
+};
+
+// A function that an instruction belongs to, and the place in it: its own line in the innermost, then those of the calls
+// that were inlined.
+struct Frame {
+  std::string_view function;
+  Place place;
+};
+
+struct Options {
+  std::string build_id = {};                  // of the image that ran; a file with another one counts as missing
+  std::string debug_root = "/usr/lib/debug";  // where separate debug files are
+  // How long a download may take, all images of this process together. Only with DEBUGINFOD_URLS in the environment.
+  std::chrono::milliseconds download_limit{30'000};
+};
+
+// For one thread at a time: tables are made when first asked for.
+class Symbols {
+ public:
+  static std::unique_ptr<Symbols> open(const std::string& path, const Options& options = {});
+  // From an open file (it may be deleted or renamed on disk).
+  static std::unique_ptr<Symbols> open(Fd file, const std::string& path, const Options& options = {});
+  // From bytes that are in memory already: the vDSO.
+  static std::unique_ptr<Symbols> from_memory(std::vector<std::byte> bytes, const std::string& path,
+                                              const Options& options = {});
+  ~Symbols();
+
+  // All functions, sorted and apart from each other.
+  const std::vector<Function>& functions();
+  const Function* function_at(Vaddr v);
+  // Of the function at `v`, or "image+0x1234".
+  std::string name_at(Vaddr v);
+  // Where the function at `v` is declared.
+  Place declaration(Vaddr v);
+
+  // The rows of a range, sorted, without the places that no row covers.
+  std::vector<Row> rows(VRange range);
+  // For each of `addresses`, which are sorted: its frames, innermost first, the function itself last. There is always
+  // one; in code without lines its place is empty. The span, and the name of code without one, are good during the call.
+  using TakeFrames = std::function<void(size_t index, std::span<const Frame> frames)>;
+  void frames(std::span<const Vaddr> addresses, const TakeFrames& take);
+
+  // Every line of `file` that has code in the image, sorted; needs the line tables of all units.
+  std::vector<uint32_t> source_lines_of(std::string_view file);
+
+  bool has_lines();                 // there is DWARF
+  const std::string& debug_path();  // the separate debug file, empty where there is none
+  // What could not be read, a line each: "libfoo.so: no such file".
+  const std::vector<std::string>& notes() const;
+
+ private:
+  struct Parts;
+  explicit Symbols(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace weir::symbols
