@@ -66,9 +66,10 @@ Result<> describe(View& v, const store::FunctionRow& f, std::string_view prefix)
   std::string where = place(f.file, f.line);
   line(fmt::format("{}{}+{:#x}, {} bytes", where.empty() ? "" : printable(where) + "  ", printable(base_name(f.image)),
                    f.offset, with_commas(f.size)));
-  std::string range = f.self_min && f.self_max && f.calls > 1
-                          ? fmt::format("; {} to {} a call", with_unit(*f.self_min), with_unit(*f.self_max))
-                          : "";
+  std::string range;
+  if (f.self_min && f.self_max && f.calls > 1)
+    range = *f.self_min == *f.self_max ? fmt::format("; {} a call", with_unit(*f.self_min))
+                                       : fmt::format("; {} to {} a call", with_unit(*f.self_min), with_unit(*f.self_max));
   line(fmt::format("calls  {}", with_commas(f.calls)));
   line(fmt::format("self   {}  {} of the program{}", with_unit(f.self), percent(v.share(f.self)), range));
   line(fmt::format("total  {}  {} of the program", with_unit(f.total), percent(v.share(f.total))));

@@ -1,10 +1,9 @@
 // pprof: a gzipped protobuf (profile.proto). A sample is a call path with its own cycles, OS time and calls; its first location
 // is the function itself, the others are the call sites that led there.
-#include <zlib.h>
-
 #include <map>
 #include <unordered_map>
 
+#include "base/zip.h"
 #include "report/export.h"
 #include "report/profile.pb.h"
 #include "report/text.h"
@@ -94,22 +93,6 @@ class PprofBuilder {
   std::unordered_map<uint32_t, std::pair<uint64_t, uint32_t>> sites_;
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> locations_;
 };
-
-Result<std::string> gzipped(const std::string& data) {
-  z_stream stream{};
-  constexpr int gzip = 16, window = 15;
-  if (deflateInit2(&stream, 6, Z_DEFLATED, window + gzip, 8, Z_DEFAULT_STRATEGY) != Z_OK) return fail("zlib: no memory");
-  std::string result(deflateBound(&stream, data.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(data.data()));
-  stream.avail_in = static_cast<uInt>(data.size());
-  stream.next_out = reinterpret_cast<Bytef*>(result.data());
-  stream.avail_out = static_cast<uInt>(result.size());
-  int code = deflate(&stream, Z_FINISH);
-  result.resize(stream.total_out);
-  deflateEnd(&stream);
-  if (code != Z_STREAM_END) return fail("zlib: cannot compress {} bytes", data.size());
-  return result;
-}
 
 }  // namespace
 

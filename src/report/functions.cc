@@ -19,6 +19,7 @@ const std::vector<Column> columns = {
     {"image", "image", Kind::Label},     {"file", nullptr, Kind::Path},
     {"line", nullptr, Kind::Count},      {"offset", nullptr, Kind::Count},
     {"size", nullptr, Kind::Count},      {"linkage_name", nullptr, Kind::Label},
+    {"", nullptr, Kind::Path},  // where it is declared, for wide terminals
     {"name", "function", Kind::Name},
 };
 
@@ -26,7 +27,7 @@ void put(View& v, const FunctionRow& f) {
   Cell image = v.out.is_text() ? std::string(base_name(f.image)) : f.image;
   v.out.row({v.share(f.self), f.self, v.share(f.total), f.total, f.calls, number_if(f.self_min), number_if(f.self_max),
              f.os_calls, f.os_time, f.os_time_total, image, text_if_any(f.file), number_if(f.line, f.line), f.offset,
-             f.size, f.linkage_name, f.name});
+             f.size, f.linkage_name, place(std::string(base_name(f.file)), f.line), f.name});
 }
 
 // With the model of another CPU: the self times follow from the counts of blocks.
@@ -61,6 +62,7 @@ Result<> function_table(View& v, uint64_t count) {
   for (const char* key : {"self_min", "self_max", "os_calls", "os_time", "offset", "size"})
     if (v.options.sort == key) show_in_text(key, key);
   if (v.totals.os_time && v.options.os == store::OsTime::InSelf) show_in_text("os_time", "OS time");
+  if (size_t width = v.out.style().width; width == 0 || width >= 120) shown[shown.size() - 2].title = "declared at";
   if (v.options.sort == "file" || v.options.sort == "line") {
     show_in_text("file", "file");
     show_in_text("line", "line");

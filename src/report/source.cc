@@ -198,10 +198,11 @@ Result<> source_of_function(View& v, const store::FunctionInfo& f) {
     auto& [inlined, file] = key;
     std::vector<std::string> source = read_source(v.options, file);
     bool own = inlined.empty() && file == f.file;
-    if (!inlined.empty()) listing.heading(fmt::format("* inlined: {}  {}", shortened(inlined, 60), printable(file)));
+    const char* missing = source.empty() ? "  (not found; --source-map OLD=NEW)" : "";
+    if (!inlined.empty())
+      listing.heading(fmt::format("* inlined: {}  {}{}", shortened(inlined, 40), shortened_path(file, 40), missing));
     else if (sections.size() > 1 || source.empty())
-      listing.heading(
-          fmt::format("* {}{}", printable(file), source.empty() ? "  (not found here; --source-map OLD=NEW)" : ""));
+      listing.heading(fmt::format("* {}{}", shortened_path(file, 60), missing));
     // Lines that stand close together are shown with what is between them.
     constexpr uint32_t close = 3, own_close = 60;
     uint32_t from = own && f.line && f.line <= lines.begin()->first && lines.begin()->first - f.line < own_close

@@ -50,7 +50,8 @@ void Database::Close::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
 Statement::Statement(sqlite3* db, StatementCache& cache, std::string_view sql, std::string_view file)
     : statement_(nullptr, GiveBack{&cache}), db_(db), file_(file) {
   sqlite3_stmt* statement = cache.take(sql);
-  if (!statement && sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()), &statement, nullptr) != SQLITE_OK) note_error();
+  if (!statement && sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()), &statement, nullptr) != SQLITE_OK)
+    note_error();
   statement_.reset(statement);
 }
 

@@ -32,12 +32,11 @@ LIBRARIES = {
     "LLVM": (r"llvm(-c)?/", None),
     "elfutils": (r"(elfutils/|libelf\.h|gelf\.h|dwarf\.h)", "symbols"),
     "libiberty": (r"libiberty/", "symbols"),
-    "zlib": (r"zlib\.h", "symbols"),
+    "zlib": (r"zlib\.h", "base"),
     "SQLite": (r"sqlite3", None),
     "zstd": (r"zstd", None),
     "cpp-httplib": (r"httplib\.h", None),
     "protobuf": (r"google/protobuf/", None),
-    "zlib": (r"zlib\.h", None),
 }
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include(?:_next)?[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
