@@ -1,5 +1,7 @@
 #include "report/report.h"
 
+#include <algorithm>
+
 #include "report/views.h"
 
 namespace weir::report {
@@ -24,6 +26,21 @@ std::string quality(const std::vector<std::string>& notes, size_t width) {
     line += "; " + printable(notes[told++]);
   if (told < notes.size()) line += fmt::format("; {} more: see summary", notes.size() - told);
   return shortened(line, width);
+}
+
+// An option that a view has no use for is told, not ignored.
+Result<> check_options(const Options& o) {
+  auto only_for = [&](bool given, const char* option, std::initializer_list<std::string_view> fit) -> Result<> {
+    if (!given || std::ranges::find(fit, o.view) != fit.end()) return {};
+    return fail("{} is for {}; '{}' has no use for it", option, fmt::join(fit, ", "), o.view);
+  };
+  TRY_VOID(only_for(!o.sort.empty(), "--sort", {"summary", "functions", "detail", "callers"}));
+  TRY_VOID(only_for(!o.filter.empty(), "--filter", {"summary", "functions", "callers", "tree", "coverage"}));
+  TRY_VOID(only_for(o.sites, "--sites", {"detail", "callers", "tree"}));
+  TRY_VOID(only_for(o.blocks, "--blocks", {"source"}));
+  if (o.view == "detail" && !o.sort.empty() && o.sort != "total" && o.sort != "calls")
+    return fail("detail can be sorted by total or calls, not by '{}'", o.sort);
+  return only_for(!o.subject.empty(), "a function", {"detail", "callers", "source", "asm", "oscalls"});
 }
 
 }  // namespace
@@ -92,6 +109,7 @@ Result<> show(store::Reader& reader, const Options& options, Output& out) {
       {"asm", assembly},    {"tree", tree},           {"oscalls", os_calls}, {"coverage", coverage}, {"threads", threads}};
   for (auto& [name, view] : shown) {
     if (options.view != name) continue;
+    TRY_VOID(check_options(options));
     out.begin(name);
     out.begin_group("run");
     out.fact("command", v.run.command);

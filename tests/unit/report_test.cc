@@ -454,7 +454,8 @@ TEST_F(ReportTest, AHostileStoreIsToldOrShownNeverCrashedOn) {
       for (Format format : {Format::Text, Format::Json, Format::Csv})
         for (const char* subject : {"", "main", "fib", "rich.cc"}) {
           Options options = view(name, subject);
-          options.blocks = options.sites = true;
+          options.blocks = options.view == "source";
+          options.sites = options.view == "tree";
           std::string text = show(options, {format, 80, false});
           EXPECT_FALSE(text.empty()) << attack;
           if (format == Format::Json && !text.starts_with("error")) {
