@@ -4,9 +4,14 @@ _weir() {
   local i glue='' words=() starts=() last
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    _weir_offer "${COMP_WORDS[1]}" -W 'run help --version'
+    _weir_offer "${COMP_WORDS[1]}" -W 'run report export help --version'
     return
   fi
+
+  case ${COMP_WORDS[1]} in
+    report) _weir_report && return ;;
+    export) _weir_export && return ;;
+  esac
 
   # Bash cuts "--tool=icount" at the "=": put such words together again, and remember where they began.
   for ((i = 2; i <= COMP_CWORD; i++)); do
@@ -39,6 +44,68 @@ _weir() {
       [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace 2>/dev/null || true
       ;;
     *) _weir_program "${starts[-1]}" ;;
+  esac
+}
+
+# The word before the last, without the "=" that bash cuts off.
+_weir_before() {
+  local i=$((COMP_CWORD - 1))
+  [[ ${COMP_WORDS[i]} == = || ${COMP_WORDS[COMP_CWORD]} == = ]] || { _weir_option=${COMP_WORDS[i]} && return; }
+  [[ ${COMP_WORDS[i]} == = ]] && i=$((i - 1))
+  _weir_option=${COMP_WORDS[i]}
+}
+
+# _weir_words: how many words stand before the last that are no options, nor their values.
+_weir_words() {
+  local i n=0
+  for ((i = 2; i < COMP_CWORD; i++)); do
+    case ${COMP_WORDS[i]} in
+      --sites | --blocks | --no-pager | --help) ;;
+      -*) [[ ${COMP_WORDS[i + 1]} != = ]] || ((i += 1)); ((i += 1)) ;;
+      *) ((n += 1)) ;;
+    esac
+  done
+  _weir_count=$n
+}
+
+_weir_report() {
+  local _weir_option _weir_count last=${COMP_WORDS[COMP_CWORD]#=}
+  _weir_before
+  case $_weir_option in
+    --format) _weir_offer "$last" -W 'text json csv' ;;
+    --os-calls) _weir_offer "$last" -W 'self separate' ;;
+    --color) _weir_offer "$last" -W 'auto always never' ;;
+    --sort) _weir_offer "$last" -W 'self total calls name image file line self_min self_max os_calls os_time offset size' ;;
+    --thread | --process | --filter | --limit | --source-map) ;;
+    *)
+      _weir_words
+      if [[ $last == -* ]]; then
+        _weir_offer "$last" -W '--thread= --process= --filter= --sort= --limit= --format= --os-calls= --source-map= --sites --blocks --color=
+          --no-pager --help'
+        [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace 2>/dev/null || true
+      elif ((_weir_count == 0)); then
+        _weir_offer "$last" -f
+      elif ((_weir_count == 1)); then
+        _weir_offer "$last" -W 'summary functions detail callers source asm tree oscalls coverage threads'
+      fi
+      ;;
+  esac
+}
+
+_weir_export() {
+  local _weir_option last=${COMP_WORDS[COMP_CWORD]#=}
+  _weir_before
+  case $_weir_option in
+    --format) _weir_offer "$last" -W 'callgrind folded pprof' ;;
+    --thread | --process) ;;
+    *)
+      if [[ $last == -* ]]; then
+        _weir_offer "$last" -W '--format= --output= --thread= --process= --help'
+        [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace 2>/dev/null || true
+      else
+        _weir_offer "$last" -f
+      fi
+      ;;
   esac
 }
 

@@ -11,7 +11,20 @@ offers() {
   [[ "${COMPREPLY[*]}" == $1 ]] || { echo "weir_test: ${*:2}: '${COMPREPLY[*]}' instead of '$1'" && exit 1; }
 }
 
-offers 'run' weir r
+offers 'run report' weir r
+offers 'report' weir rep
+offers 'weir.bash' weir report weir.b
+offers 'functions' weir report weir.bash f
+offers 'summary source' weir report weir.bash s
+offers '' weir report weir.bash detail f
+offers '--format=' weir report weir.bash functions --fo
+offers 'json' weir report weir.bash functions --format = j
+offers 'text json csv' weir report weir.bash functions --format =
+offers 'json' weir report weir.bash --format j
+offers 'tree' weir report --format = json weir.bash tr
+offers 'calls' weir report weir.bash --sort ca
+offers 'callgrind' weir export weir.bash --format c
+offers 'weir.bash' weir export weir.b
 offers '--version' weir --
 offers '--tool=' weir run --to
 offers '--stats' weir run --tool = icount --s

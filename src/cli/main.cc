@@ -13,10 +13,14 @@ namespace {
 constexpr const char* usage = R"(usage: weir VERB [options] [--] PROGRAM [arguments]
 
   weir run      run a program from the code cache, unchanged; count its instructions
+  weir report   show a profile: functions, callers, source, call paths; as text, JSON or CSV
+  weir export   turn a profile into a file for callgrind_annotate, KCachegrind, pprof or flame graphs
   weir help     this text;  weir VERB --help tells more;  weir --version
 
   weir run -- ls -l
   weir run --tool=icount --json counts.json -- python3 script.py
+  weir report sort.weir detail main
+  weir export sort.weir --format pprof -o sort.pb.gz
 )";
 
 // The program begins behind `--`, or at the first word that is no option.
@@ -39,9 +43,13 @@ Words split(int argc, char** argv) {
   return words;
 }
 
+Words all_options(int argc, char** argv) { return {{argv + 2, argv + argc}, {}}; }
+
 Result<int> dispatch(int argc, char** argv) {
   std::string verb = argc > 1 ? argv[1] : "help";
   if (verb == "run") return run(split(argc, argv));
+  if (verb == "report") return report(all_options(argc, argv));
+  if (verb == "export") return export_profile(all_options(argc, argv));
   if (verb == "help" || verb == "--help" || verb == "-h") {
     fputs(usage, stdout);
     return 0;

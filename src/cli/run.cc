@@ -1,12 +1,13 @@
 // weir run: the engine with no tool, or with icount.
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include <fstream>
+#include <map>
 
 #include "cli/verbs.h"
 #include "engine/engine.h"
+#include "report/json.h"
 #include "tools/icount/icount.h"
 
 namespace weir::cli {
@@ -28,41 +29,77 @@ struct Settings {
   bool stats = false, no_follow = false, blocks = false, quiet = false, no_archive = false, keep_addresses = false;
 };
 
-using nlohmann::json;
+// What icount has counted in all programs of the run.
+struct Counts {
+  struct Owned {  // by a thread or a process
+    uint32_t pid, tid;
+    std::string program;
+    icount::Count count;
+  };
+  struct BlockCount {
+    uint32_t pid;
+    icount::Block block;
+    uint64_t count;
+  };
+  icount::Count total;
+  std::map<std::string, icount::Count> images;
+  std::vector<Owned> threads, processes;
+  std::vector<BlockCount> blocks;
+};
 
-json to_json(icount::Count c) { return {{"instructions", c.instructions}, {"blocks", c.blocks}}; }
-
-// What a program counted, added to the result of the run.
-void add_program(json& result, icount::Icount& tool, const engine::ProgramRun& run, bool blocks) {
+void add_program(Counts& counts, icount::Icount& tool, const engine::ProgramRun& run, bool blocks) {
   icount::Program program = tool.take(run.pid);
   icount::Count total;
   for (size_t i = 0; i < program.images.size(); i++) {
-    icount::Count c = program.images[i];
-    if (!c.blocks) continue;
-    total += c;
-    json& image = result["images"][run.images[i]];
-    if (!image.is_null()) c += {image["instructions"], image["blocks"]};
-    image = to_json(c);
+    if (!program.images[i].blocks) continue;
+    total += program.images[i];
+    counts.images[run.images[i]] += program.images[i];
   }
-  for (const icount::Thread& t : program.threads) {
-    json thread = to_json(t.count);
-    thread["pid"] = run.pid;
-    thread["tid"] = t.tid;
-    result["threads"].push_back(thread);
-  }
-  json process = to_json(total);
-  process["pid"] = run.pid;
-  process["program"] = run.program;
-  result["processes"].push_back(process);
-  result["instructions"] = result["instructions"].get<uint64_t>() + total.instructions;
-  result["blocks"] = result["blocks"].get<uint64_t>() + total.blocks;
+  for (const icount::Thread& t : program.threads) counts.threads.push_back({run.pid, t.tid, "", t.count});
+  counts.processes.push_back({run.pid, 0, run.program, total});
+  counts.total += total;
   for (size_t i = 0; blocks && i < program.block_counts.size(); i++)
-    if (const icount::Block& b = tool.blocks()[i]; program.block_counts[i])
-      result["block_counts"].push_back({{"address", b.begin.value},
-                                        {"end", b.end.value},
-                                        {"instructions", b.instructions},
-                                        {"count", program.block_counts[i]},
-                                        {"pid", run.pid}});
+    if (program.block_counts[i]) counts.blocks.push_back({run.pid, tool.blocks()[i], program.block_counts[i]});
+}
+
+std::string to_json(const Counts& counts, bool blocks) {
+  report::JsonWriter json;
+  auto add = [&](icount::Count c) { json.member("instructions", c.instructions).member("blocks", c.blocks); };
+  json.begin_object();
+  add(counts.total);
+  json.key("threads").begin_array();
+  for (const Counts::Owned& t : counts.threads) {
+    json.begin_object().member("pid", uint64_t{t.pid}).member("tid", uint64_t{t.tid});
+    add(t.count);
+    json.end_object();
+  }
+  json.end_array().key("images").begin_object();
+  for (auto& [path, count] : counts.images) {
+    json.key(path).begin_object();
+    add(count);
+    json.end_object();
+  }
+  json.end_object().key("processes").begin_array();
+  for (const Counts::Owned& p : counts.processes) {
+    json.begin_object().member("pid", uint64_t{p.pid}).member("program", p.program);
+    add(p.count);
+    json.end_object();
+  }
+  json.end_array();
+  if (blocks) {
+    json.key("block_counts").begin_array();
+    for (const Counts::BlockCount& b : counts.blocks)
+      json.begin_object()
+          .member("pid", uint64_t{b.pid})
+          .member("address", b.block.begin.value)
+          .member("end", b.block.end.value)
+          .member("instructions", uint64_t{b.block.instructions})
+          .member("count", b.count)
+          .end_object();
+    json.end_array();
+  }
+  json.end_object();
+  return std::move(json.text);
 }
 
 void print_stats(const engine::Stats& s) {
@@ -121,11 +158,7 @@ Result<int> run(const Words& words) {
   if (done) return 0;
   if (!s.json.empty() && !std::ofstream(s.json))
     return fail_errno("{}: cannot be written", s.json);  // (told before the run)
-  json result = {{"instructions", uint64_t{0}},
-                 {"blocks", uint64_t{0}},
-                 {"threads", json::array()},
-                 {"images", json::object()},
-                 {"processes", json::array()}};
+  Counts counts;
   engine::Options options;
   options.command = words.program;
   options.follow = !s.no_follow;
@@ -133,7 +166,7 @@ Result<int> run(const Words& words) {
   if (s.tool == "icount") {
     options.make_tool = [] { return std::make_unique<icount::Icount>(); };
     options.on_program_end = [&](instrument::Tool& tool, const engine::ProgramRun& run) {
-      add_program(result, static_cast<icount::Icount&>(tool), run, s.blocks);
+      add_program(counts, static_cast<icount::Icount&>(tool), run, s.blocks);
     };
   } else {
     options.make_tool = [&] { return std::make_unique<NoTool>(!s.no_archive); };
@@ -144,9 +177,8 @@ Result<int> run(const Words& words) {
     say("some processes outlive the program: {}",
         s.json.empty() ? "their counts are those so far" : s.json + " is completed when they end");
   if (s.stats) print_stats(outcome.stats);
-  if (s.tool == "icount" && !s.quiet)
-    say("{} instructions, {} blocks", result["instructions"].get<uint64_t>(), result["blocks"].get<uint64_t>());
-  if (!s.json.empty() && !(std::ofstream(s.json) << result.dump(2) << "\n" << std::flush))
+  if (s.tool == "icount" && !s.quiet) say("{} instructions, {} blocks", counts.total.instructions, counts.total.blocks);
+  if (!s.json.empty() && !(std::ofstream(s.json) << to_json(counts, s.blocks) << std::flush))
     return fail("{}: cannot be written", s.json);
   return outcome.status;
 }

@@ -14,5 +14,8 @@ struct Words {
 };
 
 Result<int> run(const Words& words);
+// These two run no program: all their words are options.
+Result<int> report(const Words& words);
+Result<int> export_profile(const Words& words);
 
 }  // namespace weir::cli

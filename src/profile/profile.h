@@ -23,6 +23,7 @@ struct Image {
   std::string build_id;  // hexadecimal, may be empty
   uint64_t size = 0;     // bytes of the file
   int64_t modified = 0;  // seconds since 1970
+  bool operator==(const Image&) const = default;
 };
 
 // A function, or the part of one that lies apart (`.cold`). Offsets are addresses as the image's file has them (virtual
@@ -35,6 +36,7 @@ struct Function {
   std::string name;          // for people: demangled, or "libc.so.6+0x1234"
   std::string file;          // where it is declared; empty: not known
   uint32_t line = 0;
+  bool operator==(const Function&) const = default;
 };
 
 // The instructions of one block that come from one source line of one (possibly inlined) function.
@@ -44,6 +46,7 @@ struct LinePart {
   std::string inlined;  // the innermost inlined function there, demangled; empty: none
   uint32_t instructions = 0;
   uint32_t cycles = 0;  // the parts of a block add up to the block
+  bool operator==(const LinePart&) const = default;
 };
 
 struct Block {
@@ -53,6 +56,7 @@ struct Block {
   uint32_t instructions = 0;
   uint32_t cycles = 0;
   std::vector<LinePart> lines;
+  bool operator==(const Block&) const = default;
 };
 
 // An instruction that calls, or jumps to another function (a tail call), or the place that a signal interrupted.
@@ -63,10 +67,12 @@ struct CallSite {
   SiteKind kind = SiteKind::Call;
   std::string file;
   uint32_t line = 0;
+  bool operator==(const CallSite&) const = default;
 };
 
 struct Range {
   Cycles min = UINT64_MAX, max = 0;
+  bool operator==(const Range&) const = default;
 };
 
 // ---- counts of one thread ----
@@ -80,6 +86,7 @@ struct FunctionCount {
   uint64_t os_calls = 0;
   Cycles os_time = 0;        // in OS calls made by the function itself
   Cycles os_time_total = 0;  // and by its descendants
+  bool operator==(const FunctionCount&) const = default;
 };
 
 // A2: what a caller is responsible for.
@@ -90,12 +97,14 @@ struct CallCount {
   Cycles total = 0;  // self and descendants of these calls
   Cycles os_time_total = 0;
   Range self_range;
+  bool operator==(const CallCount&) const = default;
 };
 
 struct BlockCount {
   uint32_t block = none;
   uint64_t count = 0;
   Cycles extra = 0;  // T3: what its run-time dependent instructions cost beyond Block::cycles
+  bool operator==(const BlockCount&) const = default;
 };
 
 // A node of the calling-context tree (`--paths=full`); the parent comes before its children.
@@ -106,6 +115,7 @@ struct Context {
   uint64_t calls = 0;
   Cycles self = 0;
   Cycles os_time = 0;
+  bool operator==(const Context&) const = default;
 };
 
 enum class OsClass : uint8_t { Fixed, Determinate, Timed };  // T4
@@ -117,6 +127,7 @@ struct OsCount {
   uint64_t uncharged = 0;  // calls that waited for a person: counted, their time is not
   Cycles time = 0;
   OsClass os_class = OsClass::Timed;
+  bool operator==(const OsCount&) const = default;
 };
 
 struct Thread {
@@ -131,6 +142,7 @@ struct Thread {
   std::vector<BlockCount> blocks;
   std::vector<Context> contexts;
   std::vector<OsCount> os_calls;
+  bool operator==(const Thread&) const = default;
 };
 
 struct Process {
@@ -140,6 +152,7 @@ struct Process {
   int64_t started = 0, ended = 0;  // microseconds since 1970
   std::optional<int> exit_status;  // as a shell sees it (128+n for a signal); none: cut short, or still running
   std::vector<std::string> notes;  // what could not be seen, one line each: the data's quality
+  bool operator==(const Process&) const = default;
 };
 
 struct Run {
@@ -155,6 +168,7 @@ struct Run {
   int64_t started = 0, ended = 0;
   std::string weir_version;
   bool complete = true;  // false: Weir or the machine was stopped before the end
+  bool operator==(const Run&) const = default;
 };
 
 struct Profile {
@@ -165,6 +179,7 @@ struct Profile {
   std::vector<CallSite> sites;
   std::vector<Process> processes;
   std::vector<Thread> threads;
+  bool operator==(const Profile&) const = default;
 };
 
 }  // namespace weir::profile

@@ -3,10 +3,10 @@
 
 #include <elfutils/libdwelf.h>
 #include <sys/mman.h>
-#include <zlib.h>
 
 #include <filesystem>
 
+#include "base/zip.h"
 #include "symbols/debuginfod.h"
 
 namespace weir::symbols {
@@ -27,10 +27,7 @@ std::string path_by_build_id(const std::string& root, const std::string& build_i
   return fmt::format("{}/.build-id/{}/{}.debug", root, build_id.substr(0, 2), build_id.substr(2));
 }
 
-uint32_t crc_of(const Object& object) {
-  elf::Bytes bytes = object.contents.file;
-  return static_cast<uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
-}
+uint32_t crc_of(const Object& object) { return crc32_of(object.contents.file); }
 
 // A build-id in both decides; where one has none, the checksum of the whole file does.
 bool is_linked(const Object& image, const Object& candidate, uint32_t crc) {

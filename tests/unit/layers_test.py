@@ -32,7 +32,7 @@ LIBRARIES = {
     "LLVM": (r"llvm(-c)?/", None),
     "elfutils": (r"(elfutils/|libelf\.h|gelf\.h|dwarf\.h)", "symbols"),
     "libiberty": (r"libiberty/", "symbols"),
-    "zlib": (r"zlib\.h", "symbols"),
+    "zlib": (r"zlib\.h", "base"),
     "SQLite": (r"sqlite3", None),
     "zstd": (r"zstd", None),
     "cpp-httplib": (r"httplib\.h", None),

@@ -67,7 +67,8 @@ void Count::collect(const instrument::ThreadData& data) {
           if (s != profile::none && !known[s]) open.push_back(s), ready = false;
       if (!ready) continue;
       open.pop_back();
-      if (std::exchange(known[i], true)) continue;
+      if (known[i]) continue;
+      known[i] = true;
       if (block.counter.index) thread.blocks[i] = cell(block.counter.index);
       else
         for (uint32_t s : block.successors)

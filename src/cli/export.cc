@@ -1,0 +1,42 @@
+// weir export: a profile for other tools.
+
+#include "report/export.h"
+
+#include <CLI/CLI.hpp>
+
+#include "cli/verbs.h"
+
+namespace weir::cli {
+
+Result<int> export_profile(const Words& words) {
+  std::string file, format, out;
+  std::optional<uint32_t> thread, process;
+  CLI::App app{
+      "Turns a profile into a file for another tool.\n\n"
+      "  weir export a.weir --format callgrind -o callgrind.out.a      callgrind_annotate, KCachegrind\n"
+      "  weir export a.weir --format pprof -o a.pb.gz                  go tool pprof, speedscope, Perfetto\n"
+      "  weir export a.weir --format folded -o - | flamegraph.pl       flame graphs\n"};
+  app.name("weir export");
+  app.add_option("FILE", file, "a profile, as weir profile writes it")->required();
+  app.add_option("--format", format, "callgrind, folded or pprof")
+      ->required()
+      ->check(CLI::IsMember({"callgrind", "folded", "pprof"}));
+  app.add_option("-o,--output", out, "where to; -: standard output")->required()->type_name("OUT");
+  app.add_option("--thread", thread, "only this thread (tid, or index)")->type_name("T");
+  app.add_option("--process", process, "only this process (pid, or index)")->type_name("P");
+  std::vector<std::string> reversed(words.options.rbegin(), words.options.rend());
+  try {
+    app.parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    fputs(app.help().c_str(), stdout);
+    return 0;
+  } catch (const CLI::ParseError& e) {
+    return fail("{}; see: weir export --help", e.what());
+  }
+  TRY(store::Reader reader, store::Reader::open(file));
+  if (thread || process) TRY_VOID(reader.select(thread, process));
+  TRY_VOID(report::write_export(reader, format, out));
+  return 0;
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,96 @@
+// weir report: a profile in a terminal, or as JSON or CSV.
+
+#include "report/report.h"
+
+#include <CLI/CLI.hpp>
+
+#include "cli/terminal.h"
+#include "cli/verbs.h"
+
+namespace weir::cli {
+
+namespace {
+
+struct Settings {
+  std::string file;
+  report::Options options;
+  std::optional<uint32_t> thread, process;
+  std::string format = "text", os_calls, colour = "auto";
+  std::vector<std::string> source_map;
+  bool no_pager = false, help = false;
+};
+
+Result<Settings> parse(const Words& words) {
+  Settings s;
+  CLI::App app{
+      "Shows a profile.\n\n"
+      "  weir report a.weir                         what ran, and the ten functions with the most self time\n"
+      "  weir report a.weir functions --limit 0     all functions; --sort total, --filter '^std::'\n"
+      "  weir report a.weir detail parse            one function: its callers and callees\n"
+      "  weir report a.weir source parse            its source: | ran, + several blocks, # never ran\n"
+      "  weir report a.weir functions --format json | jq '.functions[0]'\n"};
+  app.name("weir report");
+  app.add_option("FILE", s.file, "a profile, as weir profile writes it")->required();
+  app.add_option("VIEW", s.options.view, fmt::format("{}", fmt::join(report::views, ", ")))->capture_default_str();
+  app.add_option(
+      "FUNCTION", s.options.subject,
+      "of detail, callers, source, asm, oscalls: a name, a part of one, or image+0xOFFSET; source takes a file, too");
+  app.add_option("--thread", s.thread, "only this thread (tid, or index)")->type_name("T");
+  app.add_option("--process", s.process, "only this process (pid, or index)")->type_name("P");
+  app.add_option("--filter", s.options.filter, "only names that match, as grep -E")->type_name("RE");
+  app.add_option("--sort", s.options.sort, "by this column (a JSON field)")->type_name("COLUMN");
+  app.add_option("--limit", s.options.limit, "at most so many rows; 0: all")->type_name("N");
+  app.add_option("--format", s.format, "text, json or csv")
+      ->check(CLI::IsMember({"text", "json", "csv"}))
+      ->capture_default_str();
+  app.add_option("--os-calls", s.os_calls,
+                 "self: OS time is the calling function's; separate: functions of their own, [read]")
+      ->check(CLI::IsMember({"self", "separate"}));
+  app.add_option("--source-map", s.source_map, "OLD=NEW: source paths that begin with OLD are found at NEW")
+      ->type_name("OLD=NEW");
+  app.add_flag("--sites", s.options.sites, "tell call sites apart (detail, callers, tree)");
+  app.add_flag("--blocks", s.options.blocks, "source: the count of each block of a line");
+  app.add_option("--color", s.colour, "auto, always or never")->check(CLI::IsMember({"auto", "always", "never"}));
+  app.add_flag("--no-pager", s.no_pager, "write to the terminal directly");
+  std::vector<std::string> reversed(words.options.rbegin(), words.options.rend());
+  try {
+    app.parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    fputs(app.help().c_str(), stdout);
+    s.help = true;
+    return s;
+  } catch (const CLI::ParseError& e) {
+    return fail("{}; see: weir report --help", e.what());
+  }
+  for (const std::string& map : s.source_map) {
+    size_t equals = map.find('=');
+    if (equals == std::string::npos || equals == 0) return fail("--source-map {}: is not OLD=NEW", map);
+    s.options.source_map.emplace_back(map.substr(0, equals), map.substr(equals + 1));
+  }
+  return s;
+}
+
+// As the run was made, unless it is said here.
+Result<store::OsTime> os_time(const store::Reader& reader, const std::string& said) {
+  if (said == "self") return store::OsTime::InSelf;
+  if (said == "separate") return store::OsTime::Apart;
+  TRY(profile::Run run, reader.run());
+  return run.os_separate ? store::OsTime::Apart : store::OsTime::InSelf;
+}
+
+}  // namespace
+
+Result<int> report(const Words& words) {
+  TRY(Settings s, parse(words));
+  if (s.help) return 0;
+  TRY(store::Reader reader, store::Reader::open(s.file));
+  if (s.thread || s.process) TRY_VOID(reader.select(s.thread, s.process));
+  TRY(s.options.os, os_time(reader, s.os_calls));
+  auto format = s.format == "json" ? report::Format::Json : s.format == "csv" ? report::Format::Csv : report::Format::Text;
+  Screen screen(format == report::Format::Text && !s.no_pager);
+  report::Output output(style_of_stdout(format, s.colour), [&](std::string_view text) { return screen.write(text); });
+  TRY_VOID(report::show(reader, s.options, output));
+  return 0;
+}
+
+}  // namespace weir::cli

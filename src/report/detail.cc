@@ -1,0 +1,140 @@
+// One function: what it cost, who called it, what it called; and the caller records of all functions.
+#include <algorithm>
+
+#include "report/views.h"
+
+namespace weir::report {
+namespace {
+
+using store::CallRow;
+
+// Callers of, or calls from, one function: one table of the same columns, so that CSV is one table.
+Result<> call_table(View& v, std::string_view key, const char* direction, const store::FunctionRow& f, uint64_t whole) {
+  bool callers = key == "callers";
+  store::CallQuery query;
+  (callers ? query.callee : query.caller) = f.id;
+  query.by_site = v.options.sites || !v.out.is_text();
+  bool by_calls = v.options.sort == "calls";
+  if (by_calls) query.order = "calls";
+  std::vector<Column> columns = {
+      {"direction", nullptr, Kind::Label},
+      {"share", "share", Kind::Share},
+      {"total", "total", Kind::Cycles},
+      {"calls", "calls", Kind::Count},
+      {"site", query.by_site ? "site" : nullptr, Kind::Label},
+      {"kind", nullptr, Kind::Label},
+      {"file", nullptr, Kind::Path},
+      {"line", nullptr, Kind::Count},
+      {"self_min", nullptr, Kind::Cycles},
+      {"self_max", nullptr, Kind::Cycles},
+      {"name", callers ? "caller" : "callee", Kind::Name},
+  };
+  std::vector<CallRow> rows;
+  TRY_VOID(v.reader.calls(query, [&](const CallRow& c) { rows.push_back(c); }));
+  if (!callers && v.options.os == store::OsTime::Apart) {
+    TRY_VOID(v.reader.os_calls(true, f.id, [&](const store::OsRow& o) {
+      CallRow row;
+      row.callee_name = "[" + o.name + "]";
+      row.site_kind = "OS call";
+      row.calls = o.calls;
+      row.total = o.time;
+      rows.push_back(row);
+    }));
+    if (!by_calls) std::ranges::stable_sort(rows, std::ranges::greater(), &CallRow::total);
+  }
+  v.out.table(key, columns);
+  uint64_t limit = v.limit(15), seen = 0;
+  for (const CallRow& c : rows) {
+    if (seen++ >= limit) continue;
+    std::string name = callers ? (c.caller == store::none ? "[start]" : c.caller_name) : c.callee_name;
+    if (v.out.is_text() && !query.by_site && c.sites > 1) name += fmt::format("  ({} sites)", c.sites);
+    v.out.row({std::string(direction), View::ratio(c.total, whole), c.total, c.calls,
+               text_if_any(c.site_kind == "OS call" ? "" : site_name(c)), c.site_kind, text_if_any(c.file),
+               number_if(c.line, c.line), number_if(c.self_min), number_if(c.self_max), name});
+  }
+  if (seen == 0) v.out.row_line(callers ? "  (nobody)" : "  (nothing)");
+  v.out.end_table(seen > limit ? seen - limit : 0);
+  return {};
+}
+
+}  // namespace
+
+Result<> describe(View& v, const store::FunctionRow& f, std::string_view prefix) {
+  auto line = [&](const std::string& text) { v.out.row_line(fmt::format("{}{}", prefix, text)); };
+  size_t width = v.out.style().width ? v.out.style().width - prefix.size() : 0;
+  line(shortened(f.name, width));
+  std::string where = place(f.file, f.line);
+  line(fmt::format("{}{}+{:#x}, {} bytes", where.empty() ? "" : printable(where) + "  ", printable(base_name(f.image)),
+                   f.offset, with_commas(f.size)));
+  std::string range;
+  if (f.self_min && f.self_max && f.calls > 1)
+    range = *f.self_min == *f.self_max ? fmt::format("; {} a call", with_unit(*f.self_min))
+                                       : fmt::format("; {} to {} a call", with_unit(*f.self_min), with_unit(*f.self_max));
+  line(fmt::format("calls  {}", with_commas(f.calls)));
+  line(fmt::format("self   {}  {} of the program{}", with_unit(f.self), percent(v.share(f.self)), range));
+  line(fmt::format("total  {}  {} of the program", with_unit(f.total), percent(v.share(f.total))));
+  if (f.os_calls || f.os_time_total)
+    line(fmt::format("OS     {} calls of its own, {}{}; with descendants {}", with_commas(f.os_calls), with_unit(f.os_time),
+                     v.options.os == store::OsTime::InSelf ? " (in self)" : " (not in self)", with_unit(f.os_time_total)));
+  return {};
+}
+
+Result<> detail(View& v) {
+  TRY(store::FunctionInfo info, one_function(v, v.options.subject));
+  TRY(store::FunctionRow f, v.reader.function(info.id, v.options.os));
+  v.out.fact("name", f.name);
+  v.out.fact("linkage_name", f.linkage_name);
+  v.out.fact("image", f.image);
+  v.out.fact("offset", f.offset);
+  v.out.fact("size", f.size);
+  v.out.fact("file", text_if_any(f.file));
+  v.out.fact("line", number_if(f.line, f.line));
+  v.out.fact("calls", f.calls);
+  v.out.fact("self", f.self);
+  v.out.fact("total", f.total);
+  v.out.fact("self_min", number_if(f.self_min));
+  v.out.fact("self_max", number_if(f.self_max));
+  v.out.fact("os_calls", f.os_calls);
+  v.out.fact("os_time", f.os_time);
+  v.out.fact("os_time_total", f.os_time_total);
+  if (v.out.is_text()) {
+    v.out.table("", {});
+    TRY_VOID(describe(v, f, ""));
+    v.out.end_table();
+    v.out.line();
+    v.out.heading("called by (share of this function's total)");
+  }
+  TRY_VOID(call_table(v, "callers", "caller", f, f.total));
+  v.out.line();
+  v.out.heading("calls (share of this function's total)");
+  return call_table(v, "callees", "callee", f, f.total);
+}
+
+Result<> callers(View& v) {
+  store::CallQuery query;
+  query.filter = v.options.filter;
+  query.by_site = v.options.sites || !v.out.is_text();
+  if (!v.options.sort.empty()) query.order = v.options.sort;
+  if (!v.options.subject.empty()) {
+    TRY(store::FunctionInfo info, one_function(v, v.options.subject));
+    query.callee = info.id;
+  }
+  v.out.heading(fmt::format("who called whom; shares of {} cycles", with_unit(v.totals.all())));
+  v.out.table("calls", {{"", "share", Kind::Share},
+                        {"total", "total", Kind::Cycles},
+                        {"calls", "calls", Kind::Count},
+                        {"caller", query.by_site ? nullptr : "caller", Kind::Name},
+                        {"site", query.by_site ? "site" : nullptr, Kind::Name},
+                        {"kind", nullptr, Kind::Label},
+                        {"callee", "callee", Kind::Name}});
+  uint64_t limit = v.limit(30), seen = 0;
+  TRY_VOID(v.reader.calls(query, [&](const CallRow& c) {
+    if (seen++ >= limit) return;
+    std::string caller = c.caller == store::none ? "[start]" : c.caller_name;
+    v.out.row({v.share(c.total), c.total, c.calls, caller, site_name(c), c.site_kind, c.callee_name});
+  }));
+  v.out.end_table(seen > limit ? seen - limit : 0);
+  return {};
+}
+
+}  // namespace weir::report

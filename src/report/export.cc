@@ -1,0 +1,56 @@
+#include "report/export.h"
+
+#include <map>
+
+#include "report/views.h"
+
+namespace weir::report {
+
+Result<> write_export(const store::Reader& reader, const std::string& format, const std::string& path) {
+  FILE* file = path == "-" ? stdout : fopen(path.c_str(), "we");
+  if (!file) return fail_errno("{}: cannot be written", path);
+  bool failed = false;
+  auto sink = [&](std::string_view text) { failed |= fwrite(text.data(), 1, text.size(), file) != text.size(); };
+  Result<> result = format == "callgrind" ? export_callgrind(reader, sink)
+                    : format == "folded"  ? export_folded(reader, sink)
+                    : format == "pprof"   ? export_pprof(reader, sink)
+                                          : fail("no export format '{}'; there are: callgrind, folded, pprof", format);
+  failed |= fflush(file) != 0;
+  int error = errno;
+  if (file != stdout) {
+    fclose(file);
+    if (!result || failed) remove(path.c_str());
+  }
+  errno = error;
+  if (result && failed) return fail_errno("{}: cannot be written", path);
+  return result;
+}
+
+Result<std::vector<Path>> merged_paths(const store::Reader& reader, bool by_site) {
+  TRY(store::Totals totals, reader.totals());
+  if (totals.contexts == 0) {
+    TRY(profile::Run run, reader.run());
+    return fail(
+        "{}: holds callers only, and paths guessed from callers would be wrong; profile again with: weir profile "
+        "--paths=full -- {}",
+        reader.path(), quoted_command(run.command));
+  }
+  std::vector<Path> paths;
+  std::vector<uint32_t> path_of(totals.contexts, store::none);  // by context
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> known;
+  TRY_VOID(reader.contexts([&](const store::ContextRow& c) {
+    if (c.id >= path_of.size()) return;
+    uint32_t parent = c.parent < c.id ? path_of[c.parent] : store::none;
+    uint32_t site = by_site ? c.site : store::none;
+    auto [it, added] = known.try_emplace({parent, c.function, site}, static_cast<uint32_t>(paths.size()));
+    if (added) paths.push_back({parent, c.function, site});
+    path_of[c.id] = it->second;
+    Path& path = paths[it->second];
+    path.calls += c.calls;
+    path.self += c.self;
+    path.os_time += c.os_time;
+  }));
+  return paths;
+}
+
+}  // namespace weir::report

@@ -1,0 +1,31 @@
+// `weir export`: a profile as other tools read it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/reader.h"
+
+namespace weir::report {
+
+// Writes the selected threads of a profile to `path` ("-": standard output), as "callgrind", "folded" or "pprof".
+Result<> write_export(const store::Reader& reader, const std::string& format, const std::string& path);
+
+using Sink = std::function<void(std::string_view)>;
+Result<> export_callgrind(const store::Reader& reader, const Sink& sink);
+Result<> export_folded(const store::Reader& reader, const Sink& sink);
+Result<> export_pprof(const store::Reader& reader, const Sink& sink);
+
+// The calling-context tree, with the threads laid over each other. Parents come before their children.
+struct Path {
+  uint32_t parent = store::none;  // index
+  uint32_t function = store::none;
+  uint32_t site = store::none;  // in the parent; none where sites are not told apart
+  uint64_t calls = 0;
+  store::Cycles self = 0, os_time = 0;
+};
+Result<std::vector<Path>> merged_paths(const store::Reader& reader, bool by_site);
+
+}  // namespace weir::report

@@ -1,0 +1,137 @@
+// The function list: all functions, those with the most self time first. And the summary, which begins with the same list.
+#include <algorithm>
+#include <unordered_map>
+
+#include "report/views.h"
+
+namespace weir::report {
+namespace {
+
+using store::FunctionQuery;
+using store::FunctionRow;
+
+const std::vector<Column> columns = {
+    {"", "self %", Kind::Share},         {"self", "self", Kind::Cycles},
+    {"", "total %", Kind::Share},        {"total", "total", Kind::Cycles},
+    {"calls", "calls", Kind::Count},     {"self_min", nullptr, Kind::Cycles},
+    {"self_max", nullptr, Kind::Cycles}, {"os_calls", nullptr, Kind::Count},
+    {"os_time", nullptr, Kind::Cycles},  {"os_time_total", nullptr, Kind::Cycles},
+    {"image", "image", Kind::Label},     {"file", nullptr, Kind::Path},
+    {"line", nullptr, Kind::Count},      {"offset", nullptr, Kind::Count},
+    {"size", nullptr, Kind::Count},      {"linkage_name", nullptr, Kind::Label},
+    {"", nullptr, Kind::Path},  // where it is declared, for wide terminals
+    {"name", "function", Kind::Name},
+};
+
+void put(View& v, const FunctionRow& f) {
+  Cell image = v.out.is_text() ? std::string(base_name(f.image)) : f.image;
+  v.out.row({v.share(f.self), f.self, v.share(f.total), f.total, f.calls, number_if(f.self_min), number_if(f.self_max),
+             f.os_calls, f.os_time, f.os_time_total, image, text_if_any(f.file), number_if(f.line, f.line), f.offset,
+             f.size, f.linkage_name, place(std::string(base_name(f.file)), f.line), f.name});
+}
+
+// With the model of another CPU: the self times follow from the counts of blocks.
+Result<std::vector<FunctionRow>> costed_anew(View& v, FunctionQuery query) {
+  std::unordered_map<uint32_t, store::Cycles> self;
+  TRY_VOID(v.reader.all_blocks(
+      [&](const store::BlockRow& b) { self[b.function] += b.count * v.options.cost(b.bytes) + b.extra; }));
+  v.totals.cycles = 0;
+  for (auto& [function, cycles] : self) v.totals.cycles += cycles;
+  std::vector<FunctionRow> rows;
+  TRY_VOID(v.reader.functions(query, [&](const FunctionRow& f) {
+    rows.push_back(f);
+    if (f.id != store::none) rows.back().self = self[f.id] + (query.os == store::OsTime::InSelf ? f.os_time : 0);
+  }));
+  if (query.order == "self") std::ranges::stable_sort(rows, std::ranges::greater(), &FunctionRow::self);
+  return rows;
+}
+
+}  // namespace
+
+Result<> function_table(View& v, uint64_t count) {
+  FunctionQuery query;
+  query.os = v.options.os;
+  query.filter = v.options.filter;
+  if (!v.options.sort.empty()) query.order = v.options.sort;
+  std::vector<Column> shown = columns;
+  auto show_in_text = [&](std::string_view key, const char* title) {
+    for (Column& c : shown)
+      if (c.key == key) c.title = title;
+  };
+  // What it is sorted by is shown.
+  for (const char* key : {"self_min", "self_max", "os_calls", "os_time", "offset", "size"})
+    if (v.options.sort == key) show_in_text(key, key);
+  if (v.totals.os_time && v.options.os == store::OsTime::InSelf) show_in_text("os_time", "OS time");
+  if (size_t width = v.out.style().width; width == 0 || width >= 120) shown[shown.size() - 2].title = "declared at";
+  if (v.options.sort == "file" || v.options.sort == "line") {
+    show_in_text("file", "file");
+    show_in_text("line", "line");
+  }
+  v.out.table("functions", shown);
+  uint64_t seen = 0;
+  auto each = [&](const FunctionRow& f) {
+    if (seen++ < count) put(v, f);
+  };
+  if (v.options.cost) {
+    TRY(std::vector<FunctionRow> rows, costed_anew(v, query));
+    std::ranges::for_each(rows, each);
+  } else {
+    TRY_VOID(v.reader.functions(query, each));
+  }
+  v.out.end_table(seen > count ? seen - count : 0);
+  return {};
+}
+
+Result<> functions(View& v) {
+  v.out.heading(fmt::format("{} of {} functions ran; {} cycles{}", with_commas(v.totals.functions_run),
+                            with_commas(v.totals.functions), with_unit(v.totals.all()), seconds(v, v.totals.all())));
+  return function_table(v, v.limit(30));
+}
+
+Result<> summary(View& v) {
+  const store::Totals& t = v.totals;
+  const profile::Run& run = v.run;
+  double wall = static_cast<double>(run.ended - run.started) / 1e6;
+  v.out.fact("weir_version", run.weir_version);
+  v.out.fact("host_cpu", run.host_cpu);
+  v.out.fact("directory", run.directory);
+  v.out.fact("wall_seconds", wall);
+  v.out.fact("cycles_per_second", run.cycles_per_second);
+  v.out.fact("processes", t.processes);
+  v.out.fact("threads", t.threads);
+  v.out.fact("functions_known", t.functions);
+  v.out.fact("functions_run", t.functions_run);
+  v.out.fact("os_calls", t.os_calls);
+  v.out.fact("complete", uint64_t{run.complete});
+
+  v.out.heading(shortened(quoted_command(run.command), v.out.style().width));
+  auto line = [&](const char* what, const std::string& text) { v.out.line(fmt::format("  {:<14}{}", what, text)); };
+  line("total", fmt::format("{} cycles{}", with_unit(t.all()), seconds(v, t.all())));
+  line("  code", fmt::format("{} cycles  {}", with_unit(t.cycles), percent(v.share(t.cycles))));
+  line("  OS calls",
+       fmt::format("{} cycles  {}, {} calls", with_unit(t.os_time), percent(v.share(t.os_time)), with_commas(t.os_calls)));
+  line("instructions",
+       fmt::format("{}{}", with_unit(t.instructions),
+                   t.instructions ? fmt::format(", {:.2f} cycles each", View::ratio(t.cycles, t.instructions)) : ""));
+  line("functions", fmt::format("{} of {} ran", with_commas(t.functions_run), with_commas(t.functions)));
+  line("threads", fmt::format("{} in {} process{}", t.threads, t.processes, t.processes == 1 ? "" : "es"));
+  line("model", fmt::format("{} (host: {})", run.cpu, run.host_cpu));
+  line("wall time", fmt::format("{:.3f} s under Weir {}", wall, run.weir_version));
+  for (const store::ProcessRow& p : v.processes)
+    for (const std::string& note : p.notes) line("note", fmt::format("process {}: {}", p.pid, printable(note)));
+  v.out.line();
+  TRY_VOID(function_table(v, v.options.limit.value_or(10)));
+  v.out.line();
+  // The next command to type, about the function at the top.
+  std::string file = quoted_command({v.reader.path()}), top = "FUNCTION";
+  store::FunctionQuery query;
+  query.limit = 1;
+  TRY_VOID(v.reader.functions(query, [&](const FunctionRow& f) {
+    top = f.name.size() < 40 ? f.name : fmt::format("{}+{:#x}", base_name(f.image), f.offset);
+  }));
+  v.out.line(fmt::format("next: weir report {} detail {}", file, printable(quoted_command({top}))));
+  v.out.line(fmt::format("      weir report {} {}", file, t.contexts ? "tree" : "functions"));
+  return {};
+}
+
+}  // namespace weir::report

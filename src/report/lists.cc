@@ -1,0 +1,144 @@
+// OS calls, threads, coverage: one table each.
+#include <map>
+
+#include "report/views.h"
+
+namespace weir::report {
+namespace {
+
+// "main (3), write (1), 2 more": the functions that made an OS call, those with the most time in it first.
+std::string makers(const std::vector<store::OsRow>& rows) {
+  constexpr size_t most = 3;
+  std::string text;
+  for (size_t i = 0; i < rows.size() && i < most; i++)
+    text += fmt::format("{}{} ({})", i ? ", " : "", shortened(rows[i].function_name, 40), with_commas(rows[i].calls));
+  if (rows.size() > most) text += fmt::format(", {} more", rows.size() - most);
+  return text;
+}
+
+}  // namespace
+
+Result<> os_calls(View& v) {
+  uint32_t function = store::none;
+  if (!v.options.subject.empty()) {
+    TRY(store::FunctionInfo info, one_function(v, v.options.subject));
+    function = info.id;
+  }
+  std::map<uint32_t, std::vector<store::OsRow>> by_call;
+  TRY_VOID(v.reader.os_calls(true, function, [&](const store::OsRow& o) { by_call[o.number].push_back(o); }));
+
+  v.out.heading(v.totals.os_calls ? fmt::format("{} OS calls took {} cycles{}, {} of the program",
+                                                with_commas(v.totals.os_calls), with_unit(v.totals.os_time),
+                                                seconds(v, v.totals.os_time), percent(v.share(v.totals.os_time)))
+                                  : "no OS calls were made");
+  v.out.table("oscalls", {{"", "share", Kind::Share},
+                          {"time", "time", Kind::Cycles},
+                          {"calls", "calls", Kind::Count},
+                          {"errors", "errors", Kind::Count},
+                          {"uncharged", "uncharged", Kind::Count},
+                          {"class", "class", Kind::Label},
+                          {"number", nullptr, Kind::Id},
+                          {"name", "call", Kind::Label},
+                          {"", "made by", Kind::Code}});
+  uint64_t limit = v.limit(30), seen = 0;
+  TRY_VOID(v.reader.os_calls(false, function, [&](const store::OsRow& o) {
+    if (seen++ >= limit) return;
+    v.out.row({v.share(o.time), o.time, o.calls, o.errors, o.uncharged, o.os_class, uint64_t{o.number}, o.name,
+               makers(by_call[o.number])});
+  }));
+  v.out.end_table(seen > limit ? seen - limit : 0);
+  if (v.out.style().format != Format::Json) return {};
+
+  v.out.table("by_function", {{"name", "call", Kind::Name},
+                              {"number", "", Kind::Id},
+                              {"function", "", Kind::Name},
+                              {"time", "", Kind::Cycles},
+                              {"calls", "", Kind::Count},
+                              {"errors", "", Kind::Count},
+                              {"uncharged", "", Kind::Count}});
+  for (auto& [number, rows] : by_call)
+    for (const store::OsRow& o : rows)
+      v.out.row({o.name, uint64_t{o.number}, o.function_name, o.time, o.calls, o.errors, o.uncharged});
+  v.out.end_table();
+  return {};
+}
+
+Result<> threads(View& v) {
+  TRY(std::vector<store::ThreadRow> rows, v.reader.threads());
+  v.out.heading(fmt::format("{} thread{} in {} process{}", v.totals.threads, v.totals.threads == 1 ? "" : "s",
+                            v.totals.processes, v.totals.processes == 1 ? "" : "es"));
+  v.out.table("threads", {{"", "share", Kind::Share},
+                          {"cycles", "cycles", Kind::Cycles},
+                          {"os_time", "OS time", Kind::Cycles},
+                          {"instructions", "instr.", Kind::Cycles},
+                          {"functions", nullptr, Kind::Count},
+                          {"pid", "pid", Kind::Id},
+                          {"tid", "tid", Kind::Id},
+                          {"exit_status", "exit", Kind::Id},
+                          {"name", "name", Kind::Label},
+                          {"command", "command", Kind::Code}});
+  uint64_t limit = v.limit(50), seen = 0;
+  for (const store::ThreadRow& t : rows) {
+    if (seen++ >= limit) continue;
+    const store::ProcessRow* process = nullptr;
+    for (const store::ProcessRow& p : v.processes)
+      if (p.id == t.process) process = &p;
+    Cell status;
+    if (process && process->exit_status) status = uint64_t(*process->exit_status);
+    v.out.row({v.share(t.cycles + t.os_time), t.cycles, t.os_time, t.instructions, t.functions, uint64_t{t.pid},
+               uint64_t{t.tid}, status, t.name, process ? quoted_command(process->command) : ""});
+  }
+  v.out.end_table(seen > limit ? seen - limit : 0);
+  return {};
+}
+
+Result<> coverage(View& v) {
+  std::vector<store::CoverageRow> rows;
+  store::CoverageRow all;
+  TRY_VOID(v.reader.coverage(v.options.filter, [&](const store::CoverageRow& r) {
+    rows.push_back(r);
+    all.functions += r.functions;
+    all.functions_run += r.functions_run;
+    all.blocks += r.blocks;
+    all.blocks_run += r.blocks_run;
+    all.lines += r.lines;
+    all.lines_run += r.lines_run;
+  }));
+  auto of = [](uint64_t part, uint64_t whole) {
+    return whole ? fmt::format("{} of {} ({})", with_commas(part), with_commas(whole), percent(View::ratio(part, whole)))
+                 : "none";
+  };
+  v.out.heading(fmt::format("ran: {} functions", of(all.functions_run, all.functions)));
+  v.out.line(fmt::format("of the functions that ran: {} blocks, {} lines", of(all.blocks_run, all.blocks),
+                         of(all.lines_run, all.lines)));
+  v.out.table("coverage", {{"", "functions", Kind::Share},
+                           {"functions_run", "ran", Kind::Count},
+                           {"functions", "of", Kind::Count},
+                           {"", "blocks", Kind::Share},
+                           {"blocks_run", "ran", Kind::Count},
+                           {"blocks", "of", Kind::Count},
+                           {"", "lines", Kind::Share},
+                           {"lines_run", "ran", Kind::Count},
+                           {"lines", "of", Kind::Count},
+                           {"image", nullptr, Kind::Path},
+                           {"file", nullptr, Kind::Path},
+                           {"", "file", Kind::Path}});
+  auto share = [](uint64_t part, uint64_t whole) { return share_if(whole, View::ratio(part, whole)); };
+  // In text, where there is nothing that could have run there is no number.
+  auto number = [&](uint64_t n, uint64_t whole) { return number_if(whole || !v.out.is_text(), n); };
+  uint64_t limit = v.limit(50), seen = 0;
+  for (const store::CoverageRow& r : rows) {
+    std::string where = !r.file.empty()            ? r.file
+                        : r.image.starts_with('[') ? r.image
+                                                   : fmt::format("[{}]", base_name(r.image));
+    if (seen++ >= limit) continue;
+    v.out.row({share(r.functions_run, r.functions), number(r.functions_run, r.functions), number(r.functions, r.functions),
+               share(r.blocks_run, r.blocks), number(r.blocks_run, r.blocks), number(r.blocks, r.blocks),
+               share(r.lines_run, r.lines), number(r.lines_run, r.lines), number(r.lines, r.lines), r.image,
+               text_if_any(r.file), where});
+  }
+  v.out.end_table(seen > limit ? seen - limit : 0);
+  return {};
+}
+
+}  // namespace weir::report

@@ -1,0 +1,132 @@
+#include "report/report.h"
+
+#include <algorithm>
+
+#include "report/views.h"
+
+namespace weir::report {
+namespace {
+
+// What could not be seen, one line each.
+std::vector<std::string> notes_of(const View& v) {
+  std::vector<std::string> notes;
+  if (!v.run.complete) notes.push_back("the run was cut short; counts are those so far");
+  for (const store::ProcessRow& p : v.processes)
+    for (const std::string& note : p.notes) notes.push_back(fmt::format("process {}: {}", p.pid, note));
+  return notes;
+}
+
+// The last line of every report, with as many notes as fit.
+std::string quality(const std::vector<std::string>& notes, size_t width) {
+  if (notes.empty()) return "data: complete";
+  std::string line = "data: " + printable(notes[0]);
+  size_t told = 1;
+  constexpr size_t rest = 30;  // for the words about those that are left out
+  while (told < notes.size() && (width == 0 || display_width(line) + display_width(notes[told]) + rest <= width))
+    line += "; " + printable(notes[told++]);
+  if (told < notes.size()) line += fmt::format("; {} more: see summary", notes.size() - told);
+  return shortened(line, width);
+}
+
+// An option that a view has no use for is told, not ignored.
+Result<> check_options(const Options& o) {
+  auto only_for = [&](bool given, const char* option, std::initializer_list<std::string_view> fit) -> Result<> {
+    if (!given || std::ranges::find(fit, o.view) != fit.end()) return {};
+    return fail("{} is for {}; '{}' has no use for it", option, fmt::join(fit, ", "), o.view);
+  };
+  TRY_VOID(only_for(!o.sort.empty(), "--sort", {"summary", "functions", "detail", "callers"}));
+  TRY_VOID(only_for(!o.filter.empty(), "--filter", {"summary", "functions", "callers", "tree", "coverage"}));
+  TRY_VOID(only_for(o.sites, "--sites", {"detail", "callers", "tree"}));
+  TRY_VOID(only_for(o.blocks, "--blocks", {"source"}));
+  if (o.view == "detail" && !o.sort.empty() && o.sort != "total" && o.sort != "calls")
+    return fail("detail can be sorted by total or calls, not by '{}'", o.sort);
+  return only_for(!o.subject.empty(), "a function", {"detail", "callers", "source", "asm", "oscalls"});
+}
+
+}  // namespace
+
+std::string place(const std::string& file, uint32_t line) {
+  return file.empty() ? "" : line ? fmt::format("{}:{}", file, line) : file;
+}
+
+std::string site_name(const store::CallRow& call) {
+  if (call.caller == store::none) return "[start]";
+  std::string name = fmt::format("{}+{:#x}", call.caller_name, call.offset - call.caller_offset);
+  if (!call.file.empty()) name += fmt::format(" ({})", place(std::string(base_name(call.file)), call.line));
+  if (call.site_kind != "call" && !call.site_kind.empty()) name += fmt::format(" [{}]", call.site_kind);
+  return name;
+}
+
+std::string quoted_command(const std::vector<std::string>& words) {
+  constexpr const char* plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+  std::string command;
+  for (const std::string& word : words) {
+    if (!command.empty()) command += ' ';
+    if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) {
+      command += word;
+      continue;
+    }
+    command += '\'';
+    for (char c : word) c == '\'' ? command += "'\\''" : command += c;
+    command += '\'';
+  }
+  return command;
+}
+
+std::string seconds(const View& v, store::Cycles cycles) {
+  if (v.run.cycles_per_second == 0) return "";
+  double s = static_cast<double>(cycles) / static_cast<double>(v.run.cycles_per_second);
+  if (s >= 1) return fmt::format(" ({:.3g} s)", s);
+  if (s >= 1e-3) return fmt::format(" ({:.3g} ms)", s * 1e3);
+  return fmt::format(" ({:.3g} µs)", s * 1e6);
+}
+
+Result<store::FunctionInfo> one_function(const View& v, const std::string& text) {
+  if (text.empty()) return fail("which function? weir report {} {} FUNCTION", v.reader.path(), v.options.view);
+  TRY(std::vector<store::FunctionInfo> found, v.reader.find(text));
+  if (found.size() == 1) return found.front();
+  if (found.empty() && text.starts_with('['))
+    return fail("{}: OS calls are told by: weir report {} oscalls", text, v.reader.path());
+  if (found.empty())
+    return fail("no function is named '{}'; see: weir report {} functions --filter RE", text, v.reader.path());
+  constexpr size_t most = 10;
+  std::string list;
+  for (size_t i = 0; i < found.size() && i < most; i++)
+    list += fmt::format("\n  {}+{:#x}  {}", base_name(found[i].image), found[i].offset, shortened(found[i].name, 90));
+  if (found.size() > most) list += fmt::format("\n  … and {} more", found.size() - most);
+  return fail("'{}' is part of {} names; give more of it, or image+offset:{}", text, found.size(), list);
+}
+
+Result<> show(store::Reader& reader, const Options& options, Output& out) {
+  View v{reader, options, out, {}, {}, {}};
+  TRY(v.run, reader.run());
+  TRY(v.totals, reader.totals());
+  TRY(v.processes, reader.processes());
+  std::vector<std::string> notes = notes_of(v);
+
+  static constexpr std::pair<const char*, Result<> (*)(View&)> shown[] = {
+      {"summary", summary}, {"functions", functions}, {"detail", detail},    {"callers", callers},   {"source", source},
+      {"asm", assembly},    {"tree", tree},           {"oscalls", os_calls}, {"coverage", coverage}, {"threads", threads}};
+  for (auto& [name, view] : shown) {
+    if (options.view != name) continue;
+    TRY_VOID(check_options(options));
+    out.begin(name);
+    out.begin_group("run");
+    out.fact("command", v.run.command);
+    out.fact("cpu", v.run.cpu);
+    out.fact("clock", v.run.clock);
+    out.fact("total", v.totals.all());
+    out.fact("cycles", v.totals.cycles);
+    out.fact("os_time", v.totals.os_time);
+    out.fact("instructions", v.totals.instructions);
+    out.end_group();
+    out.fact("notes", notes);
+    TRY_VOID(view(v));
+    out.line();
+    out.line(quality(notes, out.style().width));
+    return out.end();
+  }
+  return fail("no view '{}'; there are: {}", options.view, fmt::join(views, ", "));
+}
+
+}  // namespace weir::report

@@ -1,0 +1,35 @@
+// `weir report`: the views of a profile. docs/report.md tells what is in them, and the names of the JSON fields.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "report/output.h"
+#include "store/reader.h"
+
+namespace weir::report {
+
+struct Options {
+  std::string view = "summary";
+  std::string subject;  // of `detail`, `source`, `asm`, `callers`: a function, or a file
+  store::OsTime os = store::OsTime::InSelf;
+  std::string filter;             // a regular expression for names
+  std::string sort;               // a column; empty: what the view is best sorted by
+  std::optional<uint64_t> limit;  // 0: all; none: what fits a screen in text, all in JSON and CSV
+  bool sites = false;             // callers by call site
+  bool blocks = false;            // source: the count of each block of a line
+  std::vector<std::pair<std::string, std::string>> source_map;  // where a path begins with `first`, `second` stands now
+  // The cycles of a block on another CPU (`--cpu`): self times are then made anew from the counts of blocks.
+  std::function<uint32_t(std::span<const std::byte>)> cost;
+};
+
+inline constexpr const char* views[] = {"summary", "functions", "detail",  "callers",  "source",
+                                        "asm",     "tree",      "oscalls", "coverage", "threads"};
+
+Result<> show(store::Reader& reader, const Options& options, Output& out);
+
+}  // namespace weir::report

@@ -1,0 +1,272 @@
+// Annotated source (S1, S3). For every line the cycles and the count, and a mark:
+//
+//   |   the line is in one block, which ran
+//   +   it is in several blocks, of which at least one ran
+//   #   its code never ran
+//
+// The count of a line of several blocks is that of the block that ran most (a condition of two clauses, a loop's head), added
+// up over the functions that hold the line: what gcov tells of code that was not copied by the optimizer.
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "report/views.h"
+
+namespace weir::report {
+namespace {
+
+using store::Cycles;
+using store::FunctionRow;
+using store::LineRow;
+
+struct OneBlock {
+  uint64_t offset = 0, count = 0;
+  Cycles self = 0;
+};
+
+struct LineFacts {
+  std::map<uint32_t, OneBlock> blocks;
+  std::map<uint32_t, uint64_t> count_in;  // by function
+  std::set<std::string> inlined;
+  Cycles self = 0;
+
+  void add(const LineRow& r) {
+    Cycles cycles = r.count * r.cycles + r.extra;
+    OneBlock& block = blocks[r.block];
+    block = {r.block_offset, r.count, block.self + cycles};
+    uint64_t& most = count_in[r.function];
+    most = std::max(most, r.count);
+    if (!r.inlined.empty()) inlined.insert(r.inlined);
+    self += cycles;
+  }
+  uint64_t count() const {
+    uint64_t sum = 0;
+    for (auto& [function, count] : count_in) sum += count;
+    return sum;
+  }
+  const char* mark() const {
+    if (blocks.empty()) return "";
+    return count() == 0 ? "#" : blocks.size() > 1 ? "+" : "|";
+  }
+};
+using Lines = std::map<uint32_t, LineFacts>;
+
+// The text of a file, line by line from 1; empty where it cannot be read.
+std::vector<std::string> read_source(const Options& options, std::string path) {
+  for (auto& [from, to] : options.source_map)
+    if (path.starts_with(from)) {
+      path = to + path.substr(from.size());
+      break;
+    }
+  std::vector<std::string> lines;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    for (size_t tab; (tab = line.find('\t')) != std::string::npos;) line.replace(tab, 1, 8 - tab % 8, ' ');
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+class Listing {
+ public:
+  Listing(View& v, Cycles whole) : v_(v), whole_(whole) {}
+
+  // Lines before this stand above the table.
+  void begin() {
+    begun_ = true;
+    v_.out.table("rows", {{"", "self %", Kind::Share},
+                          {"self", "self", Kind::Cycles},
+                          {"count", "count", Kind::Count},
+                          {"mark", "", Kind::Label},
+                          {"line", "line", Kind::Count},
+                          {"share", nullptr, Kind::Share},
+                          {"file", nullptr, Kind::Path},
+                          {"inlined", nullptr, Kind::Name},
+                          {"text", "source", Kind::Code}});
+  }
+
+  void heading(const std::string& text) { begun_ ? v_.out.row_line(text) : v_.out.line(text); }
+
+  // The lines of `file` from `first` to `last`; facts of `declared` stand before the line of their function.
+  void lines(const std::string& file, const Lines& facts, const std::vector<std::string>& source, uint32_t first,
+             uint32_t last) {
+    for (uint32_t n = first; n <= last; n++) {
+      auto at = facts.find(n);
+      const LineFacts* line = at == facts.end() ? nullptr : &at->second;
+      row(file, n, line, n && n <= source.size() ? source[n - 1] : "");
+      if (v_.options.blocks && line && line->blocks.size() > 1) block_counts(file, n, *line);
+    }
+  }
+  void never_ran(const std::string& file, uint32_t n, const std::string& text) {
+    v_.out.row({Cell(), number_if(!v_.out.is_text(), 0), uint64_t{0}, "#", uint64_t{n}, 0.0, file, Cell(), text},
+               {0, true});
+  }
+  void end() {
+    v_.out.end_table();
+    if (!v_.options.blocks || v_.out.style().format != Format::Json) return;
+    v_.out.table("blocks", {{"file", "", Kind::Path},
+                            {"line", "", Kind::Count},
+                            {"offset", "", Kind::Count},
+                            {"count", "", Kind::Count},
+                            {"self", "", Kind::Cycles}});
+    for (auto& [file, line, b] : blocks_) v_.out.row({file, uint64_t{line}, b.offset, b.count, b.self});
+    v_.out.end_table();
+  }
+
+ private:
+  void row(const std::string& file, uint32_t n, const LineFacts* line, const std::string& text) {
+    if (!line || line->blocks.empty()) {
+      v_.out.row({Cell(), Cell(), Cell(), std::string(), uint64_t{n}, Cell(), file, Cell(), text});
+      return;
+    }
+    double share = View::ratio(line->self, whole_);
+    bool ran = line->count() > 0;
+    Cell self = number_if(ran || !v_.out.is_text(), line->self);
+    Cell inlined = text_if_any(line->inlined.empty() ? "" : *line->inlined.begin());
+    v_.out.row({share_if(ran, share), self, line->count(), line->mark(), uint64_t{n}, share, file, inlined, text},
+               {0, !ran});
+  }
+  void block_counts(const std::string& file, uint32_t n, const LineFacts& line) {
+    for (auto& [id, b] : line.blocks) {
+      blocks_.push_back({file, n, b});
+      if (v_.out.is_text())
+        v_.out.row({View::ratio(b.self, whole_), b.self, b.count, std::string(), Cell(), Cell(), Cell(), Cell(),
+                    fmt::format("  * block at {:#x}", b.offset)},
+                   {0, true});
+    }
+  }
+
+  View& v_;
+  Cycles whole_;
+  bool begun_ = false;
+  std::vector<std::tuple<std::string, uint32_t, OneBlock>> blocks_;
+};
+
+// "main (1), fib(int) (4)": at most four.
+Result<std::string> relatives(View& v, uint32_t function, bool callers) {
+  store::CallQuery query;
+  (callers ? query.callee : query.caller) = function;
+  std::string text;
+  size_t seen = 0;
+  TRY_VOID(v.reader.calls(query, [&](const store::CallRow& c) {
+    if (seen++ >= 4) return;
+    std::string name = callers ? (c.caller == store::none ? "[start]" : c.caller_name) : c.callee_name;
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", shortened(name, 40), with_commas(c.calls));
+  }));
+  if (seen > 4) text += fmt::format(", and {} more", seen - 4);
+  return text.empty() ? "none" : text;
+}
+
+// The lines above a function, each with a star.
+Result<> header(View& v, Listing& listing, uint32_t id) {
+  if (!v.out.is_text()) return {};
+  TRY(FunctionRow f, v.reader.function(id, store::OsTime::Apart));
+  listing.heading(fmt::format("* {}", shortened(f.name, v.is_terminal() ? v.out.style().width - 2 : 0)));
+  if (f.calls == 0 && f.self == 0) {
+    listing.heading("* never ran");
+    return {};
+  }
+  listing.heading(fmt::format("* calls {}; self {} ({}); total {} ({}){}", with_commas(f.calls), with_unit(f.self),
+                              percent(v.share(f.self)), with_unit(f.total), percent(v.share(f.total)),
+                              f.os_time ? fmt::format("; OS time {}, on no line", with_unit(f.os_time)) : ""));
+  TRY(std::string callers, relatives(v, id, true));
+  TRY(std::string callees, relatives(v, id, false));
+  listing.heading("* callers: " + callers);
+  listing.heading("* callees: " + callees);
+  return {};
+}
+
+constexpr const char* gap = "  ⋮";
+
+Result<> source_of_function(View& v, const store::FunctionInfo& f) {
+  // Own lines, then code of other files, then inlined functions.
+  std::map<std::pair<std::string, std::string>, Lines> sections;  // by inlined function and file
+  TRY_VOID(v.reader.lines(f, [&](const LineRow& r) {
+    if (r.line) sections[{r.inlined, r.file}][r.line].add(r);
+  }));
+  if (sections.empty())
+    return fail("{}: no lines are known (was it compiled with -g?); see: weir report {} asm {}", printable(f.name),
+                v.reader.path(), quoted_command({v.options.subject}));
+  TRY(FunctionRow row, v.reader.function(f.id, store::OsTime::Apart));
+  v.out.fact("name", f.name);
+  v.out.fact("calls", row.calls);
+  v.out.fact("self", row.self);
+  Listing listing(v, row.self);
+  TRY_VOID(header(v, listing, f.id));
+  listing.begin();
+  for (auto& [key, lines] : sections) {
+    auto& [inlined, file] = key;
+    std::vector<std::string> source = read_source(v.options, file);
+    bool own = inlined.empty() && file == f.file;
+    const char* missing = source.empty() ? "  (not found; --source-map OLD=NEW)" : "";
+    if (!inlined.empty())
+      listing.heading(fmt::format("* inlined: {}  {}{}", shortened(inlined, 40), shortened_path(file, 40), missing));
+    else if (sections.size() > 1 || source.empty())
+      listing.heading(fmt::format("* {}{}", shortened_path(file, 60), missing));
+    // Lines that stand close together are shown with what is between them.
+    constexpr uint32_t close = 3, own_close = 60;
+    uint32_t from = own && f.line && f.line <= lines.begin()->first && lines.begin()->first - f.line < own_close
+                        ? f.line
+                        : lines.begin()->first;
+    uint32_t to = from;
+    for (auto& [n, facts] : lines) {
+      if (n > to + (own ? own_close : close)) {
+        listing.lines(file, lines, source, from, to);
+        listing.heading(gap);
+        from = n;
+      }
+      to = n;
+    }
+    listing.lines(file, lines, source, from, to);
+  }
+  listing.end();
+  return {};
+}
+
+Result<> source_of_file(View& v, const std::string& file) {
+  Lines lines;
+  TRY_VOID(v.reader.lines(file, [&](const LineRow& r) {
+    if (r.line) lines[r.line].add(r);
+  }));
+  std::multimap<uint32_t, FunctionRow> declared;
+  TRY_VOID(v.reader.functions_in(file, [&](const FunctionRow& f) { declared.emplace(f.line, f); }));
+  std::vector<std::string> source = read_source(v.options, file);
+  v.out.fact("file", file);
+  Listing listing(v, v.totals.cycles);
+  listing.heading(fmt::format("* {}{}; shares of {} cycles of code", printable(file),
+                              source.empty() ? "  (not found here; --source-map OLD=NEW)" : "",
+                              with_unit(v.totals.cycles)));
+  listing.begin();
+  // All lines of the file, or those that are known.
+  std::set<uint32_t> numbers;
+  for (uint32_t n = 1; n <= source.size(); n++) numbers.insert(n);
+  for (auto& [n, facts] : lines) numbers.insert(n);
+  for (auto& [n, f] : declared)
+    if (n) numbers.insert(n);
+  for (uint32_t n : numbers) {
+    auto [begin, end] = declared.equal_range(n);
+    bool idle = false;
+    for (auto it = begin; it != end; ++it) {
+      TRY_VOID(header(v, listing, it->second.id));
+      idle |= it->second.calls == 0 && it->second.blocks == 0;
+    }
+    if (idle && !lines.contains(n)) listing.never_ran(file, n, n && n <= source.size() ? source[n - 1] : "");
+    else listing.lines(file, lines, source, n, n);
+  }
+  listing.end();
+  return {};
+}
+
+}  // namespace
+
+Result<> source(View& v) {
+  const std::string& subject = v.options.subject;
+  if (subject.empty()) return fail("which function or file? weir report {} source FUNCTION", v.reader.path());
+  TRY(std::vector<std::string> files, v.reader.files(subject));
+  if (files.size() > 1) return fail("'{}' may be any of {}; give more of it", subject, fmt::join(files, ", "));
+  if (files.size() == 1) return source_of_file(v, files.front());
+  TRY(store::FunctionInfo f, one_function(v, subject));
+  return source_of_function(v, f);
+}
+
+}  // namespace weir::report

@@ -1,0 +1,56 @@
+// What the views share. Each is one function, in a file of its name.
+#pragma once
+
+#include "report/report.h"
+#include "report/text.h"
+
+namespace weir::report {
+
+struct View {
+  const store::Reader& reader;
+  const Options& options;
+  Output& out;
+  profile::Run run;
+  store::Totals totals;
+  std::vector<store::ProcessRow> processes;
+
+  double share(store::Cycles c) const { return ratio(c, totals.all()); }
+  static double ratio(uint64_t part, uint64_t whole) {
+    return whole ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+  }
+  // How many rows are shown, where text would have `of_text`.
+  uint64_t limit(uint64_t of_text) const {
+    uint64_t n = options.limit.value_or(out.is_text() ? of_text : 0);
+    return n ? n : UINT64_MAX;
+  }
+  bool is_terminal() const { return out.style().width != 0; }
+};
+
+Result<> summary(View& v);
+Result<> functions(View& v);
+Result<> detail(View& v);
+Result<> callers(View& v);
+Result<> source(View& v);
+Result<> assembly(View& v);
+Result<> tree(View& v);
+Result<> os_calls(View& v);
+Result<> coverage(View& v);
+Result<> threads(View& v);
+
+// The one function that the user means, or an error that lists those that it may be.
+Result<store::FunctionInfo> one_function(const View& v, const std::string& text);
+
+// A table of functions with at most `count` rows.
+Result<> function_table(View& v, uint64_t count);
+
+// Lines about a function: what, how often, how long, by whom. `prefix` stands before each.
+Result<> describe(View& v, const store::FunctionRow& f, std::string_view prefix);
+
+// "B+0x5 (tables.c:8)", for text and for JSON.
+std::string site_name(const store::CallRow& call);
+// "/src/tables.c:8", or nothing.
+std::string place(const std::string& file, uint32_t line);
+std::string quoted_command(const std::vector<std::string>& words);
+std::string seconds(const View& v, store::Cycles cycles);  // " (1.2 ms)", where the clock's rate is known
+
+}  // namespace weir::report

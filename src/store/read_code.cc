@@ -1,0 +1,175 @@
+// Blocks, lines, contexts, OS calls, coverage.
+#include "store/reader.h"
+
+namespace weir::store {
+namespace {
+
+constexpr const char* block_columns =
+    "b.id, b.function, b.offset, b.bytes, b.instructions, b.cycles, sum(c.count), sum(c.extra)";
+constexpr const char* block_counts = "LEFT JOIN block_count c ON c.block = b.id AND c.thread IN selected";
+
+BlockRow block_of(const Statement& row) {
+  return {row.u32(0), row.u32(1), row.u64(2), row.blob(3), row.small(4), row.small(5), row.u64(6), row.u64(7)};
+}
+
+// The parts of the blocks that `which` names, in the order of blocks.
+std::string lines_of(std::string_view which) {
+  return fmt::format(
+      "SELECT b.id, b.function, f.text, n.text, p.line, p.instructions, p.cycles, b.cycles, b.offset, "
+      "(SELECT sum(c.count) FROM block_count c WHERE c.block = b.id AND c.thread IN selected), "
+      "CASE WHEN p.position = (SELECT q.position FROM block_line q WHERE q.block = b.id ORDER BY q.cycles DESC LIMIT 1) "
+      "THEN (SELECT sum(c.extra) FROM block_count c WHERE c.block = b.id AND c.thread IN selected) ELSE 0 END, p.position "
+      "FROM block b JOIN block_line p ON p.block = b.id LEFT JOIN string f ON f.id = p.file "
+      "LEFT JOIN string n ON n.id = p.inlined WHERE {}",
+      which);
+}
+
+Result<> each_line(Statement rows, const Reader::Each<LineRow>& each) {
+  while (rows.next())
+    each({rows.u32(0), rows.u32(1), rows.text(2), rows.text(3), rows.small(4), rows.small(5), rows.small(6), rows.small(7),
+          rows.u64(8), rows.u64(9), rows.u64(10), rows.small(11)});
+  return rows.end();
+}
+
+constexpr const char* context_columns =
+    "SELECT id, parent, site, function, thread, calls, self, os_time, total, os_time_total, first_child, children FROM "
+    "context ";
+
+Result<> each_context(Statement rows, const Reader::Each<ContextRow>& each) {
+  while (rows.next())
+    each({rows.u32(0), rows.u32(1), rows.u32(2), rows.u32(3), rows.u32(4), rows.u64(5), rows.u64(6), rows.u64(7),
+          rows.u64(8), rows.u64(9), rows.small(10), rows.small(11)});
+  return rows.end();
+}
+
+}  // namespace
+
+Result<> Reader::blocks(const FunctionInfo& f, const Each<BlockRow>& each) const {
+  Statement rows =
+      db_.prepare(fmt::format("SELECT {} FROM block b {} WHERE b.id >= ?1 AND b.id < ?1 + ?2 AND b.function = ?3 "
+                              "GROUP BY b.id ORDER BY b.id",
+                              block_columns, block_counts));
+  rows.bind(1, uint64_t{f.first_block});
+  rows.bind(2, uint64_t{f.blocks});
+  rows.bind(3, uint64_t{f.id});
+  while (rows.next()) each(block_of(rows));
+  return rows.end();
+}
+
+Result<> Reader::all_blocks(const Each<BlockRow>& each) const {
+  Statement rows =
+      db_.prepare(fmt::format("SELECT {} FROM block b JOIN block_count c ON c.block = b.id AND c.thread IN selected "
+                              "GROUP BY b.id",
+                              block_columns));
+  while (rows.next()) each(block_of(rows));
+  return rows.end();
+}
+
+Result<> Reader::lines(const FunctionInfo& f, const Each<LineRow>& each) const {
+  Statement rows = db_.prepare(lines_of("b.id >= ?1 AND b.id < ?1 + ?2 AND b.function = ?3"));
+  rows.bind(1, uint64_t{f.first_block});
+  rows.bind(2, uint64_t{f.blocks});
+  rows.bind(3, uint64_t{f.id});
+  return each_line(std::move(rows), each);
+}
+
+Result<> Reader::lines(const std::string& file, const Each<LineRow>& each) const {
+  Statement rows = db_.prepare(lines_of("p.file IN (SELECT id FROM string WHERE text = ?1)"));
+  rows.bind(1, file);
+  return each_line(std::move(rows), each);
+}
+
+Result<std::vector<std::string>> Reader::files(const std::string& path) const {
+  Statement rows = db_.prepare(
+      "SELECT text, text = ?1 AS exact FROM string WHERE id IN (SELECT file FROM block_line UNION SELECT file FROM "
+      "function) AND "
+      "(text = ?1 OR substr(text, -length(?1) - 1) = '/' || ?1) ORDER BY exact DESC, text");
+  rows.bind(1, path);
+  std::vector<std::string> files;
+  while (rows.next()) {
+    if (!files.empty() && files.front() == path) break;  // exactly this one
+    files.push_back(rows.text(0));
+  }
+  TRY_VOID(rows.end());
+  return files;
+}
+
+Result<> Reader::functions_in(const std::string& file, const Each<FunctionRow>& each) const {
+  Statement ids =
+      db_.prepare("SELECT f.id FROM function f JOIN string s ON s.id = f.file WHERE s.text = ? ORDER BY f.line, f.id");
+  ids.bind(1, file);
+  while (ids.next()) {
+    TRY(FunctionRow row, function(ids.u32(0), OsTime::Apart));
+    each(row);
+  }
+  return ids.end();
+}
+
+Result<> Reader::roots(const Each<ContextRow>& each) const {
+  return each_context(db_.prepare(std::string(context_columns) + "WHERE parent IS NULL AND thread IN selected"), each);
+}
+
+// A child's id is larger than its parent's, so whoever follows children comes to an end.
+Result<> Reader::children(const ContextRow& parent, const Each<ContextRow>& each) const {
+  Statement rows =
+      db_.prepare(std::string(context_columns) + "WHERE id >= ?1 AND id < ?1 + ?2 AND parent = ?3 AND id > ?3");
+  rows.bind(1, uint64_t{parent.first_child});
+  rows.bind(2, uint64_t{parent.children});
+  rows.bind(3, uint64_t{parent.id});
+  return each_context(std::move(rows), each);
+}
+
+Result<> Reader::contexts(const Each<ContextRow>& each) const {
+  return each_context(db_.prepare(std::string(context_columns) + "WHERE thread IN selected ORDER BY id"), each);
+}
+
+Result<> Reader::os_calls(bool by_function, uint32_t function, const Each<OsRow>& each) const {
+  Statement rows = db_.prepare(fmt::format(
+      "SELECT c.number, c.function, o.name, n.text, max(c.class), sum(c.calls), sum(c.errors), sum(c.uncharged), "
+      "sum(c.time) AS time FROM os_count c LEFT JOIN os_call o ON o.number = c.number LEFT JOIN function f ON f.id = "
+      "c.function "
+      "LEFT JOIN string n ON n.id = f.name WHERE c.thread IN selected {} GROUP BY c.number {} ORDER BY time DESC, c.number",
+      function == none ? "" : fmt::format("AND c.function = {}", function), by_function ? ", c.function" : ""));
+  while (rows.next()) {
+    OsRow row{rows.small(0), by_function ? rows.u32(1) : none,
+              rows.text(2),  by_function ? rows.text(3) : "",
+              rows.text(4),  rows.u64(5),
+              rows.u64(6),   rows.u64(7),
+              rows.u64(8)};
+    if (row.name.empty()) row.name = fmt::format("syscall {}", row.number);
+    each(row);
+  }
+  return rows.end();
+}
+
+Result<> Reader::coverage(const std::string& filter, const Each<CoverageRow>& each) const {
+  // Three sums, each by image and file: functions and blocks by the file of the function, lines by their own.
+  Statement rows = db_.prepare(R"(
+    WITH ran AS (SELECT DISTINCT function AS id FROM function_count WHERE thread IN selected AND calls > 0),
+      block_ran AS (SELECT DISTINCT block AS id FROM block_count WHERE thread IN selected AND count > 0),
+      f AS (SELECT image, file, count(*) AS functions, sum(id IN ran) AS functions_run FROM function GROUP BY 1, 2),
+      b AS (SELECT f.image, f.file, count(*) AS blocks, sum(b.id IN block_ran) AS blocks_run
+            FROM block b JOIN function f ON f.id = b.function GROUP BY 1, 2),
+      l AS (SELECT image, file, count(*) AS lines, sum(run) AS lines_run FROM
+             (SELECT f.image, p.file, p.line, max(b.id IN block_ran) AS run FROM block_line p
+              JOIN block b ON b.id = p.block JOIN function f ON f.id = b.function WHERE p.line > 0 GROUP BY 1, 2, 3)
+            GROUP BY 1, 2),
+      places AS (SELECT image, file FROM f UNION SELECT image, file FROM b UNION SELECT image, file FROM l)
+    SELECT i.path, s.text, f.functions, f.functions_run, b.blocks, b.blocks_run, l.lines, l.lines_run FROM places x
+      LEFT JOIN f ON f.image IS x.image AND f.file IS x.file LEFT JOIN b ON b.image IS x.image AND b.file IS x.file
+      LEFT JOIN l ON l.image IS x.image AND l.file IS x.file
+      LEFT JOIN image i ON i.id = x.image LEFT JOIN string s ON s.id = x.file
+    WHERE ?1 = '' OR matches(?1, coalesce(s.text, i.path)) ORDER BY x.image, s.text)");
+  rows.bind(1, filter);
+  while (rows.next())
+    each({rows.text(0), rows.text(1), rows.u64(2), rows.u64(3), rows.u64(4), rows.u64(5), rows.u64(6), rows.u64(7)});
+  return rows.end();
+}
+
+Result<> Reader::images(const std::function<void(uint32_t, const profile::Image&)>& each) const {
+  Statement rows = db_.prepare("SELECT id, path, build_id, size, modified FROM image ORDER BY id");
+  while (rows.next()) each(rows.u32(0), {rows.text(1), rows.text(2), rows.u64(3), rows.i64(4)});
+  return rows.end();
+}
+
+}  // namespace weir::store

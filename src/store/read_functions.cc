@@ -1,0 +1,170 @@
+// Functions with their counts, and who calls whom.
+#include <algorithm>
+#include <charconv>
+
+#include "store/reader.h"
+
+namespace weir::store {
+namespace {
+
+constexpr const char* info_columns =
+    "f.id, n.text, l.text, i.path, s.text, f.line, f.offset, f.size, f.first_block, f.blocks";
+constexpr const char* info_tables =
+    "function f LEFT JOIN string n ON n.id = f.name LEFT JOIN string l ON l.id = f.linkage_name "
+    "LEFT JOIN image i ON i.id = f.image LEFT JOIN string s ON s.id = f.file";
+
+FunctionInfo info_of(const Statement& row) {
+  return {row.u32(0),   row.text(1), row.text(2), row.text(3),  row.text(4),
+          row.small(5), row.u64(6),  row.u64(7),  row.small(8), row.small(9)};
+}
+
+FunctionRow row_of(const Statement& row) {
+  return {info_of(row),  row.u64(10), row.u64(11), row.u64(12), row.maybe(13),
+          row.maybe(14), row.u64(15), row.u64(16), row.u64(17)};
+}
+
+// The counts of each function, over the selected threads.
+std::string counted(OsTime os, bool idle) {
+  return fmt::format(
+      "SELECT {0}, c.calls AS calls, c.self {1} AS self, c.total + c.os_time_total AS total, c.self_min AS self_min, "
+      "c.self_max AS self_max, c.os_calls AS os_calls, c.os_time AS os_time, c.os_time_total, n.text AS name, "
+      "i.path AS image, s.text AS file "
+      "FROM {2} {3} JOIN (SELECT function, sum(calls) AS calls, sum(self) AS self, sum(total) AS total, "
+      "  min(self_min) AS self_min, max(self_max) AS self_max, sum(os_calls) AS os_calls, sum(os_time) AS os_time, "
+      "  sum(os_time_total) AS os_time_total FROM function_count WHERE thread IN selected "
+      "  AND (calls > 0 OR self > 0 OR os_calls > 0) GROUP BY function) c ON c.function = f.id",
+      info_columns, os == OsTime::InSelf ? "+ c.os_time" : "", info_tables, idle ? "LEFT" : "");
+}
+
+// OS calls as functions of their own.
+constexpr const char* os_functions =
+    " UNION ALL SELECT NULL, '[' || o.name || ']', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, sum(c.calls), "
+    "sum(c.time), "
+    "sum(c.time), NULL, NULL, sum(c.calls), sum(c.time), 0, '[' || o.name || ']', '[kernel]', NULL "
+    "FROM os_count c JOIN os_call o ON o.number = c.number WHERE c.thread IN selected GROUP BY c.number";
+
+constexpr const char* orders[] = {"self",     "total",    "calls",    "name",    "image",  "file", "line",
+                                  "self_min", "self_max", "os_calls", "os_time", "offset", "size"};
+
+}  // namespace
+
+Result<> Reader::functions(const FunctionQuery& q, const Each<FunctionRow>& each) const {
+  if (std::ranges::find(orders, q.order) == std::end(orders))
+    return fail("no column '{}' to sort by; there are: {}", q.order, fmt::join(orders, ", "));
+  bool text = q.order == "name" || q.order == "image" || q.order == "file";
+  std::string sql =
+      fmt::format("SELECT * FROM ({}{}) {} ORDER BY {} {}, name, id {}", counted(q.os, q.idle),
+                  q.os == OsTime::Apart ? os_functions : "", q.filter.empty() ? "" : "WHERE matches(?1, name)", q.order,
+                  text != q.ascending ? "ASC" : "DESC", q.limit ? fmt::format("LIMIT {}", q.limit) : "");
+  Statement rows = db_.prepare(sql);
+  if (!q.filter.empty()) rows.bind(1, q.filter);
+  while (rows.next()) {
+    FunctionRow row = row_of(rows);
+    if (row.id == none) row.image = "[kernel]";
+    each(row);
+  }
+  return rows.end();
+}
+
+Result<FunctionRow> Reader::function(uint32_t id, OsTime os) const {
+  Statement rows = db_.prepare(
+      fmt::format("SELECT {0}, sum(c.calls), sum(c.self {1}), sum(c.total + c.os_time_total), min(c.self_min), "
+                  "max(c.self_max), sum(c.os_calls), sum(c.os_time), sum(c.os_time_total) FROM {2} "
+                  "LEFT JOIN function_count c ON c.function = f.id AND c.thread IN selected WHERE f.id = ? GROUP BY f.id",
+                  info_columns, os == OsTime::InSelf ? "+ c.os_time" : "", info_tables));
+  rows.bind(1, uint64_t{id});
+  FunctionRow row;
+  if (rows.next()) row = row_of(rows);
+  TRY_VOID(rows.end());
+  if (row.id == none) return fail("{}: has no function {}", path(), id);
+  return row;
+}
+
+Result<std::vector<FunctionInfo>> Reader::find(const std::string& text) const {
+  // "libc.so.6+0x1234": a place in an image, by its path or the last part of that.
+  std::string image;
+  uint64_t offset = 0;
+  if (size_t plus = text.rfind("+0x"); plus != std::string::npos && plus > 0) {
+    const char* end = text.data() + text.size();
+    auto parsed = std::from_chars(text.data() + plus + 3, end, offset, 16);
+    if (parsed.ec == std::errc() && parsed.ptr == end) image = text.substr(0, plus);
+  }
+  // The best kind of match wins; among equals, functions that ran.
+  Statement rows =
+      db_.prepare(fmt::format("SELECT {0}, CASE "
+                              "WHEN n.text = ?1 OR l.text = ?1 THEN 0 "
+                              "WHEN ?2 <> '' AND (i.path = ?2 OR i.path LIKE '%/' || ?2) AND ?3 >= f.offset AND ?3 < "
+                              "f.offset + max(f.size, 1) THEN 0 "
+                              "WHEN substr(n.text, 1, length(?1) + 1) = ?1 || '(' THEN 1 "
+                              "WHEN instr(n.text, '::' || ?1 || '(') > 0 THEN 2 "
+                              "ELSE 3 END AS kind, (SELECT sum(total) FROM function_count c WHERE c.function = f.id AND "
+                              "(c.calls > 0 OR c.self > 0)) AS weight "
+                              "FROM {1} WHERE instr(n.text, ?1) > 0 OR l.text = ?1 OR (?2 <> '' AND kind = 0) "
+                              "ORDER BY kind, weight IS NULL, weight DESC, n.text",
+                              info_columns, info_tables));
+  rows.bind(1, text);
+  rows.bind(2, image);
+  rows.bind(3, offset);
+  std::vector<FunctionInfo> found;
+  bool some_ran = false;
+  uint64_t best = 0;
+  while (rows.next()) {
+    if (found.empty()) best = rows.u64(10);
+    if (rows.u64(10) != best) break;
+    bool ran = rows.maybe(11).has_value();
+    if (some_ran && !ran) break;
+    some_ran |= ran;
+    found.push_back(info_of(rows));
+  }
+  TRY_VOID(rows.end());
+  return found;
+}
+
+Result<> Reader::calls(const CallQuery& q, const Each<CallRow>& each) const {
+  static constexpr const char* columns[] = {"total", "calls", "caller", "callee"};
+  if (std::ranges::find(columns, q.order) == std::end(columns))
+    return fail("no column '{}' to sort by; there are: {}", q.order, fmt::join(columns, ", "));
+  std::string where = "c.thread IN selected";
+  if (q.caller != none) where += " AND s.function = ?2";
+  if (q.callee != none) where += " AND c.callee = ?3";
+  if (!q.filter.empty()) where += " AND matches(?1, en.text)";
+  bool text = q.order == "caller" || q.order == "callee";
+  Statement rows = db_.prepare(fmt::format(
+      "SELECT s.function, c.callee, c.site, rn.text AS caller, en.text AS callee, i.path, s.kind, sf.text, s.line, "
+      "s.offset, "
+      "r.offset, count(DISTINCT c.site), sum(c.calls) AS calls, sum(c.total + c.os_time_total) AS total, min(c.self_min), "
+      "max(c.self_max), sum(c.os_time_total) FROM call_count c LEFT JOIN site s ON s.id = c.site LEFT JOIN function r ON "
+      "r.id = s.function "
+      "LEFT JOIN string rn ON rn.id = r.name LEFT JOIN image i ON i.id = r.image LEFT JOIN string sf ON sf.id = s.file "
+      "LEFT JOIN function e ON e.id = c.callee LEFT JOIN string en ON en.id = e.name "
+      "WHERE {} GROUP BY c.callee, {} ORDER BY {} {}, calls DESC, c.site {}",
+      where, q.by_site ? "c.site" : "s.function", q.order == "callee" ? "5" : q.order, text ? "ASC" : "DESC",
+      q.limit ? fmt::format("LIMIT {}", q.limit) : ""));
+  if (!q.filter.empty()) rows.bind(1, q.filter);
+  if (q.caller != none) rows.bind(2, uint64_t{q.caller});
+  if (q.callee != none) rows.bind(3, uint64_t{q.callee});
+  while (rows.next())
+    each({rows.u32(0), rows.u32(1), rows.u32(2), rows.text(3), rows.text(4), rows.text(5), rows.text(6), rows.text(7),
+          rows.small(8), rows.u64(9), rows.u64(10), rows.u64(11), rows.u64(12), rows.u64(13), rows.maybe(14),
+          rows.maybe(15), rows.u64(16)});
+  return rows.end();
+}
+
+Result<> Reader::sites(const Each<CallRow>& each) const {
+  Statement rows = db_.prepare(
+      "SELECT s.id, s.function, s.kind, f.text, s.line, s.offset FROM site s LEFT JOIN string f ON f.id = s.file ORDER BY "
+      "s.id");
+  while (rows.next()) {
+    CallRow row;
+    row.site = rows.u32(0);
+    row.caller = rows.u32(1);
+    row.site_kind = rows.text(2);
+    row.file = rows.text(3);
+    row.line = rows.small(4);
+    row.offset = rows.u64(5);
+    each(row);
+  }
+  return rows.end();
+}
+
+}  // namespace weir::store

@@ -1,0 +1,196 @@
+// Opening a profile, and what it says of the run, its threads and processes.
+#include "store/reader.h"
+
+#include <fcntl.h>
+#include <regex.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+#include <array>
+
+#include "base/fd.h"
+#include "store/schema.h"
+
+namespace weir::store {
+namespace {
+
+// What can be said before SQLite looks at the file. Its header: fileformat2.html, 1.3.
+Result<> check_header(const std::string& path) {
+  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat st;
+  if (!fd || fstat(fd.get(), &st) != 0) return fail_errno("{}", path);
+  if (!S_ISREG(st.st_mode)) return fail("{}: is not a file", path);
+  std::array<uint8_t, 100> header{};
+  ssize_t n = read(fd.get(), header.data(), header.size());
+  if (n < 16 || memcmp(header.data(), "SQLite format 3", 16) != 0)
+    return fail("{}: is not a Weir profile (weir profile -o FILE -- PROGRAM makes one)", path);
+  uint64_t page_size = uint64_t{header[16]} << 8 | header[17];
+  if (page_size == 1) page_size = 65536;
+  uint64_t pages = uint64_t{header[28]} << 24 | header[29] << 16 | header[30] << 8 | header[31];
+  uint64_t size = static_cast<uint64_t>(st.st_size);
+  if (size < pages * page_size)
+    return fail("{}: the file is cut short: {} of {} bytes; copy it again, or profile again", path, size,
+                pages * page_size);
+  return {};
+}
+
+Result<> check_kind(const Database& db) {
+  TRY(uint64_t application, db.number("PRAGMA application_id"));
+  if (application != application_id) return fail("{}: is a SQLite file, but not one that Weir wrote", db.path());
+  TRY(uint64_t version, db.number("PRAGMA user_version"));
+  if (version > schema_version)
+    return fail("{}: was written by a newer Weir (schema {}; this one reads up to {}): update Weir", db.path(), version,
+                schema_version);
+  if (version < 1) return fail("{}: has no schema version: the file is damaged", db.path());
+  Statement rows = db.prepare("SELECT kind FROM weir");
+  std::string kind = rows.next() ? rows.text(0) : "";
+  TRY_VOID(rows.end());
+  if (kind != kind_of_profile) return fail("{}: holds '{}', not '{}'", db.path(), kind, kind_of_profile);
+  // A view in the place of a table could be anything.
+  TRY(uint64_t tables, db.number("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('run', 'run_word', "
+                                 "'string', 'image', 'function', 'block', 'block_line', 'site', 'process', "
+                                 "'process_word', 'thread', 'function_count', 'call_count', 'block_count', 'context', "
+                                 "'os_call', 'os_count')"));
+  if (tables != 17) return fail("{}: {} of its 17 tables are missing: the file is damaged", db.path(), 17 - tables);
+  return {};
+}
+
+// matches(pattern, text): pattern is compiled once for a statement. POSIX, as grep -E: no recursion, whatever the text.
+void matches(sqlite3_context* context, int, sqlite3_value** arguments) {
+  auto* pattern = static_cast<regex_t*>(sqlite3_get_auxdata(context, 0));
+  if (!pattern) {
+    auto* source = reinterpret_cast<const char*>(sqlite3_value_text(arguments[0]));
+    pattern = new regex_t;
+    if (!source || regcomp(pattern, source, REG_EXTENDED | REG_NOSUB) != 0) {
+      delete pattern;
+      return sqlite3_result_error(context, "not a regular expression", -1);
+    }
+    auto free_pattern = [](void* p) {
+      regfree(static_cast<regex_t*>(p));
+      delete static_cast<regex_t*>(p);
+    };
+    sqlite3_set_auxdata(context, 0, pattern, free_pattern);
+    pattern = static_cast<regex_t*>(sqlite3_get_auxdata(context, 0));
+  }
+  auto* text = reinterpret_cast<const char*>(sqlite3_value_text(arguments[1]));
+  sqlite3_result_int(context, pattern && text && regexec(pattern, text, 0, nullptr, 0) == 0);
+}
+
+}  // namespace
+
+Result<Reader> Reader::open(const std::string& path) {
+  TRY_VOID(check_header(path));
+  TRY(Database db, Database::open_to_read(path));
+  TRY_VOID(check_kind(db));
+  sqlite3_create_function_v2(db.get(), "matches", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr, matches, nullptr, nullptr,
+                             nullptr);
+  TRY_VOID(db.execute("CREATE TEMP TABLE selected(id INTEGER PRIMARY KEY); INSERT INTO selected SELECT id FROM thread"));
+  TRY_VOID(db.execute("BEGIN"));  // one lock for all questions, not one for each
+  return Reader(std::move(db));
+}
+
+Result<> Reader::select(std::optional<uint32_t> thread, std::optional<uint32_t> process) {
+  // A number is an id of the system; where no thread has that, it is an index.
+  auto condition = [&](const char* system, const char* index, std::optional<uint32_t> n) -> Result<std::string> {
+    if (!n) return "1";
+    TRY(uint64_t known, db_.number(fmt::format("SELECT count(*) FROM thread t LEFT JOIN process p ON p.id = t.process "
+                                               "WHERE {} = {}",
+                                               system, *n)));
+    return fmt::format("{} = {}", known ? system : index, *n);
+  };
+  TRY(std::string threads, condition("t.tid", "t.id", thread));
+  TRY(std::string processes, condition("p.pid", "t.process", process));
+  TRY_VOID(db_.execute(fmt::format("DELETE FROM selected; INSERT INTO selected SELECT t.id FROM thread t "
+                                   "LEFT JOIN process p ON p.id = t.process WHERE {} AND {}",
+                                   threads, processes)
+                           .c_str()));
+  TRY(uint64_t found, db_.number("SELECT count(*) FROM selected"));
+  if (found == 0)
+    return fail("{}: no thread {}{}; see: weir report {} threads", path(), thread ? fmt::format("{}", *thread) : "",
+                process ? fmt::format(" in process {}", *process) : "", path());
+  return {};
+}
+
+Result<profile::Run> Reader::run() const {
+  profile::Run run;
+  Statement rows = db_.prepare(
+      "SELECT directory, cpu, host_cpu, cycles_per_second, clock, os_separate, full_paths, started, ended, complete, "
+      "(SELECT version FROM weir) FROM run");
+  if (rows.next()) {
+    run.directory = rows.text(0);
+    run.cpu = rows.text(1);
+    run.host_cpu = rows.text(2);
+    run.cycles_per_second = rows.u64(3);
+    run.clock = rows.text(4);
+    run.os_separate = rows.u64(5);
+    run.full_paths = rows.u64(6);
+    run.started = rows.time(7);
+    run.ended = rows.time(8);
+    run.complete = rows.u64(9);
+    run.weir_version = rows.text(10);
+  }
+  TRY_VOID(rows.end());
+  Statement words = db_.prepare("SELECT kind, text FROM run_word ORDER BY kind, position");
+  while (words.next()) (words.text(0) == "command" ? run.command : run.environment).push_back(words.text(1));
+  TRY_VOID(words.end());
+  return run;
+}
+
+Result<Totals> Reader::totals() const {
+  Totals t;
+  Statement rows = db_.prepare(
+      "SELECT sum(cycles), sum(os_time), sum(instructions), count(*), count(DISTINCT process) FROM thread "
+      "WHERE id IN selected");
+  if (rows.next()) {
+    t.cycles = rows.u64(0);
+    t.os_time = rows.u64(1);
+    t.instructions = rows.u64(2);
+    t.threads = rows.u64(3);
+    t.processes = rows.u64(4);
+  }
+  TRY_VOID(rows.end());
+  TRY(t.functions, db_.number("SELECT count(*) FROM function"));
+  TRY(t.functions_run,
+      db_.number("SELECT count(DISTINCT function) FROM function_count WHERE thread IN selected AND calls > 0"));
+  TRY(t.os_calls, db_.number("SELECT sum(calls) FROM os_count WHERE thread IN selected"));
+  TRY(t.contexts, db_.number("SELECT count(*) FROM context"));
+  return t;
+}
+
+Result<std::vector<ThreadRow>> Reader::threads() const {
+  std::vector<ThreadRow> threads;
+  Statement rows = db_.prepare(
+      "SELECT t.id, t.process, p.pid, t.tid, t.name, t.cycles, t.os_time, t.instructions, f.functions "
+      "FROM thread t LEFT JOIN process p ON p.id = t.process LEFT JOIN "
+      "  (SELECT thread, count(*) AS functions FROM function_count WHERE calls > 0 GROUP BY thread) f ON f.thread = t.id "
+      "WHERE t.id IN selected ORDER BY t.id");
+  while (rows.next())
+    threads.push_back({rows.u32(0), rows.u32(1), rows.small(2), rows.small(3), rows.text(4), rows.u64(5), rows.u64(6),
+                       rows.u64(7), rows.u64(8)});
+  TRY_VOID(rows.end());
+  return threads;
+}
+
+Result<std::vector<ProcessRow>> Reader::processes() const {
+  std::vector<ProcessRow> processes;
+  Statement rows = db_.prepare("SELECT id, pid, parent, started, ended, exit_status FROM process ORDER BY id");
+  Statement words = db_.prepare("SELECT kind, text FROM process_word WHERE process = ? ORDER BY kind, position");
+  while (rows.next()) {
+    ProcessRow p;
+    p.id = rows.u32(0);
+    p.pid = rows.small(1);
+    p.parent = rows.u32(2);
+    p.started = rows.time(3);
+    p.ended = rows.time(4);
+    if (auto status = rows.maybe(5)) p.exit_status = static_cast<int>(*status);
+    words.rewind();
+    words.bind(1, p.id);
+    while (words.next()) (words.text(0) == "note" ? p.notes : p.command).push_back(words.text(1));
+    processes.push_back(std::move(p));
+  }
+  TRY_VOID(words.end());
+  TRY_VOID(rows.end());
+  return processes;
+}
+
+}  // namespace weir::store

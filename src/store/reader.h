@@ -1,0 +1,181 @@
+// Questions to a profile, each answered row by row out of the file: a profile is never loaded whole.
+//
+// Counts are those of the selected threads (all, unless select() was called). OS time: `total` has that of all descendants in
+// it; `self` has the function's own where OsTime::InSelf asks for it (T5), and with OsTime::Apart every OS call is a row of its
+// own, named "[read]". The file itself keeps the two apart.
+//
+// A file may be anybody's. Ids that lead nowhere give empty names, contexts are walked in growing order of their ids, and a
+// number out of range is 0 or none.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "profile/profile.h"
+#include "store/sqlite.h"
+
+namespace weir::store {
+
+using profile::Cycles;
+using profile::none;
+
+enum class OsTime : uint8_t { InSelf, Apart };
+
+// What is known of a function before it runs.
+struct FunctionInfo {
+  uint32_t id = none;  // none: an OS call, shown as a function
+  std::string name, linkage_name, image, file;
+  uint32_t line = 0;
+  uint64_t offset = 0, size = 0;
+  uint32_t first_block = 0, blocks = 0;
+};
+
+struct FunctionRow : FunctionInfo {
+  uint64_t calls = 0;
+  Cycles self = 0, total = 0;
+  std::optional<Cycles> self_min, self_max;  // of one call, without OS time; none: no call has ended
+  uint64_t os_calls = 0;
+  Cycles os_time = 0, os_time_total = 0;
+};
+
+struct FunctionQuery {
+  OsTime os = OsTime::InSelf;
+  std::string filter;          // a regular expression (as grep -E) for names; empty: all
+  std::string order = "self";  // a column
+  bool ascending = false;
+  uint64_t limit = 0;  // 0: all
+  bool idle = false;   // those that never ran, too
+};
+
+// A call record: `caller` called `callee` from a place.
+struct CallRow {
+  uint32_t caller = none, callee = none, site = none;
+  std::string caller_name, callee_name, caller_image;
+  std::string site_kind, file;
+  uint32_t line = 0;
+  uint64_t offset = 0;         // of the site in its image
+  uint64_t caller_offset = 0;  // of the function that holds it
+  uint64_t sites = 1;          // that this row stands for
+  uint64_t calls = 0;
+  Cycles total = 0;  // with os_time_total
+  std::optional<Cycles> self_min, self_max;
+  Cycles os_time_total = 0;
+};
+
+struct CallQuery {
+  uint32_t caller = none, callee = none;  // none: any
+  std::string filter;                     // for the callee's name
+  bool by_site = false;                   // a row for each site; otherwise one for each caller
+  std::string order = "total";
+  uint64_t limit = 0;
+};
+
+struct BlockRow {
+  uint32_t id = none, function = none;
+  uint64_t offset = 0;
+  std::span<const std::byte> bytes;  // valid during the call
+  uint32_t instructions = 0, cycles = 0;
+  uint64_t count = 0;
+  Cycles extra = 0;
+
+  Cycles self() const { return count * cycles + extra; }
+};
+
+// The part of a block that belongs to a source line.
+struct LineRow {
+  uint32_t block = none, function = none;
+  std::string file, inlined;
+  uint32_t line = 0, instructions = 0, cycles = 0;
+  uint32_t block_cycles = 0;
+  uint64_t block_offset = 0;
+  uint64_t count = 0;
+  Cycles extra = 0;  // of the block: given to its costliest part
+  uint32_t position = 0;
+};
+
+struct ContextRow {
+  uint32_t id = none, parent = none, site = none, function = none, thread = none;
+  uint64_t calls = 0;
+  Cycles self = 0, os_time = 0, total = 0, os_time_total = 0;
+  uint32_t first_child = 0, children = 0;
+};
+
+struct OsRow {
+  uint32_t number = 0, function = none;  // none: of all functions
+  std::string name, function_name, os_class;
+  uint64_t calls = 0, errors = 0, uncharged = 0;
+  Cycles time = 0;
+};
+
+struct ThreadRow {
+  uint32_t id = none, process = none, pid = 0, tid = 0;
+  std::string name;
+  Cycles cycles = 0, os_time = 0;
+  uint64_t instructions = 0, functions = 0;
+};
+
+struct ProcessRow : profile::Process {
+  uint32_t id = none;
+};
+
+struct CoverageRow {
+  std::string image, file;  // file empty: what has no line
+  uint64_t functions = 0, functions_run = 0, blocks = 0, blocks_run = 0, lines = 0, lines_run = 0;
+};
+
+struct Totals {
+  Cycles cycles = 0, os_time = 0;
+  uint64_t instructions = 0, threads = 0, processes = 0, functions = 0, functions_run = 0, os_calls = 0, contexts = 0;
+  Cycles all() const { return cycles + os_time; }
+};
+
+class Reader {
+ public:
+  static Result<Reader> open(const std::string& path);
+  const std::string& path() const { return db_.path(); }
+
+  // From here on only the counts of these threads: by tid (or index), by pid (or index).
+  Result<> select(std::optional<uint32_t> thread, std::optional<uint32_t> process);
+
+  Result<profile::Run> run() const;
+  Result<Totals> totals() const;
+  Result<std::vector<ThreadRow>> threads() const;
+  Result<std::vector<ProcessRow>> processes() const;
+
+  template <class Row>
+  using Each = std::function<void(const Row&)>;
+  Result<> functions(const FunctionQuery& query, const Each<FunctionRow>& each) const;
+  Result<FunctionRow> function(uint32_t id, OsTime os) const;
+  // Those that a person may mean: by name, name without parameters, image+offset, part of a name; the best kind of match only.
+  Result<std::vector<FunctionInfo>> find(const std::string& text) const;
+
+  Result<> calls(const CallQuery& query, const Each<CallRow>& each) const;
+  Result<> blocks(const FunctionInfo& function, const Each<BlockRow>& each) const;
+  Result<> all_blocks(const Each<BlockRow>& each) const;  // that ran
+  Result<> lines(const FunctionInfo& function, const Each<LineRow>& each) const;
+  Result<> lines(const std::string& file, const Each<LineRow>& each) const;
+  // Files that have lines, with this path or one that ends in it.
+  Result<std::vector<std::string>> files(const std::string& path) const;
+  Result<> functions_in(const std::string& file, const Each<FunctionRow>& each) const;
+
+  // Contexts of the selected threads: without a parent, below one, all (a parent before its children).
+  Result<> roots(const Each<ContextRow>& each) const;
+  Result<> children(const ContextRow& parent, const Each<ContextRow>& each) const;
+  Result<> contexts(const Each<ContextRow>& each) const;
+
+  // By call, or by call and function (of one function, if it is named).
+  Result<> os_calls(bool by_function, uint32_t function, const Each<OsRow>& each) const;
+  Result<> coverage(const std::string& filter,
+                    const Each<CoverageRow>& each) const;  // by image and file; the filter is for paths
+  Result<> sites(const Each<CallRow>& each) const;         // every site, without counts
+  Result<> images(const std::function<void(uint32_t, const profile::Image&)>& each) const;
+
+ private:
+  explicit Reader(Database db) : db_(std::move(db)) {}
+  Database db_;
+};
+
+}  // namespace weir::store

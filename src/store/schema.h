@@ -1,0 +1,13 @@
+// The tables of a profile. docs/store.md explains them; a change here is a new `schema_version`, and a change there.
+#pragma once
+
+namespace weir::store {
+
+inline constexpr int application_id = 0x57656972;  // "Weir": what `file` and PRAGMA application_id see
+inline constexpr int schema_version = 1;
+inline constexpr const char* kind_of_profile = "exact profile";
+
+extern const char* const create_tables;
+extern const char* const create_indices;  // when the tables are filled
+
+}  // namespace weir::store

@@ -1,0 +1,91 @@
+// A profile is written into a new file beside the old one, without a journal and in one transaction, brought to the disk,
+// and only then given its name. At every instant `path` is the old file or the new one, each whole.
+#include "store/write.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "store/fill.h"
+#include "store/sqlite.h"
+
+namespace weir::store {
+namespace {
+
+// A file that is removed unless it was given its place.
+class TemporaryFile {
+ public:
+  static Result<TemporaryFile> beside(const std::string& path) {
+    TemporaryFile file;
+    file.name_ = path + ".XXXXXX";
+    file.fd_ = Fd(mkostemp(file.name_.data(), O_CLOEXEC));
+    if (!file.fd_) {
+      file.name_.clear();
+      return fail_errno("{}: cannot be written", path);
+    }
+    mode_t mask = umask(0);
+    umask(mask);
+    fchmod(file.fd_.get(), 0666 & ~mask);
+    return file;
+  }
+  TemporaryFile(TemporaryFile&& o) noexcept : name_(std::exchange(o.name_, {})), fd_(std::move(o.fd_)) {}
+  TemporaryFile& operator=(TemporaryFile&&) = delete;
+  ~TemporaryFile() {
+    if (!name_.empty()) unlink(name_.c_str());
+  }
+
+  const std::string& name() const { return name_; }
+  Result<> sync() {
+    if (fsync(fd_.get()) != 0) return fail_errno("{}: cannot be written", name_);
+    return {};
+  }
+  Result<> move_to(const std::string& path) {
+    if (rename(name_.c_str(), path.c_str()) != 0) return fail_errno("{}: cannot be written", path);
+    name_.clear();
+    return {};
+  }
+
+ private:
+  TemporaryFile() = default;
+  std::string name_;
+  Fd fd_;
+};
+
+std::string directory_of(const std::string& path) {
+  size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+// `path` gets a second name, `path`.old; it keeps its first until the new file takes it. Where the file system has no hard
+// links there is an instant with the old name only.
+Result<> keep_old(const std::string& path) {
+  struct stat st;
+  if (lstat(path.c_str(), &st) != 0) return {};
+  if (S_ISDIR(st.st_mode)) return fail("{}: is a directory; name a file: -o {}/NAME.weir", path, path);
+  std::string old = path + ".old";
+  unlink(old.c_str());
+  if (link(path.c_str(), old.c_str()) == 0 || rename(path.c_str(), old.c_str()) == 0) return {};
+  return fail_errno("{}: cannot be kept as {}", path, old);
+}
+
+}  // namespace
+
+Result<> write(const profile::Profile& profile, const std::string& path) {
+  TRY(TemporaryFile file, TemporaryFile::beside(path));
+  Result<> filled = [&]() -> Result<> {
+    TRY(Database db, Database::open_to_write(file.name()));
+    return fill(db, profile);
+  }();
+  if (!filled) {  // the user knows no temporary file
+    std::string what = filled.error().what;
+    if (what.starts_with(file.name())) what.replace(0, file.name().size(), path);
+    return std::unexpected(Error{what + "; nothing was written"});
+  }
+  TRY_VOID(file.sync());
+  TRY_VOID(keep_old(path));
+  TRY_VOID(file.move_to(path));
+  if (Fd directory{open(directory_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)}) fsync(directory.get());
+  return {};
+}
+
+}  // namespace weir::store

@@ -1,0 +1,71 @@
+// Figures and names as people see them; JSON as programs do.
+#include "report/text.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "report/json.h"
+
+namespace weir::report {
+namespace {
+
+using nlohmann::json;
+
+TEST(Text, Units) {
+  EXPECT_EQ(with_unit(0), "0");
+  EXPECT_EQ(with_unit(9999), "9,999");
+  EXPECT_EQ(with_unit(10000), "10.0 k");
+  EXPECT_EQ(with_unit(999499), "999 k");
+  EXPECT_EQ(with_unit(999500), "1.00 M");
+  EXPECT_EQ(with_unit(1234567890), "1.23 G");
+  EXPECT_EQ(with_unit(UINT64_MAX), "18.4 E");
+  EXPECT_EQ(with_commas(1234567), "1,234,567");
+  EXPECT_EQ(with_commas(999), "999");
+  EXPECT_EQ(percent(0.12345), "12.35 %");
+  EXPECT_EQ(percent(0.00001), "<0.01 %");
+  EXPECT_EQ(percent(0), "·");
+}
+
+TEST(Text, NamesAreShortenedFromWhatMattersLeast) {
+  std::string name = "ns::Map<std::string, std::vector<int>>::operator[](std::string const&)";
+  EXPECT_EQ(shortened(name, 0), name);
+  EXPECT_EQ(shortened(name, 48), "ns::Map<…>::operator[](std::string const&)");
+  EXPECT_EQ(shortened(name, 30), "ns::Map<…>::operator[](…)");
+  EXPECT_EQ(shortened(name, 24), "…::Map<…>::operator[](…)");
+  EXPECT_EQ(shortened("a::b::c::d::function()", 16), "…::d::function()");
+  EXPECT_EQ(shortened("operator<(A const&, B const&)", 16), "operator<(…)");
+  EXPECT_EQ(shortened("operator<<(A const&, B const&)", 16), "operator<<(…)");
+  EXPECT_EQ(display_width(shortened(std::string(10000, 'x'), 20)), 20u);
+  EXPECT_EQ(shortened("unbalanced<<<(", 14), "unbalanced<<<(");
+  EXPECT_EQ(shortened_path("/usr/include/c++/12/vector", 12), "…+/12/vector");
+}
+
+TEST(Text, NothingThatATerminalObeys) {
+  EXPECT_EQ(printable("a\x1b[31mb\nc\t\x7f"), "a?[31mb?c??");
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "31m é \xff \xe2\x82"),
+            "?31m é ? ??");
+}
+
+TEST(Json, IsValidWhateverTheStrings) {
+  JsonWriter w;
+  w.begin_object().member("a\"b", "x\n\xff\x01").key("n").null().key("rows").begin_array();
+  w.begin_object()
+      .member("k", uint64_t{UINT64_MAX})
+      .key("nested")
+      .begin_array()
+      .value(true)
+      .value(0.5)
+      .end_array()
+      .end_object();
+  w.begin_object().end_object();
+  w.end_array().strings("empty", {}).end_object();
+  json j = json::parse(w.text);
+  EXPECT_EQ(j["rows"][0]["k"], UINT64_MAX);
+  EXPECT_EQ(j["rows"][0]["nested"][1], 0.5);
+  EXPECT_TRUE(j["n"].is_null());
+}
+
+}  // namespace
+}  // namespace weir::report
