@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "cli/verbs.h"
@@ -13,12 +14,14 @@ namespace {
 constexpr const char* usage = R"(usage: weir VERB [options] [--] PROGRAM [arguments]
 
   weir run      run a program from the code cache, unchanged; count its instructions
+  weir profile  count and cost every call, line and block of a program
   weir report   show a profile: functions, callers, source, call paths; as text, JSON or CSV
   weir export   turn a profile into a file for callgrind_annotate, KCachegrind, pprof or flame graphs
   weir help     this text;  weir VERB --help tells more;  weir --version
 
   weir run -- ls -l
   weir run --tool=icount --json counts.json -- python3 script.py
+  weir profile -- sort big.txt
   weir report sort.weir detail main
   weir export sort.weir --format pprof -o sort.pb.gz
 )";
@@ -35,7 +38,8 @@ Words split(int argc, char** argv) {
     }
     if (word[0] != '-') break;
     words.options.push_back(word);
-    if (word == "--json" || word == "--tool") {
+    constexpr std::string_view with_value[] = {"--json", "--tool", "-o", "--output", "--cpu", "--clock", "--os-calls", "--paths"};
+    if (std::ranges::find(with_value, word) != std::end(with_value)) {
       if (i + 1 < argc && strcmp(argv[i + 1], "--")) words.options.push_back(argv[++i]);
     }
   }
@@ -48,6 +52,7 @@ Words all_options(int argc, char** argv) { return {{argv + 2, argv + argc}, {}};
 Result<int> dispatch(int argc, char** argv) {
   std::string verb = argc > 1 ? argv[1] : "help";
   if (verb == "run") return run(split(argc, argv));
+  if (verb == "profile") return profile(split(argc, argv));
   if (verb == "report") return report(all_options(argc, argv));
   if (verb == "export") return export_profile(all_options(argc, argv));
   if (verb == "help" || verb == "--help" || verb == "-h") {

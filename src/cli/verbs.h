@@ -14,6 +14,7 @@ struct Words {
 };
 
 Result<int> run(const Words& words);
+Result<int> profile(const Words& words);
 // These two run no program: all their words are options.
 Result<int> report(const Words& words);
 Result<int> export_profile(const Words& words);

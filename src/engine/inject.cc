@@ -80,6 +80,19 @@ std::string program_name(pid_t pid) {
   return n > 0 ? std::string(name, static_cast<size_t>(n)) : "?";
 }
 
+std::vector<std::string> command_of(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/cmdline", pid), std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  return words;
+}
+
+int64_t microseconds_now() {
+  timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  return t.tv_sec * int64_t{1'000'000} + t.tv_nsec / 1000;
+}
+
 Result<> Server::inject(pid_t pid) {
   process::Tracee tracee(pid);
   TRY(user_regs_struct regs, tracee.registers());
@@ -116,6 +129,8 @@ Result<> Server::inject(pid_t pid) {
   if (!p.pidfd) p.pidfd = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   p.space = std::move(space);
   p.program = program_name(pid);
+  p.command = command_of(pid);
+  p.started = microseconds_now();
   p.slots = {slot};
   p.first_slot = slot;
   p.memory = std::make_shared<Memory>();

@@ -82,6 +82,7 @@ void Server::reap() {
         main_ended_ = true;
         main_status_ = shell_status(status);
       }
+      if (auto p = processes_.find(pid); p != processes_.end()) p->second.exit_status = shell_status(status);
       process_ended(pid);
       continue;
     }
@@ -149,9 +150,10 @@ void Server::exec_stop(pid_t pid) {
   seized_.erase(pid);
   if (auto old = processes_.find(pid); old != processes_.end()) {
     program_ended(old->second);
-    bool elsewhere = old->second.elsewhere;
-    old->second = {};
-    old->second.elsewhere = elsewhere;
+    Process next;
+    next.elsewhere = old->second.elsewhere;
+    next.parent = old->second.parent;
+    old->second = std::move(next);
   }
   // The stop is inside execve, whose result would overwrite rax: go on to its end.
   for (int signal = 0;;) {
@@ -209,7 +211,9 @@ void Server::report(Process& p) {
   stats_.peak_table = std::max(stats_.peak_table, p.space->table_size());
   if (options_.on_program_end)
     options_.on_program_end(
-        p.space->tool(), {static_cast<uint32_t>(p.pid), p.program, {p.space->images().begin(), p.space->images().end()}});
+        p.space->tool(),
+        {static_cast<uint32_t>(p.pid), static_cast<uint32_t>(p.parent), p.program, p.command, p.started, p.exit_status,
+         {p.space->images().begin(), p.space->images().end()}});
   if (p.space.use_count() > 1) return;
   stats_.functions += s.functions;
   stats_.blocks += s.blocks;
@@ -293,6 +297,9 @@ bool Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
     p.pidfd = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
     p.space = is_parents ? parent->second.space : old.space;
     p.program = program_name(pid);
+    p.command = command_of(pid);
+    p.started = microseconds_now();
+    p.parent = old.pid;
     p.first_slot = slot;
     p.memory = memory;
     p.quiet = tb->quiet;

@@ -27,7 +27,11 @@ struct Process {
   Fd pidfd;
   std::shared_ptr<Space> space;
   std::string program;
-  std::vector<uint32_t> slots;
+  pid_t parent = 0;
+  std::vector<std::string> command = {};
+  int64_t started = 0;  // microseconds since 1970
+  std::optional<int> exit_status = {};
+  std::vector<uint32_t> slots = {};
   uint32_t first_slot = 0;  // holds the signal actions: kept until the program ends
   std::shared_ptr<Memory> memory;
   std::vector<rt::Call> calls = {};  // that its next answer will have it make, before it maps new pieces
@@ -47,8 +51,10 @@ struct Slot {
   std::unique_ptr<rt::RequestBlock> postponed = {};  // until the calls that go before it are made
 };
 
-// What /proc/PID/exe says.
+// What /proc/PID/exe and cmdline say.
 std::string program_name(pid_t pid);
+std::vector<std::string> command_of(pid_t pid);
+int64_t microseconds_now();
 
 class Server {
  public:

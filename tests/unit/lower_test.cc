@@ -688,6 +688,11 @@ struct Model {
       uint64_t index = offset % 8 ? cells : offset / 8;
       auto value = uint64_t(op.value);
       switch (op.kind) {
+        case Op::PushFrame:
+        case Op::PopFrame:
+        case Op::ArriveFrame:
+        case Op::ResyncFrames:
+        case Op::SetJumpSite: FAIL() << "not modelled: tests/run/profile-*.sh"; break;
         case Op::AddCounter: counters[op.counter.index] += value; break;
         case Op::AddClock: counters[(app.value >> 2) % Counters::clock_cells] += value; break;
         case Op::Set: t = value; break;

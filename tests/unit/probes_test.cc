@@ -19,6 +19,7 @@ using instrument::Counters;
 using instrument::Op;
 using instrument::Plan;
 using instrument::Subject;
+using instrument::ThreadData;
 using instrument::Temp;
 using instrument::Where;
 using x86::Block;
@@ -103,9 +104,9 @@ class TestTool : public instrument::Tool {
   TestTool(Planner planner, std::vector<uint64_t>& cells) : planner_(std::move(planner)), cells_(cells) {}
   std::unique_ptr<Tool> copy() const override { return std::make_unique<TestTool>(*this); }
   void plan(const Subject& subject, Counters& counters, Plan& plan) override { planner_(subject, counters, plan); }
-  void collect(uint32_t, uint32_t, std::span<const uint64_t> cells) override {
-    if (cells_.size() < cells.size()) cells_.resize(cells.size());
-    for (size_t i = 0; i < cells.size(); i++) cells_[i] += cells[i];
+  void collect(const ThreadData& thread) override {
+    if (cells_.size() < thread.cells.size()) cells_.resize(thread.cells.size());
+    for (size_t i = 0; i < thread.cells.size(); i++) cells_[i] += thread.cells[i];
   }
 
  private:

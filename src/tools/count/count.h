@@ -34,6 +34,7 @@ struct Block {
   AppPc begin;
   uint32_t function = 0;
   std::vector<std::byte> bytes = {};
+  std::vector<uint8_t> lengths = {};  // of its instructions
   std::vector<uint32_t> so_far = {};  // cycles, instruction by instruction
   uint32_t instructions = 0, cycles = 0;
   instrument::Counter counter = {};             // none: it ran as often as its successors together
@@ -61,6 +62,8 @@ struct Thread {
   std::vector<rt::OsRecord> os_calls;                   // `function` is an index
   uint64_t os_time = 0, lost = 0;
 };
+
+rt::OsClass os_class(uint32_t number);
 
 class Count : public instrument::Tool {
  public:

@@ -64,6 +64,7 @@ class Count::Planner {
       auto bytes = s_.code(b.begin, static_cast<size_t>(b.end - b.begin));
       block.bytes.assign(bytes.begin(), bytes.end());
       block.instructions = b.count;
+      for (const x86::Insn& i : f_.insns_of(b)) block.lengths.push_back(i.shape->length);
       if (!free) {
         BlockCost cost = (*tool_.cost_)(bytes);
         block.cycles = cost.cycles;

@@ -1,0 +1,168 @@
+// weir profile: every call, line and block of a program, counted and costed.
+
+#include <CLI/CLI.hpp>
+
+#include <sys/stat.h>
+#include <time.h>
+#include <x86intrin.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "cli/verbs.h"
+#include "cost/model.h"
+#include "engine/engine.h"
+#include "store/write.h"
+#include "tools/count/assemble.h"
+#include "tools/count/count.h"
+
+namespace weir::cli {
+
+namespace {
+
+struct Settings {
+  std::string output, cpu, clock = "cycles", os_calls = "self";
+  bool no_follow = false, quiet = false, keep_environment = false;
+};
+
+Result<Settings> parse(const Words& words, bool& done) {
+  Settings s;
+  CLI::App app{
+      "Profiles a program exactly: every call, line and basic block is counted, and costed in virtual cycles.\n\n"
+      "  weir profile -- sqlite3 test.db 'select count(*) from t'\n"
+      "  weir profile -o make.weir -- make\n"
+      "  weir report make.weir functions\n"};
+  app.name("weir profile");
+  app.add_option("-o,--output", s.output, "write the profile there (default: PROGRAM.weir; an older one is kept as .old)")
+      ->type_name("FILE");
+  app.add_option("--cpu", s.cpu, "the CPU whose cycles are counted, as LLVM calls it (default: this machine's)");
+  app.add_option("--clock", s.clock, "cycles, or instructions")
+      ->check(CLI::IsMember({"cycles", "instructions"}))
+      ->capture_default_str();
+  app.add_option("--os-calls", s.os_calls, "charged to the function that makes them, or functions of their own")
+      ->check(CLI::IsMember({"self", "separate"}))
+      ->capture_default_str();
+  app.add_flag("--environment", s.keep_environment, "keep the environment in the profile");
+  app.add_flag("--no-follow", s.no_follow, "let other programs that it executes run natively");
+  app.add_flag("-q,--quiet", s.quiet, "print no summary");
+  std::vector<std::string> reversed(words.options.rbegin(), words.options.rend());
+  try {
+    app.parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    fputs(app.help().c_str(), stdout);
+    done = true;
+  } catch (const CLI::ParseError& e) {
+    return fail("{}; see: weir profile --help", e.what());
+  }
+  if (done) return s;
+  if (words.program.empty()) return fail("no program given; try: weir profile -- ls");
+  if (s.output.empty()) s.output = std::filesystem::path(words.program[0]).filename().string() + ".weir";
+  return s;
+}
+
+// Can the profile be written when the run is over?
+Result<> check_output(const std::string& path) {
+  std::filesystem::path directory = std::filesystem::path(path).parent_path();
+  if (directory.empty()) directory = ".";
+  if (access(directory.c_str(), W_OK)) return fail_errno("{}: the profile cannot be written there", directory.string());
+  return {};
+}
+
+int64_t microseconds(clockid_t clock) {
+  timespec t;
+  clock_gettime(clock, &t);
+  return t.tv_sec * int64_t{1'000'000} + t.tv_nsec / 1000;
+}
+
+std::string host_cpu() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("model name")) return line.substr(std::min(line.size(), line.find(':') + 2));
+  return "";
+}
+
+// 1234567 → "1.23 M"
+std::string scaled(double n) {
+  const char* unit = "";
+  for (const char* u : {" k", " M", " G", " T"}) {
+    if (n < 1000) break;
+    n /= 1000, unit = u;
+  }
+  return *unit ? fmt::format("{:.2f}{}", n, unit) : fmt::format("{:.0f}", n);
+}
+
+void print_summary(const profile::Profile& p, const std::string& path) {
+  uint64_t cycles = 0, instructions = 0, os = 0;
+  std::vector<std::pair<uint64_t, uint32_t>> self(p.functions.size());
+  for (uint32_t i = 0; i < self.size(); i++) self[i].second = i;
+  std::vector<uint64_t> calls(p.functions.size());
+  for (const profile::Thread& t : p.threads) {
+    cycles += t.cycles, instructions += t.instructions, os += t.os_time;
+    for (const profile::FunctionCount& f : t.functions) self[f.function].first += f.self, calls[f.function] += f.calls;
+  }
+  say("{} cycles ({}), {} instructions, {} cycles in OS calls; {} processes, {} threads", scaled(double(cycles)), p.run.cpu,
+      scaled(double(instructions)), scaled(double(os)), p.processes.size(), p.threads.size());
+  size_t shown = std::min<size_t>(10, self.size());
+  std::partial_sort(self.begin(), self.begin() + static_cast<ptrdiff_t>(shown), self.end(), std::greater<>());
+  for (size_t i = 0; i < shown && self[i].first; i++) {
+    const profile::Function& f = p.functions[self[i].second];
+    std::string image = std::filesystem::path(p.images[f.image].path).filename();
+    say("{:6.2f}%  {:>9}  {:>9} calls  {}  [{}]", 100.0 * double(self[i].first) / double(std::max<uint64_t>(cycles, 1)),
+        scaled(double(self[i].first)), scaled(double(calls[self[i].second])), f.name.substr(0, 80), image);
+  }
+  say("next: weir report {} functions", path);
+}
+
+}  // namespace
+
+Result<int> profile(const Words& words) {
+  bool done = false;
+  TRY(Settings s, parse(words, done));
+  if (done) return 0;
+  TRY_VOID(check_output(s.output));
+  TRY(cost::Model model, cost::Model::create(s.cpu));
+  bool by_instructions = s.clock == "instructions";
+  std::vector<uint32_t> ones;
+  auto cost = std::make_shared<count::CostModel>([&](std::span<const std::byte> block) {
+    cost::Cost c = model.cost(block);
+    if (!by_instructions) return count::BlockCost{c.cycles, c.so_far};
+    ones.resize(c.so_far.size());
+    for (uint32_t i = 0; i < ones.size(); i++) ones[i] = i + 1;
+    return count::BlockCost{static_cast<uint32_t>(ones.size()), ones};
+  });
+
+  profile::Profile result;
+  count::Assembler assembler(result);
+  engine::Options options;
+  options.command = words.program;
+  options.follow = !s.no_follow;
+  options.make_tool = [&] { return std::make_unique<count::Count>(cost); };
+  options.on_program_end = [&](instrument::Tool& tool, const engine::ProgramRun& run) {
+    assembler.add(static_cast<count::Count&>(tool), {run.pid, run.parent, run.command, run.started,
+                                                     microseconds(CLOCK_REALTIME), run.exit_status, run.images});
+  };
+  result.run.started = microseconds(CLOCK_REALTIME);
+  int64_t begin = microseconds(CLOCK_MONOTONIC);
+  uint64_t stamp = __rdtsc();
+  TRY(engine::Outcome outcome, engine::run(options));
+  int64_t elapsed = std::max<int64_t>(1, microseconds(CLOCK_MONOTONIC) - begin);
+  result.run.cycles_per_second = static_cast<uint64_t>(double(__rdtsc() - stamp) * 1e6 / double(elapsed));
+  result.run.ended = microseconds(CLOCK_REALTIME);
+  result.run.command = words.program;
+  result.run.directory = std::filesystem::current_path();
+  for (char** e = environ; s.keep_environment && *e; e++) result.run.environment.push_back(*e);
+  result.run.cpu = model.cpu();
+  result.run.host_cpu = host_cpu();
+  result.run.clock = s.clock;
+  result.run.os_separate = s.os_calls == "separate";
+  result.run.weir_version = WEIR_VERSION;
+  result.run.complete = outcome.end != engine::Outcome::LeftRunning;
+  model.save();
+  assembler.finish();
+  TRY_VOID(store::write(result, s.output));
+  if (!s.quiet) print_summary(result, s.output);
+  return outcome.status;
+}
+
+}  // namespace weir::cli

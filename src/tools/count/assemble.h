@@ -1,0 +1,52 @@
+// From what the count tool left of each program to one profile, with names and lines.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <tuple>
+
+#include "profile/profile.h"
+#include "symbols/symbols.h"
+#include "tools/count/count.h"
+
+namespace weir::count {
+
+// A program that has ended: a process from one exec to the next.
+struct Program {
+  uint32_t pid = 0, parent = 0;
+  std::vector<std::string> command;
+  int64_t started = 0, ended = 0;
+  std::optional<int> exit_status;
+  std::vector<std::string> images;  // by the index that the tool was given
+};
+
+class Assembler {
+ public:
+  explicit Assembler(profile::Profile& profile) : p_(profile) {}
+  void add(Count& tool, const Program& program);
+  // Names and lines, when all programs are there.
+  void finish();
+
+ private:
+  struct ImageState {
+    std::unique_ptr<symbols::Symbols> symbols;
+    std::map<uint64_t, uint32_t> functions;  // by offset
+  };
+  uint32_t image(const std::string& path);
+  uint32_t function(uint32_t image, uint64_t offset, uint64_t size);
+  void add_thread(Count& tool, const Thread& thread, uint32_t process, std::span<const uint32_t> functions,
+                  std::span<const uint32_t> blocks, std::span<const uint32_t> sites);
+  void name_functions(uint32_t image);
+  void find_lines(uint32_t image);
+
+  profile::Profile& p_;
+  std::vector<ImageState> images_;
+  std::map<std::string, uint32_t> image_by_path_;
+  std::map<std::tuple<uint32_t, uint64_t, size_t>, uint32_t> blocks_;       // by function, offset and size
+  std::map<std::tuple<uint32_t, uint64_t, profile::SiteKind>, uint32_t> sites_;  // by function, offset and kind
+  std::map<uint32_t, uint32_t> processes_;                                  // the last with this pid
+  std::vector<std::vector<uint8_t>> lengths_;                               // of the instructions of blocks
+  std::vector<std::vector<uint32_t>> so_far_;
+};
+
+}  // namespace weir::count
