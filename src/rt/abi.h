@@ -279,14 +279,17 @@ constexpr uint32_t parked_offset = os_offset + max_os * sizeof(OsRecord);
 constexpr uint32_t max_parked = 1 << 16;
 struct Tools {
   uint64_t os_clock;  // time of all OS calls of the thread
+  uint32_t others, os;  // records in use: their indices are in the lists behind
   uint64_t lost;      // what did not fit into a table
   uint32_t os_number, os_function;  // the OS call that is under way: its number and one
   uint64_t os_begin, os_size, os_descriptor;
   uint64_t repeat;  // see RepeatBegin
-  uint32_t parked;  // frames
+  uint32_t parked;   // frames
+  uint32_t no_time;  // the time stamp counter may not be read
 };
 constexpr uint32_t tools_offset = parked_offset + max_parked * sizeof(Frame);
-static_assert(tools_offset + sizeof(Tools) <= block_stride);
+constexpr uint32_t others_list_offset = tools_offset + 4096, os_list_offset = others_list_offset + max_others * 4;
+static_assert(sizeof(Tools) <= 4096 && os_list_offset + max_os * 4 <= block_stride);
 
 // Routines that probes can call, with two arguments.
 enum class Routine : uint32_t {

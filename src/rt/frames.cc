@@ -32,19 +32,25 @@ constexpr uint64_t depth = 64 << 20;  // and are no further apart than this
 
 uint64_t distance(uint64_t a, uint64_t b) { return a < b ? b - a : a - b; }
 
-// A slot of a hash table for the key: its own or an empty one; null when there is none.
+// The record with this key in a hash table, or a new one, whose index goes to the list; null when there is no room.
 template <class R>
-R* find(R* table, uint32_t size, uint32_t first, uint32_t second, uint32_t R::*a, uint32_t R::*b) {
+R* find(R* table, uint32_t size, uint32_t* list, uint32_t& used, uint32_t first, uint32_t second, uint32_t R::*a, uint32_t R::*b) {
   uint64_t hash = (uint64_t(first) * 0x9E3779B1u) ^ (uint64_t(second) * 0x85EBCA77u);
   for (uint32_t i = 0; i < 64; i++) {
-    R& r = table[(hash + i) % size];
+    auto index = uint32_t((hash + i) % size);
+    R& r = table[index];
     if (r.*a == first && r.*b == second) return &r;
-    if (!(r.*b)) {
-      r.*a = first, r.*b = second;
-      return &r;
-    }
+    if (r.*b) continue;
+    r.*a = first, r.*b = second;
+    list[used++] = index;
+    return &r;
   }
   return nullptr;
+}
+
+OtherRecord* other_record(ThreadBlock* tb, uint32_t site, uint32_t callee) {
+  return find(at<OtherRecord>(tb, others_offset), max_others, at<uint32_t>(tb, others_list_offset), tools(tb)->others, site,
+              callee, &OtherRecord::site, &OtherRecord::callee);
 }
 
 void add(ThreadBlock* tb, uint32_t site, uint32_t callee, bool outermost, uint64_t delta, uint64_t self, uint64_t os) {
@@ -61,7 +67,7 @@ void add(ThreadBlock* tb, uint32_t site, uint32_t callee, bool outermost, uint64
     if (~self > record[RecordMin]) record[RecordMin] = ~self;
     return;
   }
-  auto* other = find(at<OtherRecord>(tb, others_offset), max_others, site, callee, &OtherRecord::site, &OtherRecord::callee);
+  OtherRecord* other = other_record(tb, site, callee);
   if (!other) {
     tools(tb)->lost++;
     return;
@@ -203,7 +209,8 @@ void charge_os(ThreadBlock* tb, uint64_t time) {
 }
 
 OsRecord* os_record(ThreadBlock* tb, uint32_t function, uint32_t number) {
-  auto* record = find(at<OsRecord>(tb, os_offset), max_os, function, number, &OsRecord::function, &OsRecord::number);
+  auto* record = find(at<OsRecord>(tb, os_offset), max_os, at<uint32_t>(tb, os_list_offset), tools(tb)->os, function, number,
+                      &OsRecord::function, &OsRecord::number);
   if (!record) tools(tb)->lost++;
   return record;
 }

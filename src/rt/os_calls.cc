@@ -25,7 +25,8 @@ OsCost cost_of(uint32_t number) {
   return number < sizeof costs / sizeof *costs ? costs[number] : OsCost{OsClass::Timed, 0, 0, false};
 }
 
-uint64_t time_stamp() {
+uint64_t time_stamp(ThreadBlock* tb) {
+  if (tools(tb)->no_time) return 0;
   uint32_t low, high;
   asm volatile("rdtsc" : "=a"(low), "=d"(high));
   return uint64_t(high) << 32 | low;
@@ -48,7 +49,7 @@ void os_enter(ThreadBlock* tb, uint32_t function) {
   t->os_function = function;
   t->os_descriptor = tb->regs.gpr[7];
   t->os_size = tb->regs.gpr[6];
-  t->os_begin = time_stamp();
+  t->os_begin = time_stamp(tb);
 }
 
 void os_leave(ThreadBlock* tb) {
@@ -61,7 +62,7 @@ void os_leave(ThreadBlock* tb) {
   OsCost cost = cost_of(number);
   uint64_t size = cost.by_result ? uint64_t(result) : t->os_size;
   uint64_t time = cost.fixed + (failed ? 0 : size * cost.per_page >> 12);
-  if (cost.os_class == OsClass::Timed) time = time_stamp() - t->os_begin;
+  if (cost.os_class == OsClass::Timed) time = t->no_time ? 0 : time_stamp(tb) - t->os_begin;
   bool person = waited_for_person(tb, number, t->os_descriptor, time);
   if (OsRecord* record = os_record(tb, t->os_function, number + 1)) {
     record->calls++;

@@ -145,12 +145,18 @@ int64_t arch_prctl(ThreadBlock* tb, const uint64_t* a) {
 
 // A seccomp filter might kill us for a call of our own: from here on the runtime makes none to wait, and none to block signals.
 int64_t seccomp(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
-  constexpr uint64_t PR_SET_SECCOMP = 22;
-  if (nr == SYS_prctl && a[0] != PR_SET_SECCOMP) return sys(nr, a[0], a[1], a[2], a[3], a[4]);
-  ask(tb, Request::Quiet, 0);  // what must be mapped for it,
+  constexpr uint64_t PR_SET_SECCOMP = 22, PR_SET_TSC = 26, PR_TSC_ENABLE = 1;
+  if (nr == SYS_prctl && a[0] != PR_SET_SECCOMP) {
+    if (a[0] == PR_SET_TSC) tools(tb)->no_time = a[1] != PR_TSC_ENABLE;
+    return sys(nr, a[0], a[1], a[2], a[3], a[4]);
+  }
+  bool is_strict = nr == SYS_prctl ? a[1] == 1 : a[0] == 0;  // it forbids to read the time stamp counter, too
+  ask(tb, Request::Quiet, 0);                               // what must be mapped for it,
   ask(tb, Request::Quiet, 1);
   tb->quiet = 1;
-  return sys(nr, a[0], a[1], a[2], a[3], a[4]);
+  int64_t result = sys(nr, a[0], a[1], a[2], a[3], a[4]);
+  if (is_strict && !result) tools(tb)->no_time = 1;
+  return result;
 }
 
 }  // namespace

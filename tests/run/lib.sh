@@ -60,7 +60,8 @@ compare() {  # compare "PARTS" CMD...
   [[ ${STATUS:-0} == any || $status == "${STATUS:-0}" ]] ||
     fail "native: $*: exit status $status, not ${STATUS:-0}"$'\n'"$(head -c 2000 "$T/native.err")"
   for tool in $TOOLS; do
-    run weir "$WEIR" run -q --tool="$tool" ${OPTIONS:-} -- "$@"
+    if [[ $tool == profile ]]; then run weir "$WEIR" profile -q -o "$T/run.weir" ${OPTIONS:-} -- "$@"
+    else run weir "$WEIR" run -q --tool="$tool" ${OPTIONS:-} -- "$@"; fi
     for part in $parts; do
       cmp -s "$T/native.$part" "$T/weir.$part" || {
         echo "--tool=$tool: $*"

@@ -95,21 +95,23 @@ void Count::collect(const instrument::ThreadData& data) {
     auto f = function_by_cell_.find(cell);
     return f == function_by_cell_.end() ? 0 : f->second;
   };
-  for (const rt::OtherRecord& r : table<rt::OtherRecord>(data.memory, rt::others_offset, rt::max_others)) {
-    if (!r.callee) continue;
+  const auto& tools = table<rt::Tools>(data.memory, rt::tools_offset, 1)[0];
+  auto others = table<rt::OtherRecord>(data.memory, rt::others_offset, rt::max_others);
+  for (uint32_t i : table<uint32_t>(data.memory, rt::others_list_offset, std::min(tools.others, rt::max_others))) {
+    const rt::OtherRecord& r = others[i % rt::max_others];
     auto site = site_by_cell_.find(r.site);
     uint32_t number = r.site <= rt::signal_site ? r.site : site == site_by_cell_.end() ? start : site->second;
     Calls& c = thread.calls[{number, function(r.callee)}];
     c.calls += r.calls, c.total += r.total, c.os += r.os;
     c.max = std::max(c.max, r.max), c.min = std::min(c.min, ~r.min);
   }
-  for (rt::OsRecord r : table<rt::OsRecord>(data.memory, rt::os_offset, rt::max_os)) {
-    if (!r.number) continue;
+  auto os = table<rt::OsRecord>(data.memory, rt::os_offset, rt::max_os);
+  for (uint32_t i : table<uint32_t>(data.memory, rt::os_list_offset, std::min(tools.os, rt::max_os))) {
+    rt::OsRecord r = os[i % rt::max_os];
     r.function = function(r.function);
     r.number--;
     thread.os_calls.push_back(r);
   }
-  const auto& tools = table<rt::Tools>(data.memory, rt::tools_offset, 1)[0];
   thread.os_time = tools.os_clock;
   thread.lost = tools.lost;
   close_frames(data.memory, thread);
