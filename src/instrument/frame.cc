@@ -1,5 +1,5 @@
-// The parallel stack, inline. Calls push without writing flags, which may be live there; returns need them, and leave it to the
-// runtime where they are.
+// The parallel stack, inline. Calls push without writing flags, which may be live there; where returns and arrivals must keep
+// them, they go through ah and al (lahf, seto).
 //
 // With t and u two registers, and `frame` the one on top when it is popped:
 //     delta = clock - frame.clock;  parent.children += delta
@@ -76,16 +76,20 @@ static_assert(rt::clock_cells == 2);
 
 }  // namespace
 
-// The runtime does it. Registers and flags are kept.
-void Lowering::call_routine(rt::Routine routine, uint32_t argument) {
-  e_.bytes(0x65, 0x48, 0xc7, 0x04, 0x25);  // mov qword gs:[…], imm32
-  e_.u32(offsetof(rt::ThreadBlock, routine_args));
-  e_.u32(argument);
+// The runtime does it. Registers are kept, and flags where they must.
+void Lowering::call_routine(rt::Routine routine, uint32_t a, uint32_t b, bool flags_free) {
+  auto set_argument = [&](uint32_t n, uint32_t value) {
+    e_.bytes(0x65, 0x48, 0xc7, 0x04, 0x25);  // mov qword gs:[…], imm32
+    e_.u32(offsetof(rt::ThreadBlock, routine_args) + 8 * n);
+    e_.u32(value);
+  };
+  set_argument(0, a);
+  if (b) set_argument(1, b);
   e_.store_gs_imm(offsetof(rt::ThreadBlock, exit_id), static_cast<uint32_t>(routine));
   e_.store_gs(x86::RCX, gs_rcx);
   e_.bytes(0x48, 0x8d, 0x0d);  // lea rcx, [behind the jump]
   e_.u32(8);
-  e_.jump_gs(offsetof(rt::ThreadBlock, enter_routine));
+  e_.jump_gs(flags_free ? offsetof(rt::ThreadBlock, enter_probe) : offsetof(rt::ThreadBlock, enter_routine));
   e_.load_gs(x86::RCX, gs_rcx);
 }
 
@@ -98,6 +102,12 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
   };
   rt::Routine routine = rt::Routine::Leave;
   uint32_t argument = 0;
+  bool keeps_flags = !flags_free && (op.kind == Op::PopFrame || op.kind == Op::ArriveFrame || op.kind == Op::ResyncFrames);
+  if (keeps_flags) {
+    e_.store_gs(x86::RAX, gs_spill(2));
+    e_.bytes(0x9f, 0x0f, 0x90, 0xc0);  // lahf; seto al
+    e_.store_gs(x86::RAX, gs_spill(3));
+  }
   switch (op.kind) {
     case Op::PushFrame:
       e_.load_gs(u, gs_counter({0}));
@@ -118,7 +128,6 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
       e_.store_gs(u, gs_cell(op.callee));
       return;
     case Op::PopFrame:
-      if (!flags_free) return call_routine(routine, argument);
       e_.load_gs(t, gs_top);
       memory(e_, 0x39, x86::RSP, t, rsp_at - size);
       slow_if(jne);
@@ -154,7 +163,6 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
     case Op::ArriveFrame:
       routine = rt::Routine::TailArrival;
       argument = op.callee.index;
-      if (!flags_free) return call_routine(rt::Routine::Arrival, argument);
       e_.load_gs(t, gs_top);
       load32(e_, u, t, callee_at - size);
       e_.bytes(0x48 | (u >> 3) << 2 | u >> 3, 0x85, 0xc0 | (u & 7) << 3 | (u & 7));  // test u, u
@@ -164,17 +172,23 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
       break;
     case Op::ResyncFrames:
       routine = rt::Routine::Resync;
-      if (!flags_free) return call_routine(routine, argument);
       e_.load_gs(t, gs_top);
       lea8(e_, u, x86::RSP, 1);  // (the lowest bit of Frame::rsp says something else)
       memory(e_, 0x39, u, t, rsp_at - size);
       slow_if(jbe);
       break;
+    case Op::CallWith:
+      return call_routine(static_cast<rt::Routine>(op.value), op.counter.index, op.callee.index, flags_free);
     case Op::SetJumpSite: return e_.store_gs_imm(offsetof(rt::ThreadBlock, jump_site), op.counter.index);
     default: CHECK(false);
   }
   for (uint32_t from : slow)
     tails_.push_back({Tail::Routine, from, nullptr, {}, static_cast<uint32_t>(routine), argument, e_.offset()});
+  if (keeps_flags) {
+    e_.load_gs(x86::RAX, gs_spill(3));
+    e_.bytes(0x04, 0x7f, 0x9e);  // add al, 0x7f (overflows if it was 1); sahf
+    e_.load_gs(x86::RAX, gs_spill(2));
+  }
 }
 
 }  // namespace weir::instrument

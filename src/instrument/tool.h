@@ -46,6 +46,7 @@ struct Op {
     ArriveFrame,   // whoever was called, it is `callee`
     ResyncFrames,  // control is here: calls below rsp have ended
     SetJumpSite,   // an indirect jump that may be a tail call: its record
+    CallWith,      // rt::Routine number `value`, with the numbers of `counter` and `callee` as arguments
   };
   Kind kind;
   Temp temp = Temp::A;

@@ -189,6 +189,8 @@ struct ThreadBlock {
   uint64_t enter_syscall;
   uint64_t enter_guard;
   uint64_t enter_routine;
+  uint64_t enter_probe;
+  uint64_t padding;
 
   Registers regs;  // the program's, while the runtime runs
   RequestBlock request;
@@ -220,7 +222,7 @@ struct ThreadBlock {
   Call calls[max_calls];
 };
 static_assert(offsetof(ThreadBlock, rcx) == 8);
-static_assert(offsetof(ThreadBlock, regs) == 176);
+static_assert(offsetof(ThreadBlock, regs) == 192);
 static_assert(sizeof(ThreadBlock) <= 32 << 10);
 
 // ---- Behind the thread block, for tools ---------------------------------------------------------------------------
@@ -297,11 +299,10 @@ enum class Routine : uint32_t {
   Leave,         // A: the record of the call site, as frames have it
   Resync,        // control came to the middle of a function through the table
   TailArrival,   // A: the function, by its cell: it was jumped to
-  Arrival,       // A: … or called
   OsEnter,       // A: the function that makes an OS call
   OsLeave,
-  RepeatBegin,  // A: rcx before a string instruction
-  RepeatEnd,    // A: rcx after it, B: cell << 32 | cycles << 16 | elements
+  RepeatBegin,   // before a repeated string instruction
+  RepeatEnd,     // behind it. A: cell, B: cycles << 16 | elements
 };
 
 // What guards a unit of volatile code: the code as it was translated follows.
@@ -335,7 +336,7 @@ static_assert(sizeof(SpacePage) <= space_page_size);
 // ---- The head of the runtime's image ------------------------------------------------------------------------------
 struct RuntimeHeader {
   uint64_t version;
-  uint64_t enter_link, enter_indirect, enter_syscall, enter_guard, enter_routine;
+  uint64_t enter_link, enter_indirect, enter_syscall, enter_guard, enter_routine, enter_probe;
   uint64_t begin;  // where a new program enters
   uint64_t image_size;
 };

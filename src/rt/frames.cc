@@ -179,20 +179,13 @@ void run_routine(ThreadBlock* tb, Routine routine, uint64_t a, uint64_t b) {
       break;
     case Routine::Leave:
     case Routine::Resync: settle(tb, rsp); break;
-    case Routine::Arrival:
-      if (top(tb) > bottom(tb) && !top(tb)[-1].callee) {
-        top(tb)[-1].callee = uint32_t(a);
-        cells(tb)[a]++;
-        break;
-      }
-      [[fallthrough]];
     case Routine::TailArrival: push(tb, uint32_t(tb->jump_site), uint32_t(a), rsp + 8); break;
     case Routine::OsEnter: os_enter(tb, uint32_t(a)); break;
     case Routine::OsLeave: os_leave(tb); break;
-    case Routine::RepeatBegin: tools(tb)->repeat = a; break;
+    case Routine::RepeatBegin: tools(tb)->repeat = tb->rcx; break;
     case Routine::RepeatEnd: {
-      uint64_t extra = (tools(tb)->repeat - a) * (b >> 16 & 0xffff) / (b & 0xffff);
-      cells(tb)[b >> 32] += extra;
+      uint64_t extra = (tools(tb)->repeat - tb->rcx) * (b >> 16) / (b & 0xffff);
+      cells(tb)[a] += extra;
       cells(tb)[0] += extra;
       break;
     }
