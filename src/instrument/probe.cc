@@ -191,7 +191,7 @@ void Lowering::probe(std::span<const Op> ops, x86::RegSet live, AppPc app) {
   Pool pool{uint16_t(~live.gpr & not_rsp & ~wanted), uint16_t(not_rsp & ~wanted), wanted};
   if (keep_rcx) pool.exclude(x86::RCX);
   bool has_frames = std::any_of(ops.begin(), ops.end(), [](const Op& op) { return op.kind >= Op::PushFrame; });
-  if (has_frames && !flags_free) pool.exclude(x86::RAX);  // see frame.cc
+  if (has_frames) pool.exclude(x86::RAX);  // see frame.cc
   uint32_t begin = e_.offset();
   mark(Mark::Exact, app, 0, begin);
   uint8_t restore = 0, numbers = 0;

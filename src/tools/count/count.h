@@ -84,6 +84,7 @@ class Count : public instrument::Tool {
   class Planner;
   uint32_t function_at(const instrument::Subject& subject, AppPc pc, instrument::Counters& counters);
   uint32_t add_site(Site site, instrument::Counter record);
+  uint32_t function_around(AppPc pc) const;
   void close_frames(const std::byte* memory, Thread& thread) const;
 
   std::shared_ptr<CostModel> cost_;

@@ -128,7 +128,7 @@ class Count::Planner {
     uint32_t callee = target ? tool_.function_at(s_, target, counters_) : profile::none;
     if (callee != profile::none && tool_.functions_[callee].is_stub) callee = profile::none;
     bool known = callee != profile::none;
-    Counter record = counters_.allocate(known ? rt::record_cells : rt::indirect_record_cells);
+    Counter record = counters_.allocate(known ? uint32_t{rt::record_cells} : 1);
     tool_.add_site({pc, function_, kind, callee, first_block_ + b}, record);
     return {record, known ? cell_of(callee) : Counter{}};
   }
@@ -155,10 +155,10 @@ class Count::Planner {
         break;
       }
       case BlockEnd::Jump:
-        if (leaves(block.taken)) plan_.insert(Where::Taken, b, {push(site(b, last.pc, SiteKind::TailCall, last.target), 8)});
+        if (leaves(block.taken)) plan_.insert(Where::Taken, b, {push(site(b, last.pc, SiteKind::TailCall, last.target), 8 | rt::FrameIsTail)});
         break;
       case BlockEnd::Branch:
-        if (leaves(block.taken)) plan_.insert(Where::Taken, b, {push(site(b, last.pc, SiteKind::TailCall, last.target), 8)});
+        if (leaves(block.taken)) plan_.insert(Where::Taken, b, {push(site(b, last.pc, SiteKind::TailCall, last.target), 8 | rt::FrameIsTail)});
         break;
       case BlockEnd::IndirectJump:
         plan_.insert(Where::Before, index,
