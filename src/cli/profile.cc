@@ -22,7 +22,7 @@ namespace weir::cli {
 namespace {
 
 struct Settings {
-  std::string output, cpu, clock = "cycles", os_calls = "self";
+  std::string output, cpu, clock = "cycles", paths = "callers", os_calls = "self";
   bool no_follow = false, quiet = false, keep_environment = false;
 };
 
@@ -39,6 +39,9 @@ Result<Settings> parse(const Words& words, bool& done) {
   app.add_option("--cpu", s.cpu, "the CPU whose cycles are counted, as LLVM calls it (default: this machine's)");
   app.add_option("--clock", s.clock, "cycles, or instructions")
       ->check(CLI::IsMember({"cycles", "instructions"}))
+      ->capture_default_str();
+  app.add_option("--paths", s.paths, "callers: who called whom; full: every call path, for trees and flame graphs (slower)")
+      ->check(CLI::IsMember({"callers", "full"}))
       ->capture_default_str();
   app.add_option("--os-calls", s.os_calls, "charged to the function that makes them, or functions of their own")
       ->check(CLI::IsMember({"self", "separate"}))
@@ -137,7 +140,7 @@ Result<int> profile(const Words& words) {
   engine::Options options;
   options.command = words.program;
   options.follow = !s.no_follow;
-  options.make_tool = [&] { return std::make_unique<count::Count>(cost); };
+  options.make_tool = [&] { return std::make_unique<count::Count>(cost, s.paths == "full"); };
   options.on_program_end = [&](instrument::Tool& tool, const engine::ProgramRun& run) {
     assembler.add(static_cast<count::Count&>(tool), {run.pid, run.parent, run.command, run.started,
                                                      microseconds(CLOCK_REALTIME), run.exit_status, run.images});
@@ -156,6 +159,7 @@ Result<int> profile(const Words& words) {
   result.run.host_cpu = host_cpu();
   result.run.clock = s.clock;
   result.run.os_separate = s.os_calls == "separate";
+  result.run.full_paths = s.paths == "full";
   result.run.weir_version = WEIR_VERSION;
   result.run.complete = outcome.end != engine::Outcome::LeftRunning;
   model.save();

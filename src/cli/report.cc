@@ -6,6 +6,7 @@
 
 #include "cli/terminal.h"
 #include "cli/verbs.h"
+#include "cost/model.h"
 
 namespace weir::cli {
 
@@ -15,7 +16,7 @@ struct Settings {
   std::string file;
   report::Options options;
   std::optional<uint32_t> thread, process;
-  std::string format = "text", os_calls, colour = "auto";
+  std::string format = "text", os_calls, colour = "auto", cpu;
   std::vector<std::string> source_map;
   bool no_pager = false, help = false;
 };
@@ -46,6 +47,7 @@ Result<Settings> parse(const Words& words) {
   app.add_option("--os-calls", s.os_calls,
                  "self: OS time is the calling function's; separate: functions of their own, [read]")
       ->check(CLI::IsMember({"self", "separate"}));
+  app.add_option("--cpu", s.cpu, "functions, summary: self times by the model of another CPU, from the same counts");
   app.add_option("--source-map", s.source_map, "OLD=NEW: source paths that begin with OLD are found at NEW")
       ->type_name("OLD=NEW");
   app.add_flag("--sites", s.options.sites, "tell call sites apart (detail, callers, tree)");
@@ -86,6 +88,11 @@ Result<int> report(const Words& words) {
   TRY(store::Reader reader, store::Reader::open(s.file));
   if (s.thread || s.process) TRY_VOID(reader.select(s.thread, s.process));
   TRY(s.options.os, os_time(reader, s.os_calls));
+  std::optional<cost::Model> model;
+  if (!s.cpu.empty()) {
+    TRY(model, cost::Model::create(s.cpu));
+    s.options.cost = [&](std::span<const std::byte> block) { return model->cost(block).cycles; };
+  }
   auto format = s.format == "json" ? report::Format::Json : s.format == "csv" ? report::Format::Csv : report::Format::Text;
   Screen screen(format == report::Format::Text && !s.no_pager);
   report::Output output(style_of_stdout(format, s.colour), [&](std::string_view text) { return screen.write(text); });
