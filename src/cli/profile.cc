@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "cli/front.h"
 #include "cli/verbs.h"
 #include "cost/model.h"
 #include "engine/engine.h"
@@ -117,13 +118,7 @@ void print_summary(const profile::Profile& p, const std::string& path) {
   say("next: weir report {} functions", path);
 }
 
-}  // namespace
-
-Result<int> profile(const Words& words) {
-  bool done = false;
-  TRY(Settings s, parse(words, done));
-  if (done) return 0;
-  TRY_VOID(check_output(s.output));
+Result<int> make_profile(const Words& words, const Settings& s) {
   TRY(cost::Model model, cost::Model::create(s.cpu));
   bool by_instructions = s.clock == "instructions";
   std::vector<uint32_t> ones;
@@ -161,12 +156,22 @@ Result<int> profile(const Words& words) {
   result.run.os_separate = s.os_calls == "separate";
   result.run.full_paths = s.paths == "full";
   result.run.weir_version = WEIR_VERSION;
-  result.run.complete = outcome.end != engine::Outcome::LeftRunning;
+  result.run.complete = outcome.end != engine::Outcome::LeftRunning && !outcome.cut_short;
   model.save();
   assembler.finish();
   TRY_VOID(store::write(result, s.output));
   if (!s.quiet) print_summary(result, s.output);
   return outcome.status;
+}
+
+}  // namespace
+
+Result<int> profile(const Words& words) {
+  bool done = false;
+  TRY(Settings s, parse(words, done));
+  if (done) return 0;
+  TRY_VOID(check_output(s.output));
+  return with_front([&] { return make_profile(words, s); });
 }
 
 }  // namespace weir::cli
