@@ -1,7 +1,5 @@
 // weir profile: every call, line and block of a program, counted and costed.
 
-#include <CLI/CLI.hpp>
-
 #include <sys/stat.h>
 #include <time.h>
 #include <x86intrin.h>
@@ -11,7 +9,7 @@
 #include <fstream>
 
 #include "cli/front.h"
-#include "cli/verbs.h"
+#include "cli/options.h"
 #include "cost/model.h"
 #include "engine/engine.h"
 #include "store/write.h"
@@ -50,15 +48,8 @@ Result<Settings> parse(const Words& words, bool& done) {
   app.add_flag("--environment", s.keep_environment, "keep the environment in the profile");
   app.add_flag("--no-follow", s.no_follow, "let other programs that it executes run natively");
   app.add_flag("-q,--quiet", s.quiet, "print no summary");
-  std::vector<std::string> reversed(words.options.rbegin(), words.options.rend());
-  try {
-    app.parse(reversed);
-  } catch (const CLI::CallForHelp&) {
-    fputs(app.help().c_str(), stdout);
-    done = true;
-  } catch (const CLI::ParseError& e) {
-    return fail("{}; see: weir profile --help", e.what());
-  }
+  TRY(bool go_on, parse_options(app, words));
+  done = !go_on;
   if (done) return s;
   if (words.program.empty()) return fail("no program given; try: weir profile -- ls");
   if (s.output.empty()) s.output = std::filesystem::path(words.program[0]).filename().string() + ".weir";

@@ -2,10 +2,8 @@
 
 #include "report/report.h"
 
-#include <CLI/CLI.hpp>
-
 #include "cli/terminal.h"
-#include "cli/verbs.h"
+#include "cli/options.h"
 #include "cost/model.h"
 
 namespace weir::cli {
@@ -54,16 +52,9 @@ Result<Settings> parse(const Words& words) {
   app.add_flag("--blocks", s.options.blocks, "source: the count of each block of a line");
   app.add_option("--color", s.colour, "auto, always or never")->check(CLI::IsMember({"auto", "always", "never"}));
   app.add_flag("--no-pager", s.no_pager, "write to the terminal directly");
-  std::vector<std::string> reversed(words.options.rbegin(), words.options.rend());
-  try {
-    app.parse(reversed);
-  } catch (const CLI::CallForHelp&) {
-    fputs(app.help().c_str(), stdout);
-    s.help = true;
-    return s;
-  } catch (const CLI::ParseError& e) {
-    return fail("{}; see: weir report --help", e.what());
-  }
+  TRY(bool go_on, parse_options(app, words));
+  s.help = !go_on;
+  if (s.help) return s;
   for (const std::string& map : s.source_map) {
     size_t equals = map.find('=');
     if (equals == std::string::npos || equals == 0) return fail("--source-map {}: is not OLD=NEW", map);
