@@ -3,7 +3,7 @@
 #
 #   compile NAME.c|cc|S|rs|go [flags] <<E   a program $T/NAME        (flags follow -O2)
 #   library NAME.c|cc [flags] <<E           a shared library $T/libNAME.so
-#   same CMD ARGS...         stdout, stderr and exit status under every tool of $TOOLS equal the native ones
+#   same CMD ARGS...         stdout, stderr and exit status under every tool of $TOOLS, and weir profile, equal the native ones
 #   same_out, same_status    the same without stderr; the exit status alone
 #   expect_fail STATUS PATTERN CMD...       Weir's own error: that status, and one line `weir: ...` matching PATTERN
 #   count CMD ARGS...        runs under icount (must succeed); `json EXPRESSION` then prints a value, with j the JSON
@@ -54,12 +54,13 @@ run() {  # run NAME CMD...: leaves $T/NAME.out, .err and .status
   echo $status >"$T/$name.status"
 }
 compare() {  # compare "PARTS" CMD...
-  local parts=$1 tool part; shift
+  local parts=$1 tool part tools=$TOOLS; shift
+  [[ $TOOLS != 'none icount' ]] || tools+=' profile'
   run native "$@"
   local status; status=$(<"$T/native.status")
   [[ ${STATUS:-0} == any || $status == "${STATUS:-0}" ]] ||
     fail "native: $*: exit status $status, not ${STATUS:-0}"$'\n'"$(head -c 2000 "$T/native.err")"
-  for tool in $TOOLS; do
+  for tool in $tools; do
     if [[ $tool == profile ]]; then run weir "$WEIR" profile -q -o "$T/run.weir" ${OPTIONS:-} -- "$@"
     else run weir "$WEIR" run -q --tool="$tool" ${OPTIONS:-} -- "$@"; fi
     for part in $parts; do
