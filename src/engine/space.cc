@@ -324,7 +324,9 @@ Result<std::unique_ptr<Space>> Space::copy() const {
     c.memory = std::make_shared<SharedMemory>(std::move(memory));
     size_t archived = a.code_pages.size() * Archive::page;  // see copy_archived
     memcpy(c.memory->mapping.data() + archived, a.memory->mapping.data() + archived, a.used - archived);
-    s->pieces_.push_back({c.memory->file.get(), 0, c.base.value, c.size, PROT_READ | PROT_EXEC, false});
+    // Other threads of the process are in there, and stay: nothing may be mapped over code that is not there as well.
+    s->pieces_.push_back(
+        {c.memory->file.get(), archived, c.base.value + archived, c.size - archived, PROT_READ | PROT_EXEC, false});
     s->arenas_.push_back(std::move(c));
   }
   for (const Unit& u : units_)
