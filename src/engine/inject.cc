@@ -106,7 +106,9 @@ Result<> Server::inject(pid_t pid) {
   if (program == regions.end()) return fail("{}: its entry point is not mapped", program_name(pid));
   auto image = open_image(pid, *program);
   bool sanitized = image && (*image)->uses_address_sanitizer();
-  TRY(auto space, Space::create(options_.make_tool(), sanitized ? rt::high_table_base : rt::table_base));
+  AppRange table{{rt::table_base}, {rt::table_base + rt::table_size}};
+  bool taken = std::ranges::any_of(regions, [&](const process::Region& r) { return r.range.overlaps(table); });
+  TRY(auto space, Space::create(options_.make_tool(), sanitized || taken ? rt::high_table_base : rt::table_base));
   TRY(auto remote, process::RemoteSyscalls::begin(tracee, entry_point.value));
   std::vector<rt::Call> later;
   TRY_VOID(map(remote, runtime_, rt::runtime_base, PROT_READ | PROT_EXEC, later));
