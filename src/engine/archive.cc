@@ -172,7 +172,9 @@ std::shared_ptr<const Archive> Archive::open(const elf::Image& image, const std:
     return nullptr;
   memcpy(head.boot, own.boot, sizeof head.boot);
   head.checksum = checksum_of_head(head);
-  if (Fd writable(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW)); writable)
+  // (By name it might be another one by now.)
+  std::string same = fmt::format("/proc/self/fd/{}", archive->fd_.get());
+  if (Fd writable(::open(same.c_str(), O_WRONLY | O_CLOEXEC)); writable)
     (void)write_all(writable.get(), std::as_bytes(std::span(&head, 1)), 0);
   return archive;
 }
