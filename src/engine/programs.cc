@@ -194,6 +194,12 @@ void Server::process_ended(pid_t pid) {
 void Server::program_ended(Process& p) {
   report(p);
   if (p.space.use_count() == 1) ended_.push_back(std::move(p.space));
+  // Others that share its memory may be waiting for calls that it will not make any more.
+  if (p.memory && std::ranges::find(p.slots, p.memory->caller) != p.slots.end()) {
+    p.memory->caller = 0;
+    for (uint32_t slot : std::exchange(p.memory->waiting, {}))
+      __atomic_fetch_or(&control()->posted[slot / 64], uint64_t{1} << slot % 64, __ATOMIC_SEQ_CST);
+  }
   for (uint32_t slot : p.slots) free_slot(slot);
   p.slots.clear();
   for (uint32_t slot = 1; slot < slots_used_; slot++)  // threads that it did not come to create

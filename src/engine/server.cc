@@ -245,7 +245,8 @@ void Server::called(Process& p, uint64_t failed, int64_t result) {
 }
 
 void Server::serve(uint32_t slot) {
-  if (slot == 0 || slot >= rt::max_slots || slots_[slot].state == SlotState::Free) return;
+  if (slot == 0 || slot >= rt::max_slots) return;
+  if (slots_[slot].state == SlotState::Free || slots_[slot].state == SlotState::Ending) return;
   rt::RequestBlock& shared = block(slot)->request;
   rt::RequestBlock r = shared;  // once: the target may change it under our eyes
   if (r.state != rt::RequestState::Posted) return;
@@ -321,16 +322,17 @@ void Server::handle(Process& p, uint32_t slot, rt::RequestBlock& r) {
     case rt::Request::Where: where(p, r); break;
     case rt::Request::NewThread:
       r.values[0] = allocate_slot(slots_[slot].pid, slots_[slot].tid);
+      if (!r.values[0]) break;
       slots_[r.values[0]].clone_flags = r.args[0];
       slots_[r.values[0]].space = p.space;
       slots_[r.values[0]].memory.mapped = p.memory->mapped;
       slots_[r.values[0]].memory.kernels_choice = p.memory->kernels_choice;
-      if (r.values[0])
-        p.space->tool().begin_thread(memory_of(static_cast<uint32_t>(r.values[0])), memory_of(slot),
-                                     !(r.args[0] & CLONE_THREAD), p.space->where({block(slot)->regs.gpr[1]}).app);
+      p.space->tool().begin_thread(memory_of(static_cast<uint32_t>(r.values[0])), memory_of(slot),
+                                   !(r.args[0] & CLONE_THREAD), p.space->where({block(slot)->regs.gpr[1]}).app);
       break;
     case rt::Request::NoThread:
-      if (r.args[0] < rt::max_slots && slots_[r.args[0]].state == SlotState::Reserved)
+      if (r.args[0] < rt::max_slots && slots_[r.args[0]].state == SlotState::Reserved &&
+          slots_[r.args[0]].tid == slots_[slot].tid)
         free_slot(static_cast<uint32_t>(r.args[0]));
       break;
     case rt::Request::Exec: exec_begins(slot, r.args[0], static_cast<int64_t>(r.args[1])); break;
