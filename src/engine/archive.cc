@@ -5,13 +5,14 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 
 namespace weir::engine {
 
 namespace {
 
-constexpr uint64_t magic = 0x3272696557637241;  // "ArcWeir2"
+constexpr uint64_t magic = 0x3372696557637241;  // "ArcWeir3"
 constexpr uint64_t max_size = uint64_t{4} << 30;
 constexpr size_t part_count = 7;
 
@@ -23,6 +24,7 @@ struct Head {
   uint64_t code_begin, code_end;  // of the image, in memory
   uint64_t counts[part_count];
   uint64_t code_size, not_supported;
+  int64_t written;    // the date that Weir gave the file, in seconds: anybody else who writes to it changes that
   uint64_t contents;  // checksum of arrays and code (a table page that was lost is empty: its addresses are asked for)
   char boot[40];      // when that was last found right: the machine may have gone down before the file was on disk
   uint64_t checksum;  // of the head, up to here
@@ -101,6 +103,11 @@ bool is_sound(const ArchiveParts& p, AppRange code) {
   return true;
 }
 
+bool give_date(int fd, int64_t seconds) {
+  timespec times[2] = {{0, UTIME_OMIT}, {seconds, 0}};
+  return futimens(fd, times) == 0;
+}
+
 bool write_all(int fd, std::span<const std::byte> bytes, uint64_t offset) {
   return pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes.size());
 }
@@ -146,6 +153,7 @@ std::shared_ptr<const Archive> Archive::open(const elf::Image& image, const std:
   Head head, own = own_head(image, code);
   memcpy(&head, p, sizeof head);
   if (!own.magic || head.checksum != checksum_of_head(head) || memcmp(&head, &own, offsetof(Head, counts))) return nullptr;
+  if (st.st_mtim.tv_sec != head.written || st.st_mtim.tv_nsec) return nullptr;
 
   uint64_t at = sizeof head, i = 0;
   bool fits = true;
@@ -175,7 +183,7 @@ std::shared_ptr<const Archive> Archive::open(const elf::Image& image, const std:
   // (By name it might be another one by now.)
   std::string same = fmt::format("/proc/self/fd/{}", archive->fd_.get());
   if (Fd writable(::open(same.c_str(), O_WRONLY | O_CLOEXEC)); writable)
-    (void)write_all(writable.get(), std::as_bytes(std::span(&head, 1)), 0);
+    (void)(write_all(writable.get(), std::as_bytes(std::span(&head, 1)), 0) && give_date(writable.get(), head.written));
   return archive;
 }
 
@@ -197,6 +205,7 @@ void Archive::save(const elf::Image& image, const std::string& tool, AppRange co
   out.insert(out.end(), parts.code.begin(), parts.code.end());
   head.code_size = parts.code.size();
   head.not_supported = not_supported;
+  head.written = time(nullptr) & ~int64_t{1};  // (some file systems keep every other second)
   head.contents = checksum_of(std::span<const std::byte>(out).subspan(sizeof head));
   head.checksum = checksum_of_head(head);
   memcpy(out.data(), &head, sizeof head);
@@ -208,6 +217,7 @@ void Archive::save(const elf::Image& image, const std::string& tool, AppRange co
   bool written = fd && !ftruncate(fd.get(), static_cast<off_t>(total)) && write_all(fd.get(), out, 0);
   for (size_t n = 0; written && n < parts.table_pages.size(); n++)
     written = write_all(fd.get(), {table_page(parts.table_pages[n]), page}, out.size() + parts.table_pages[n] * page);
+  written = written && give_date(fd.get(), head.written);
   if (!written || rename(temporary.c_str(), path.c_str())) unlink(temporary.c_str());
 }
 
