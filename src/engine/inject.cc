@@ -183,9 +183,9 @@ namespace {
 struct prctl_mm_map moved_record(pid_t pid, int64_t distance) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string text((std::istreambuf_iterator<char>(file)), {});
-  std::vector<uint64_t> fields(3);  // as proc(5) numbers them; the name, the second, may have blanks in it
+  std::vector<uint64_t> fields(4);  // as proc(5) numbers them; the name, the second, may have blanks in it
   std::istringstream rest(text.substr(std::min(text.size(), text.rfind(')') + 3)));
-  for (int64_t value; rest >> value;) fields.push_back(static_cast<uint64_t>(value));
+  for (uint64_t value; rest >> value;) fields.push_back(value);
   fields.resize(53);
   auto moved = [&](size_t field) { return fields[field] + static_cast<uint64_t>(distance); };
   struct prctl_mm_map map{};
