@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 
 namespace weir::engine {
@@ -104,12 +105,26 @@ bool is_sound(const ArchiveParts& p, AppRange code) {
 }
 
 bool give_date(int fd, int64_t seconds) {
-  timespec times[2] = {{0, UTIME_OMIT}, {seconds, 0}};
+  timespec times[2] = {{0, UTIME_NOW}, {seconds, 0}};
   return futimens(fd, times) == 0;
 }
 
 bool write_all(int fd, std::span<const std::byte> bytes, uint64_t offset) {
   return pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes.size());
+}
+
+// Archives that were not used for a month go, and what is left of runs that were killed.
+void remove_old(const std::string& directory) {
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, none)) {
+    struct stat st;
+    constexpr int64_t month = 31 * 24 * 3600;
+    if (lstat(entry.path().c_str(), &st) || !S_ISREG(st.st_mode)) continue;
+    if (std::max(st.st_atim.tv_sec, st.st_mtim.tv_sec) > time(nullptr) - month) continue;
+    char word[8] = {};
+    std::ifstream(entry.path()).read(word, sizeof word);
+    if (!memcmp(word, &magic, sizeof word - 1)) unlink(entry.path().c_str());  // of whatever version
+  }
 }
 
 }  // namespace
@@ -212,12 +227,20 @@ void Archive::save(const elf::Image& image, const std::string& tool, AppRange co
   uint64_t total = out.size() + code.size() * 8;
   if (total > max_size) return;
 
+  std::string where = path.substr(0, path.rfind('/'));
+  static bool once = (remove_old(where), true);
+  (void)once;
+  // It has no name before it is whole, where the file system can do that.
   std::string temporary = fmt::format("{}.{}", path, getpid());
-  Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  Fd fd(::open(where.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600));
+  std::string nameless = fd ? fmt::format("/proc/self/fd/{}", fd.get()) : "";
+  if (!fd) fd = Fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   bool written = fd && !ftruncate(fd.get(), static_cast<off_t>(total)) && write_all(fd.get(), out, 0);
   for (size_t n = 0; written && n < parts.table_pages.size(); n++)
     written = write_all(fd.get(), {table_page(parts.table_pages[n]), page}, out.size() + parts.table_pages[n] * page);
   written = written && give_date(fd.get(), head.written);
+  if (written && !nameless.empty())
+    written = !linkat(AT_FDCWD, nameless.c_str(), AT_FDCWD, temporary.c_str(), AT_SYMLINK_FOLLOW);
   if (!written || rename(temporary.c_str(), path.c_str())) unlink(temporary.c_str());
 }
 
