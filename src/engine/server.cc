@@ -215,10 +215,11 @@ bool Server::send_calls(Process& p, uint32_t slot) {
       p.memory->mapped++;
       continue;
     }
-    uint64_t flags = piece.is_change ? uint64_t{rt::MayFail} : 0;
+    uint64_t flags = piece.is_change ? uint64_t{rt::Optional} : 0;  // what could not be mapped is asked for when it is missed
     if (piece.file != file) {
-      if (file >= 0) out[n++] = {SYS_close, {}, {}, rt::UsesDescriptor};
-      rt::Call& open = out[n++] = {SYS_open, {0, O_RDONLY | O_CLOEXEC}, {}, flags | rt::UsesText | rt::Opens};
+      if (file >= 0) out[n++] = {SYS_close, {}, {}, rt::UsesDescriptor | rt::Optional};
+      constexpr auto here = static_cast<uint64_t>(AT_FDCWD);  // (filters know openat rather than open)
+      rt::Call& open = out[n++] = {SYS_openat, {here, 0, O_RDONLY | O_CLOEXEC}, {}, flags | rt::UsesText | rt::Opens};
       fmt::format_to_n(open.text, sizeof open.text - 1, "/proc/{}/fd/{}", getpid(), file = piece.file);
     }
     out[n++] = {SYS_mmap,
@@ -230,18 +231,39 @@ bool Server::send_calls(Process& p, uint32_t slot) {
     if (!piece.is_archive) out[n++] = {SYS_madvise, {piece.address, piece.size, MADV_DONTDUMP}, {}, rt::Optional};
     p.memory->mapped++;
   }
-  if (file >= 0) out[n++] = {SYS_close, {}, {}, rt::UsesDescriptor};
-  tb->request.calls = n;
+  if (file >= 0) out[n++] = {SYS_close, {}, {}, rt::UsesDescriptor | rt::Optional};
+  tb->request.calls = p.memory->sent = n;
   if (n) p.memory->caller = slot;
   return n;
 }
 
-// The calls were made, or some: a change that could not be mapped is asked for again when it is missed.
-void Server::called(Process& p, uint64_t failed, int64_t result) {
-  if (!failed || failed > rt::max_calls) return;
-  const rt::Call& call = block(current_slot_)->calls[failed - 1];
-  if (call.flags & rt::MayFail) return;
-  end_with_message(p, fmt::format("system call {}: {}", call.nr, strerror(static_cast<int>(-result))));
+namespace {
+// A process that has used up its descriptors is lent some. Returns its limit as it was.
+std::optional<rlimit> lend_descriptors(pid_t pid) {
+  rlimit limit;
+  if (prlimit(pid, RLIMIT_NOFILE, nullptr, &limit)) return {};
+  rlim_t more = std::max(limit.rlim_max, limit.rlim_cur + 64);
+  rlimit lent{more, more};
+  if (prlimit(pid, RLIMIT_NOFILE, &lent, nullptr)) return {};
+  return limit;
+}
+}  // namespace
+
+// The calls were made, or some. Returns whether the thread is to make the rest.
+bool Server::called(Process& p, uint32_t slot, uint64_t failed, int64_t result) {
+  auto lent = std::exchange(p.limit, {});
+  if (lent) prlimit(p.pid, RLIMIT_NOFILE, &*lent, nullptr);
+  size_t sent = p.memory->sent;
+  if (!failed || failed > sent) return false;
+  rt::ThreadBlock* tb = block(slot);
+  if (result == -EMFILE && !lent) p.limit = lend_descriptors(p.pid);
+  if (p.limit) {
+    std::copy(tb->calls + failed - 1, tb->calls + sent, tb->calls);
+    tb->request.calls = p.memory->sent = sent - (failed - 1);
+    return true;
+  }
+  end_with_message(p, fmt::format("system call {}: {}", tb->calls[failed - 1].nr, strerror(static_cast<int>(-result))));
+  return false;
 }
 
 void Server::serve(uint32_t slot) {
@@ -265,7 +287,7 @@ void Server::serve(uint32_t slot) {
     return;
   }
   if (r.kind == rt::Request::Called) {
-    called(*p, r.args[0], static_cast<int64_t>(r.args[1]));
+    if (called(*p, slot, r.args[0], static_cast<int64_t>(r.args[1]))) return answer(slot);
     if (send_calls(*p, slot)) return answer(slot);
     memory->caller = 0;
     if (auto postponed = std::move(slots_[slot].postponed)) r = *postponed;
