@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -101,10 +102,34 @@ void Server::reap() {
   }
 }
 
-// The program was stopped: so are we, for the shell that waits for us, unless other processes need us. SIGCONT is passed on by the loop.
+bool is_stopped(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string text;
+  std::getline(file, text);
+  return text.substr(std::min(text.size(), text.rfind(')') + 1)).starts_with(" T");
+}
+
+namespace {
+// Continues this process when `pid`, which is stopped, goes on: somebody may continue it alone.
+pid_t watch_stopped(pid_t pid) {
+  pid_t weir = getpid(), watcher = fork();
+  if (watcher) return watcher;
+  setsid();
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  close_range(0, ~0u, 0);
+  for (timespec t{0, 20'000'000};; nanosleep(&t, nullptr))
+    if (!is_stopped(pid) && is_stopped(weir)) kill(weir, SIGCONT);
+}
+}  // namespace
+
+// The program was stopped: so are we, for the shell that waits for us, unless other processes need us. A SIGCONT for us alone is
+// passed on by the loop.
 void Server::stopped() {
   auto is_reserved = [](const Slot& s) { return s.state == SlotState::Reserved; };
-  if (processes_.size() <= 1 && std::none_of(slots_.begin(), slots_.begin() + slots_used_, is_reserved)) raise(SIGSTOP);
+  if (processes_.size() > 1 || std::any_of(slots_.begin(), slots_.begin() + slots_used_, is_reserved)) return;
+  pid_t watcher = watch_stopped(main_pid_);
+  raise(SIGSTOP);
+  if (watcher > 0) kill(watcher, SIGKILL);
 }
 
 namespace {

@@ -145,7 +145,7 @@ void Server::loop() {
     }
     if (int sig = forwarded_signal) {
       forwarded_signal = 0;
-      kill(main_pid_, sig);
+      if (sig != SIGCONT || is_stopped(main_pid_)) kill(main_pid_, sig);  // (a shell continues both)
     }
     if (serve_posted()) continue;
     bool more = false;

@@ -58,6 +58,7 @@ struct Slot {
 std::string program_name(pid_t pid);
 std::vector<std::string> command_of(pid_t pid);
 int64_t microseconds_now();
+bool is_stopped(pid_t pid);
 
 class Server {
  public:
