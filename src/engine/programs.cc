@@ -203,9 +203,10 @@ void Server::look_for_ended() {
     fds.push_back({p.pidfd.get(), POLLIN, 0});
     pids.push_back(pid);
   }
-  if (poll(fds.data(), fds.size(), 0) <= 0) return;
+  poll(fds.data(), fds.size(), 0);
+  // (One that was gone before it could be opened has no descriptor.)
   for (size_t i = 0; i < fds.size(); i++)
-    if (fds[i].revents) process_ended(pids[i]);
+    if (fds[i].revents || (fds[i].fd < 0 && kill(pids[i], 0) && errno == ESRCH)) process_ended(pids[i]);
 }
 
 void Server::process_ended(pid_t pid) {
