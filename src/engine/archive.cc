@@ -113,6 +113,14 @@ bool write_all(int fd, std::span<const std::byte> bytes, uint64_t offset) {
   return pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes.size());
 }
 
+// Has another run, perhaps at this moment, written one that is hardly smaller?
+bool is_there(const std::string& path, const Head& own, size_t units) {
+  Head head;
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  return fd && read(fd.get(), &head, sizeof head) == sizeof head && head.checksum == checksum_of_head(head) &&
+         !memcmp(&head, &own, offsetof(Head, counts)) && head.counts[0] + head.counts[0] / 64 >= units;
+}
+
 // Archives that were not used for a month go, and what is left of runs that were killed.
 void remove_old(const std::string& directory) {
   std::error_code none;
@@ -206,7 +214,7 @@ void Archive::save(const elf::Image& image, const std::string& tool, AppRange co
                    uint32_t not_supported, const std::function<const std::byte*(uint32_t)>& table_page) {
   std::string path = file_name(image, tool, code);
   Head head = own_head(image, code);
-  if (path.empty() || !head.magic) return;
+  if (path.empty() || !head.magic || is_there(path, head, parts.units.size())) return;
   std::vector<std::byte> out(sizeof head);
   size_t i = 0;
   ArchiveParts copy = parts;
