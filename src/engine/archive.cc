@@ -5,13 +5,15 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <ctime>
+#include <filesystem>
 #include <fstream>
 
 namespace weir::engine {
 
 namespace {
 
-constexpr uint64_t magic = 0x3272696557637241;  // "ArcWeir2"
+constexpr uint64_t magic = 0x3372696557637241;  // "ArcWeir3"
 constexpr uint64_t max_size = uint64_t{4} << 30;
 constexpr size_t part_count = 7;
 
@@ -23,6 +25,7 @@ struct Head {
   uint64_t code_begin, code_end;  // of the image, in memory
   uint64_t counts[part_count];
   uint64_t code_size, not_supported;
+  int64_t written;    // the date that Weir gave the file, in seconds: anybody else who writes to it changes that
   uint64_t contents;  // checksum of arrays and code (a table page that was lost is empty: its addresses are asked for)
   char boot[40];      // when that was last found right: the machine may have gone down before the file was on disk
   uint64_t checksum;  // of the head, up to here
@@ -87,8 +90,35 @@ bool is_sound(const ArchiveParts& p, AppRange code) {
   return true;
 }
 
+bool give_date(int fd, int64_t seconds) {
+  timespec times[2] = {{0, UTIME_NOW}, {seconds, 0}};
+  return futimens(fd, times) == 0;
+}
+
 bool write_all(int fd, std::span<const std::byte> bytes, uint64_t offset) {
   return pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes.size());
+}
+
+// Has another run, perhaps at this moment, written one that is hardly smaller?
+bool is_there(const std::string& path, const Head& own, size_t units) {
+  Head head;
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  return fd && read(fd.get(), &head, sizeof head) == sizeof head && head.checksum == checksum_of_head(head) &&
+         !memcmp(&head, &own, offsetof(Head, counts)) && head.counts[0] + head.counts[0] / 64 >= units;
+}
+
+// Archives that were not used for a month go, and what is left of runs that were killed.
+void remove_old(const std::string& directory) {
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, none)) {
+    struct stat st;
+    constexpr int64_t month = 31 * 24 * 3600;
+    if (lstat(entry.path().c_str(), &st) || !S_ISREG(st.st_mode)) continue;
+    if (std::max(st.st_atim.tv_sec, st.st_mtim.tv_sec) > time(nullptr) - month) continue;
+    char word[8] = {};
+    std::ifstream(entry.path()).read(word, sizeof word);
+    if (!memcmp(word, &magic, sizeof word - 1)) unlink(entry.path().c_str());  // of whatever version
+  }
 }
 
 }  // namespace
@@ -116,6 +146,7 @@ std::shared_ptr<const Archive> Archive::open(const elf::Image& image, const std:
   Head head, own = own_head(image, code);
   memcpy(&head, p, sizeof head);
   if (!own.magic || head.checksum != checksum_of_head(head) || memcmp(&head, &own, offsetof(Head, counts))) return nullptr;
+  if (st.st_mtim.tv_sec != head.written || st.st_mtim.tv_nsec) return nullptr;
 
   uint64_t at = sizeof head, i = 0;
   bool fits = true;
@@ -142,8 +173,10 @@ std::shared_ptr<const Archive> Archive::open(const elf::Image& image, const std:
     return nullptr;
   memcpy(head.boot, own.boot, sizeof head.boot);
   head.checksum = checksum_of_head(head);
-  if (Fd writable(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW)); writable)
-    (void)write_all(writable.get(), std::as_bytes(std::span(&head, 1)), 0);
+  // (By name it might be another one by now.)
+  std::string same = fmt::format("/proc/self/fd/{}", archive->fd_.get());
+  if (Fd writable(::open(same.c_str(), O_WRONLY | O_CLOEXEC)); writable)
+    (void)(write_all(writable.get(), std::as_bytes(std::span(&head, 1)), 0) && give_date(writable.get(), head.written));
   return archive;
 }
 
@@ -151,7 +184,7 @@ void Archive::save(const elf::Image& image, const std::string& tool, AppRange co
                    uint32_t not_supported, const std::function<const std::byte*(uint32_t)>& table_page) {
   std::string path = file_name(image, tool, code);
   Head head = own_head(image, code);
-  if (path.empty() || !head.magic) return;
+  if (path.empty() || !head.magic || is_there(path, head, parts.units.size())) return;
   std::vector<std::byte> out(sizeof head);
   size_t i = 0;
   ArchiveParts copy = parts;
@@ -165,17 +198,27 @@ void Archive::save(const elf::Image& image, const std::string& tool, AppRange co
   out.insert(out.end(), parts.code.begin(), parts.code.end());
   head.code_size = parts.code.size();
   head.not_supported = not_supported;
+  head.written = time(nullptr) & ~int64_t{1};  // (some file systems keep every other second)
   head.contents = checksum_of(std::span<const std::byte>(out).subspan(sizeof head));
   head.checksum = checksum_of_head(head);
   memcpy(out.data(), &head, sizeof head);
   uint64_t total = out.size() + code.size() * 8;
   if (total > max_size) return;
 
+  std::string where = path.substr(0, path.rfind('/'));
+  static bool once = (remove_old(where), true);
+  (void)once;
+  // It has no name before it is whole, where the file system can do that.
   std::string temporary = fmt::format("{}.{}", path, getpid());
-  Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  Fd fd(::open(where.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600));
+  std::string nameless = fd ? fmt::format("/proc/self/fd/{}", fd.get()) : "";
+  if (!fd) fd = Fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   bool written = fd && !ftruncate(fd.get(), static_cast<off_t>(total)) && write_all(fd.get(), out, 0);
   for (size_t n = 0; written && n < parts.table_pages.size(); n++)
     written = write_all(fd.get(), {table_page(parts.table_pages[n]), page}, out.size() + parts.table_pages[n] * page);
+  written = written && give_date(fd.get(), head.written);
+  if (written && !nameless.empty())
+    written = !linkat(AT_FDCWD, nameless.c_str(), AT_FDCWD, temporary.c_str(), AT_SYMLINK_FOLLOW);
   if (!written || rename(temporary.c_str(), path.c_str())) unlink(temporary.c_str());
 }
 

@@ -3,6 +3,7 @@
 #include <elf.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "base/cache.h"
 
@@ -28,11 +29,16 @@ elf::VRange extent_of(const elf::Image& image) {
 std::optional<AppPc> home_of(const elf::Image& image, uint64_t attempt) {
   elf::VRange extent = extent_of(image);
   if (extent.begin.value || !extent.size() || extent.size() > max_extent) return {};
+  uint64_t align = home_slot_size;
+  for (const elf::Segment& s : image.segments())
+    if (s.type == PT_LOAD) align = std::max(align, s.align);
+  if (!std::has_single_bit(align) || align > max_extent) return {};
   std::string name = image.build_id();
   if (name.empty()) name = image.path();
   uint64_t slots = (extent.size() + home_slot_size - 1) / home_slot_size;
   uint64_t hash = checksum_of(std::as_bytes(std::span(name))) + attempt * 0x9E3779B97F4A7C15ull;
-  return home((hash >> 16) % (rt::home_slots - slots));
+  uint64_t k = (hash >> 16) % (rt::home_slots - slots);
+  return home(k - k % (align / home_slot_size));
 }
 
 bool is_home(AppPc image_begin) {

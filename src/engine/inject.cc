@@ -106,7 +106,9 @@ Result<> Server::inject(pid_t pid) {
   if (program == regions.end()) return fail("{}: its entry point is not mapped", program_name(pid));
   auto image = open_image(pid, *program);
   bool sanitized = image && (*image)->uses_address_sanitizer();
-  TRY(auto space, Space::create(options_.make_tool(), sanitized ? rt::high_table_base : rt::table_base));
+  AppRange table{{rt::table_base}, {rt::table_base + rt::table_size}};
+  bool taken = std::ranges::any_of(regions, [&](const process::Region& r) { return r.range.overlaps(table); });
+  TRY(auto space, Space::create(options_.make_tool(), sanitized || taken ? rt::high_table_base : rt::table_base));
   TRY(auto remote, process::RemoteSyscalls::begin(tracee, entry_point.value));
   std::vector<rt::Call> later;
   TRY_VOID(map(remote, runtime_, rt::runtime_base, PROT_READ | PROT_EXEC, later));
@@ -181,9 +183,9 @@ namespace {
 struct prctl_mm_map moved_record(pid_t pid, int64_t distance) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string text((std::istreambuf_iterator<char>(file)), {});
-  std::vector<uint64_t> fields(3);  // as proc(5) numbers them; the name, the second, may have blanks in it
+  std::vector<uint64_t> fields(4);  // as proc(5) numbers them; the name, the second, may have blanks in it
   std::istringstream rest(text.substr(std::min(text.size(), text.rfind(')') + 3)));
-  for (int64_t value; rest >> value;) fields.push_back(static_cast<uint64_t>(value));
+  for (uint64_t value; rest >> value;) fields.push_back(value);
   fields.resize(53);
   auto moved = [&](size_t field) { return fields[field] + static_cast<uint64_t>(distance); };
   struct prctl_mm_map map{};

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -101,10 +102,34 @@ void Server::reap() {
   }
 }
 
-// The program was stopped: so are we, for the shell that waits for us, unless other processes need us. SIGCONT is passed on by the loop.
+bool is_stopped(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string text;
+  std::getline(file, text);
+  return text.substr(std::min(text.size(), text.rfind(')') + 1)).starts_with(" T");
+}
+
+namespace {
+// Continues this process when `pid`, which is stopped, goes on: somebody may continue it alone.
+pid_t watch_stopped(pid_t pid) {
+  pid_t weir = getpid(), watcher = fork();
+  if (watcher) return watcher;
+  setsid();
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  close_range(0, ~0u, 0);
+  for (timespec t{0, 20'000'000};; nanosleep(&t, nullptr))
+    if (!is_stopped(pid) && is_stopped(weir)) kill(weir, SIGCONT);
+}
+}  // namespace
+
+// The program was stopped: so are we, for the shell that waits for us, unless other processes need us. A SIGCONT for us alone is
+// passed on by the loop.
 void Server::stopped() {
   auto is_reserved = [](const Slot& s) { return s.state == SlotState::Reserved; };
-  if (processes_.size() <= 1 && std::none_of(slots_.begin(), slots_.begin() + slots_used_, is_reserved)) raise(SIGSTOP);
+  if (processes_.size() > 1 || std::any_of(slots_.begin(), slots_.begin() + slots_used_, is_reserved)) return;
+  pid_t watcher = watch_stopped(main_pid_);
+  raise(SIGSTOP);
+  if (watcher > 0) kill(watcher, SIGKILL);
 }
 
 namespace {
@@ -178,9 +203,10 @@ void Server::look_for_ended() {
     fds.push_back({p.pidfd.get(), POLLIN, 0});
     pids.push_back(pid);
   }
-  if (poll(fds.data(), fds.size(), 0) <= 0) return;
+  poll(fds.data(), fds.size(), 0);
+  // (One that was gone before it could be opened has no descriptor.)
   for (size_t i = 0; i < fds.size(); i++)
-    if (fds[i].revents) process_ended(pids[i]);
+    if (fds[i].revents || (fds[i].fd < 0 && kill(pids[i], 0) && errno == ESRCH)) process_ended(pids[i]);
 }
 
 void Server::process_ended(pid_t pid) {
@@ -194,6 +220,12 @@ void Server::process_ended(pid_t pid) {
 void Server::program_ended(Process& p) {
   report(p);
   if (p.space.use_count() == 1) ended_.push_back(std::move(p.space));
+  // Others that share its memory may be waiting for calls that it will not make any more.
+  if (p.memory && std::ranges::find(p.slots, p.memory->caller) != p.slots.end()) {
+    p.memory->caller = 0;
+    for (uint32_t slot : std::exchange(p.memory->waiting, {}))
+      __atomic_fetch_or(&control()->posted[slot / 64], uint64_t{1} << slot % 64, __ATOMIC_SEQ_CST);
+  }
   for (uint32_t slot : p.slots) free_slot(slot);
   p.slots.clear();
   for (uint32_t slot = 1; slot < slots_used_; slot++)  // threads that it did not come to create

@@ -160,7 +160,7 @@ void Server::loop() {
     }
     if (int sig = forwarded_signal) {
       forwarded_signal = 0;
-      kill(main_pid_, sig);
+      if (sig != SIGCONT || is_stopped(main_pid_)) kill(main_pid_, sig);  // (a shell continues both)
     }
     if (serve_posted()) continue;
     bool more = false;
@@ -230,10 +230,11 @@ bool Server::send_calls(Process& p, uint32_t slot) {
       p.memory->mapped++;
       continue;
     }
-    uint64_t flags = piece.is_change ? uint64_t{rt::MayFail} : 0;
+    uint64_t flags = piece.is_change ? uint64_t{rt::Optional} : 0;  // what could not be mapped is asked for when it is missed
     if (piece.file != file) {
-      if (file >= 0) out[n++] = {SYS_close, {}, {}, rt::UsesDescriptor};
-      rt::Call& open = out[n++] = {SYS_open, {0, O_RDONLY | O_CLOEXEC}, {}, flags | rt::UsesText | rt::Opens};
+      if (file >= 0) out[n++] = {SYS_close, {}, {}, rt::UsesDescriptor | rt::Optional};
+      constexpr auto here = static_cast<uint64_t>(AT_FDCWD);  // (filters know openat rather than open)
+      rt::Call& open = out[n++] = {SYS_openat, {here, 0, O_RDONLY | O_CLOEXEC}, {}, flags | rt::UsesText | rt::Opens};
       fmt::format_to_n(open.text, sizeof open.text - 1, "/proc/{}/fd/{}", getpid(), file = piece.file);
     }
     out[n++] = {SYS_mmap,
@@ -245,22 +246,44 @@ bool Server::send_calls(Process& p, uint32_t slot) {
     if (!piece.is_archive) out[n++] = {SYS_madvise, {piece.address, piece.size, MADV_DONTDUMP}, {}, rt::Optional};
     p.memory->mapped++;
   }
-  if (file >= 0) out[n++] = {SYS_close, {}, {}, rt::UsesDescriptor};
-  tb->request.calls = n;
+  if (file >= 0) out[n++] = {SYS_close, {}, {}, rt::UsesDescriptor | rt::Optional};
+  tb->request.calls = p.memory->sent = n;
   if (n) p.memory->caller = slot;
   return n;
 }
 
-// The calls were made, or some: a change that could not be mapped is asked for again when it is missed.
-void Server::called(Process& p, uint64_t failed, int64_t result) {
-  if (!failed || failed > rt::max_calls) return;
-  const rt::Call& call = block(current_slot_)->calls[failed - 1];
-  if (call.flags & rt::MayFail) return;
-  end_with_message(p, fmt::format("system call {}: {}", call.nr, strerror(static_cast<int>(-result))));
+namespace {
+// A process that has used up its descriptors is lent some. Returns its limit as it was.
+std::optional<rlimit> lend_descriptors(pid_t pid) {
+  rlimit limit;
+  if (prlimit(pid, RLIMIT_NOFILE, nullptr, &limit)) return {};
+  rlim_t more = std::max(limit.rlim_max, limit.rlim_cur + 64);
+  rlimit lent{more, more};
+  if (prlimit(pid, RLIMIT_NOFILE, &lent, nullptr)) return {};
+  return limit;
+}
+}  // namespace
+
+// The calls were made, or some. Returns whether the thread is to make the rest.
+bool Server::called(Process& p, uint32_t slot, uint64_t failed, int64_t result) {
+  auto lent = std::exchange(p.limit, {});
+  if (lent) prlimit(p.pid, RLIMIT_NOFILE, &*lent, nullptr);
+  size_t sent = p.memory->sent;
+  if (!failed || failed > sent) return false;
+  rt::ThreadBlock* tb = block(slot);
+  if (result == -EMFILE && !lent) p.limit = lend_descriptors(p.pid);
+  if (p.limit) {
+    std::copy(tb->calls + failed - 1, tb->calls + sent, tb->calls);
+    tb->request.calls = p.memory->sent = sent - (failed - 1);
+    return true;
+  }
+  end_with_message(p, fmt::format("system call {}: {}", tb->calls[failed - 1].nr, strerror(static_cast<int>(-result))));
+  return false;
 }
 
 void Server::serve(uint32_t slot) {
-  if (slot == 0 || slot >= rt::max_slots || slots_[slot].state == SlotState::Free) return;
+  if (slot == 0 || slot >= rt::max_slots) return;
+  if (slots_[slot].state == SlotState::Free || slots_[slot].state == SlotState::Ending) return;
   rt::RequestBlock& shared = block(slot)->request;
   rt::RequestBlock r = shared;  // once: the target may change it under our eyes
   if (r.state != rt::RequestState::Posted) return;
@@ -279,7 +302,7 @@ void Server::serve(uint32_t slot) {
     return;
   }
   if (r.kind == rt::Request::Called) {
-    called(*p, r.args[0], static_cast<int64_t>(r.args[1]));
+    if (called(*p, slot, r.args[0], static_cast<int64_t>(r.args[1]))) return answer(slot);
     if (send_calls(*p, slot)) return answer(slot);
     memory->caller = 0;
     if (auto postponed = std::move(slots_[slot].postponed)) r = *postponed;
@@ -336,16 +359,17 @@ void Server::handle(Process& p, uint32_t slot, rt::RequestBlock& r) {
     case rt::Request::Where: where(p, r); break;
     case rt::Request::NewThread:
       r.values[0] = allocate_slot(slots_[slot].pid, slots_[slot].tid);
+      if (!r.values[0]) break;
       slots_[r.values[0]].clone_flags = r.args[0];
       slots_[r.values[0]].space = p.space;
       slots_[r.values[0]].memory.mapped = p.memory->mapped;
       slots_[r.values[0]].memory.kernels_choice = p.memory->kernels_choice;
-      if (r.values[0])
-        p.space->tool().begin_thread(memory_of(static_cast<uint32_t>(r.values[0])), memory_of(slot),
-                                     !(r.args[0] & CLONE_THREAD), p.space->where({block(slot)->regs.gpr[1]}).app);
+      p.space->tool().begin_thread(memory_of(static_cast<uint32_t>(r.values[0])), memory_of(slot),
+                                   !(r.args[0] & CLONE_THREAD), p.space->where({block(slot)->regs.gpr[1]}).app);
       break;
     case rt::Request::NoThread:
-      if (r.args[0] < rt::max_slots && slots_[r.args[0]].state == SlotState::Reserved)
+      if (r.args[0] < rt::max_slots && slots_[r.args[0]].state == SlotState::Reserved &&
+          slots_[r.args[0]].tid == slots_[slot].tid)
         free_slot(static_cast<uint32_t>(r.args[0]));
       break;
     case rt::Request::Exec: exec_begins(slot, r.args[0], static_cast<int64_t>(r.args[1])); break;

@@ -8,6 +8,7 @@
 
 #include <map>
 
+#include "base/truncation.h"
 #include "engine/engine.h"
 #include "engine/guardian.h"
 #include "engine/space.h"
@@ -19,6 +20,7 @@ struct Memory {
   size_t mapped = 0;     // pieces of its space that it has mapped, or been told to
   AppPc kernels_choice;  // near where the kernel maps what may be anywhere
   uint32_t caller = 0;   // slot of the thread that is making calls for us: the others wait for it
+  size_t sent = 0;       // … and how many
   std::vector<uint32_t> waiting = {};
 };
 
@@ -35,6 +37,7 @@ struct Process {
   uint32_t first_slot = 0;  // holds the signal actions: kept until the program ends
   std::shared_ptr<Memory> memory;
   std::vector<rt::Call> calls = {};  // that its next answer will have it make, before it maps new pieces
+  std::optional<rlimit> limit = {};  // of its descriptors, while it is lent more
   bool quiet = false;                // it has a seccomp filter, and cannot wake us
   bool elsewhere = false;            // in another pid namespace
   bool left_alone = false;           // it runs natively
@@ -55,6 +58,7 @@ struct Slot {
 std::string program_name(pid_t pid);
 std::vector<std::string> command_of(pid_t pid);
 int64_t microseconds_now();
+bool is_stopped(pid_t pid);
 
 class Server {
  public:
@@ -79,7 +83,7 @@ class Server {
   void handle(Process& p, uint32_t slot, rt::RequestBlock& r);
   bool must_map_first(Process& p, uint32_t slot, const rt::RequestBlock& r);
   bool send_calls(Process& p, uint32_t slot);
-  void called(Process& p, uint64_t failed, int64_t result);
+  bool called(Process& p, uint32_t slot, uint64_t failed, int64_t result);
   // Where the target finds request.text.
   static uint64_t text_address(uint32_t slot) {
     return rt::blocks_base + slot * rt::block_stride + offsetof(rt::ThreadBlock, request) +
@@ -122,6 +126,7 @@ class Server {
   Result<> add(Process& p, const process::Region& region, std::shared_ptr<elf::Image> image);
 
   const Options& options_;
+  TruncationGuard truncation_;       // of images and archives
   rlimit descriptors_{};             // the limit as it was
   struct sigaction child_action_{};  // … and what was done about SIGCHLD
   Stats stats_;

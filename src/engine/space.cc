@@ -25,8 +25,8 @@ bool near(CachePc base, size_t size, AppRange r) {
 
 // The table is indexed by the low 32 bits of an address: no two regions may share them.
 bool share_low_half(AppRange a, AppRange b) {
-  uint64_t begin = a.begin.value & 0xffffffff, other = b.begin.value & 0xffffffff;
-  return begin < other + b.size() && other < begin + a.size();
+  auto distance = static_cast<uint32_t>(b.begin.value - a.begin.value);
+  return distance < a.size() || -distance < b.size();
 }
 
 // An image has data before and behind its code, which its code refers to.
@@ -36,7 +36,8 @@ constexpr uint64_t image_margin = 256u << 20;
 Result<SharedMemory> SharedMemory::create(const char* name, size_t size) {
   SharedMemory m;
   m.file = Fd(memfd_create(name, MFD_CLOEXEC));
-  if (!m.file || ftruncate(m.file.get(), static_cast<off_t>(size)))
+  if (!m.file) return fail_errno("shared memory {}", name);
+  if (ftruncate(m.file.get(), static_cast<off_t>(size)))
     return fail_errno("shared memory {} (ulimit -f must allow it)", name);
   void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, m.file.get(), 0);
   if (p == MAP_FAILED) return fail_errno("shared memory {}", name);
@@ -202,7 +203,7 @@ Result<uint32_t> Space::arena_near(AppRange range, pid_t pid) {
   TRY(auto taken, process::regions(pid));
   auto is_free = [&](uint64_t begin) {
     if (begin < 0x10000 || begin + arena_size >= uint64_t{1} << 47) return false;
-    if (begin < rt::table_base + rt::table_size && begin + arena_size > rt::table_base) return false;
+    if (begin < table_address_ + rt::table_size && begin + arena_size > table_address_) return false;
     AppRange r{{begin}, {begin + arena_size}};
     for (const process::Region& t : taken)
       if (t.range.overlaps(r)) return false;
@@ -324,7 +325,9 @@ Result<std::unique_ptr<Space>> Space::copy() const {
     c.memory = std::make_shared<SharedMemory>(std::move(memory));
     size_t archived = a.code_pages.size() * Archive::page;  // see copy_archived
     memcpy(c.memory->mapping.data() + archived, a.memory->mapping.data() + archived, a.used - archived);
-    s->pieces_.push_back({c.memory->file.get(), 0, c.base.value, c.size, PROT_READ | PROT_EXEC, false});
+    // Other threads of the process are in there, and stay: nothing may be mapped over code that is not there as well.
+    s->pieces_.push_back(
+        {c.memory->file.get(), archived, c.base.value + archived, c.size - archived, PROT_READ | PROT_EXEC, false});
     s->arenas_.push_back(std::move(c));
   }
   for (const Unit& u : units_)

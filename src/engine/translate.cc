@@ -51,7 +51,7 @@ std::span<const std::byte> Space::code_of(const Region& region, AppRange bounds,
   if (region.is_pristine) {
     auto file = region.image->bytes();
     uint64_t offset = region.offset + static_cast<uint64_t>(bounds.begin - region.range.begin);
-    if (offset + bounds.size() <= file.size()) return file.subspan(offset, bounds.size());
+    if (offset <= file.size() && bounds.size() <= file.size() - offset) return file.subspan(offset, bounds.size());
   }
   code_.resize(bounds.size());
   code_.resize(process::read(pid, bounds.begin.value, code_));

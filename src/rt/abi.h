@@ -85,15 +85,14 @@ enum class RequestState : uint32_t { Idle, Posted, Answered };
 struct Call {
   int64_t nr;
   uint64_t args[6];
-  char text[32];  // UsesText: the first argument points there
+  char text[32];  // UsesText: the second argument points there
   uint64_t flags;
 };
 enum CallFlags : uint64_t {
   UsesText = 1,
   Opens = 2,           // its result is the descriptor,
   UsesDescriptor = 4,  // … which is the last argument but one, or, of close, the first
-  MayFail = 8,         // and then the rest is not done
-  Optional = 16,       // it alone may fail
+  Optional = 8,        // it may fail
 };
 constexpr uint32_t max_calls = 32;
 

@@ -70,7 +70,7 @@ void make_calls(ThreadBlock* tb) {
   for (uint64_t i = 0; i < r.calls && !failed; i++) {
     const Call& c = tb->calls[i];
     uint64_t a[6] = {c.args[0], c.args[1], c.args[2], c.args[3], c.args[4], c.args[5]};
-    if (c.flags & UsesText) a[0] = address(c.text);
+    if (c.flags & UsesText) a[1] = address(c.text);
     if (c.flags & UsesDescriptor) a[c.nr == SYS_close ? 0 : 4] = uint64_t(descriptor);
     result = sys(c.nr, a[0], a[1], a[2], a[3], a[4], a[5]);
     if (c.flags & Opens) descriptor = result;

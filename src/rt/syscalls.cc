@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t syscall_length = 2;
 constexpr uint64_t entry_length = 15;  // of the instructions before `inline`
 constexpr int64_t restart = -512;      // no error that a program ever sees: the kernel's ERESTARTSYS
-constexpr uint64_t PROT_EXEC = 4, MREMAP_FIXED = 2;
+constexpr uint64_t PROT_WRITE = 2, PROT_EXEC = 4, MREMAP_FIXED = 2;
 constexpr uint64_t MAP_PRIVATE = 2, MAP_TYPE = 15, MAP_FIXED = 0x10, MAP_ANONYMOUS = 0x20, MAP_32BIT = 0x40,
                    MAP_FIXED_NOREPLACE = 0x100000;
 
@@ -75,7 +75,9 @@ int64_t mapping_call(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   int64_t result = nr == SYS_mmap ? place(tb, a) : -EEXIST;
   if (result == -EEXIST) result = sys(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
   changes.announce(tb);
-  bool is_code = nr == SYS_mmap && (a[2] & PROT_EXEC) && !(a[3] & MAP_ANONYMOUS);
+  // (What the program may write to is looked at when it comes to be executed.)
+  bool is_code = nr == SYS_mmap && (a[2] & (PROT_WRITE | PROT_EXEC)) == PROT_EXEC && (a[3] & MAP_TYPE) == MAP_PRIVATE &&
+                 !(a[3] & MAP_ANONYMOUS);
   if (is_code && !is_error(result)) ask(tb, Request::Mapped, uint64_t(result), a[1], a[5], a[4]);
   return result;
 }

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
+#include "base/truncation.h"
 #include "symbols/debug_file.h"
 #include "symbols/debug_info.h"
 #include "symbols/frames.h"
 #include "symbols/functions.h"
-#include "symbols/truncation.h"
 
 namespace weir::symbols {
 

@@ -10,7 +10,7 @@ done
 both() { STATUS=1 same "$T/program1"; STATUS=2 same "$T/program2"; }
 both; STATUS=2 same "$T/program2"; both
 [[ $(find "$HOME/.cache/weir" -type f -size +0) ]] || fail 'no translations are kept'
-for damage in flip-61 flip-7 flip-4099 truncate; do
+for damage in flip-61 flip-7 flip-4099 flip-70001 garbage truncate; do
   find "$HOME/.cache/weir" -type f | sort | python3 -c '
 import sys
 damage = sys.argv[1]
@@ -18,6 +18,8 @@ for number, name in enumerate(sys.stdin.read().split()):
     data = bytearray(open(name, "rb").read())
     if damage == "truncate":
         data = data[:len(data) * (number % 4) // 4]
+    elif damage == "garbage":  # behind a head that is as it should be
+        data[200:] = bytes(i * 37 % 251 for i in range(200, len(data)))
     else:
         for i in range(64, len(data), int(damage[5:])): data[i] ^= 1 << i % 8
     open(name, "wb").write(data)' $damage

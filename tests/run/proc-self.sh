@@ -15,6 +15,11 @@ int main(int argc, char **argv) {
          (char *)headers - &__executable_start == ((Elf64_Ehdr *)&__executable_start)->e_phoff, getauxval(AT_ENTRY) == (long)&_start, (char *)getauxval(AT_EXECFN), getauxval(AT_PHNUM),
          getauxval(AT_PAGESZ), getauxval(AT_SECURE), (char *)getauxval(AT_PLATFORM), getauxval(AT_HWCAP), getauxval(AT_HWCAP2), getauxval(AT_CLKTCK), getauxval(AT_UID));
   printf("base of the loader %d\n", getauxval(AT_BASE) != 0), dl_iterate_phdr(name, NULL);
+  Elf64_auxv_t kept[64]; FILE *file = fopen("/proc/self/auxv", "r"); size_t n = fread(kept, sizeof *kept, 64, file);
+  for (size_t i = 0; i < n; i++) if (kept[i].a_type != AT_NULL) printf("kept %ld %d\n", kept[i].a_type, kept[i].a_un.a_val == getauxval(kept[i].a_type));
+  char text[4096]; unsigned long at[52] = {}; fgets(text, sizeof text, file = fopen("/proc/self/stat", "r"));
+  char *rest = strrchr(text, ')') + 3; for (int i = 4; i < 52; i++) at[i] = strtoul(rest, &rest, 10);
+  printf("stat: code %d %d data %d\n", at[26] <= (long)main, (long)main < at[27], at[45] <= (long)&environ && at[46] >= at[45] && at[46] - at[45] < 65536);
   printf("%s %s %d\n", program_invocation_name, program_invocation_short_name, argc);
   long *p = (long *)environ; while (*p++) {} for (; *p; p += 2) printf("auxv %ld\n", *p);
   FILE *status = fopen("/proc/self/status", "r"); char line[300];

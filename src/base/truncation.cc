@@ -1,11 +1,11 @@
-#include "symbols/truncation.h"
+#include "base/truncation.h"
 
 #include <signal.h>
 #include <sys/mman.h>
 
 #include <cstdint>
 
-namespace weir::symbols {
+namespace weir {
 
 namespace {
 
@@ -36,4 +36,4 @@ TruncationGuard::~TruncationGuard() {
   if (--guards == 0) sigaction(SIGBUS, &before, nullptr);
 }
 
-}  // namespace weir::symbols
+}  // namespace weir

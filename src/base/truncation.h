@@ -2,7 +2,7 @@
 // read as zeros instead: a broken file, and those are expected. For one thread at a time.
 #pragma once
 
-namespace weir::symbols {
+namespace weir {
 
 class TruncationGuard {
  public:
@@ -12,4 +12,4 @@ class TruncationGuard {
   TruncationGuard& operator=(const TruncationGuard&) = delete;
 };
 
-}  // namespace weir::symbols
+}  // namespace weir
