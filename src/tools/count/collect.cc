@@ -41,13 +41,25 @@ void Count::begin_thread(std::byte* memory, const std::byte* parent, bool is_for
     for (size_t i = 1; i < functions_.size(); i++)
       if (functions_[i].begin <= pc && pc < functions_[i].end) cell = cell_of_function_[i];
     frames[n++] = {rt::start_site, cell, 0, ~uint64_t{1}, 0, 0};
+    if (cell == rt::unknown_function) beginning_.push_back({memory, pc});
   }
   for (size_t i = 0; i < n; i++)
     if (frames[i].callee > rt::unknown_function) cells[frames[i].callee]++;
   block->frames_top = reinterpret_cast<uint64_t>(block->self) + rt::frames_offset + n * sizeof(rt::Frame);
 }
 
+// Of a new program no function is known when it begins: the first one is, as soon as it is translated.
+void Count::name_beginning(const Function& function, instrument::Counter cell) {
+  std::erase_if(beginning_, [&](const Beginning& b) {
+    if (b.pc < function.begin || b.pc >= function.end) return false;
+    reinterpret_cast<rt::Frame*>(b.memory + rt::frames_offset)->callee = cell.index;
+    reinterpret_cast<uint64_t*>(b.memory + rt::counters_offset)[cell.index]++;
+    return true;
+  });
+}
+
 void Count::collect(const instrument::ThreadData& data) {
+  std::erase_if(beginning_, [&](const Beginning& b) { return b.memory == data.memory; });
   Thread thread;
   thread.tid = data.tid;
   thread.blocks.resize(blocks_.size());
@@ -83,7 +95,7 @@ void Count::collect(const instrument::ThreadData& data) {
             cell(record + rt::RecordOs)};
     uint32_t callee = site.callee;
     if (callee != profile::none) {
-      c.calls = thread.blocks[site.block];
+      c.calls = site.taken.index ? cell(site.taken.index) : thread.blocks[site.block];
     } else if (uint64_t other = cell(record + rt::RecordCallee)) {
       c.calls = cell(record + rt::RecordCalls);
       auto f = function_by_cell_.find(static_cast<uint32_t>(other));

@@ -48,6 +48,7 @@ struct Site {
   profile::SiteKind kind = profile::SiteKind::Call;
   uint32_t callee = profile::none;  // where it is known
   uint32_t block = 0;               // that it ends
+  instrument::Counter taken = {};   // of a conditional jump: the block does not tell
 };
 
 // Calls from a site to a function, of one thread.
@@ -84,6 +85,7 @@ class Count : public instrument::Tool {
   class Planner;
   uint32_t function_at(const instrument::Subject& subject, AppPc pc, instrument::Counters& counters);
   uint32_t add_site(Site site, instrument::Counter record);
+  void name_beginning(const Function& function, instrument::Counter cell);
   void close_frames(const std::byte* memory, Thread& thread) const;
 
   std::shared_ptr<CostModel> cost_;
@@ -94,6 +96,11 @@ class Count : public instrument::Tool {
   std::unordered_map<uint32_t, uint32_t> function_by_cell_{{rt::unknown_function, 0}}, site_by_cell_;
   std::vector<uint32_t> cell_of_function_{rt::unknown_function};
   std::map<uint32_t, std::vector<Thread>> threads_;  // by pid
+  struct Beginning {
+    std::byte* memory;
+    AppPc pc;
+  };
+  std::vector<Beginning> beginning_;  // threads that began in code which is not known yet
 };
 
 }  // namespace weir::count

@@ -158,7 +158,11 @@ class Count::Planner {
         if (leaves(block.taken)) plan_.insert(Where::Taken, b, {push(site(b, last.pc, SiteKind::TailCall, last.target), 8)});
         break;
       case BlockEnd::Branch:
-        if (leaves(block.taken)) plan_.insert(Where::Taken, b, {push(site(b, last.pc, SiteKind::TailCall, last.target), 8)});
+        if (leaves(block.taken)) {
+          Target t = site(b, last.pc, SiteKind::TailCall, last.target);
+          Counter taken = tool_.sites_.back().taken = counters_.allocate();
+          plan_.insert(Where::Taken, b, {{.kind = Op::AddCounter, .counter = taken, .value = 1}, push(t, 8)});
+        }
         break;
       case BlockEnd::IndirectJump:
         plan_.insert(Where::Before, index,
@@ -208,6 +212,7 @@ uint32_t Count::function_at(const instrument::Subject& subject, AppPc pc, instru
   functions_.push_back({pc, std::max(bounds.end, pc + 1), subject.image, subject.bias, is_stub(subject.image_code(pc, 16))});
   cell_of_function_.push_back(cell.index);
   function_by_cell_[cell.index] = known->second;
+  name_beginning(functions_.back(), cell);
   return known->second;
 }
 
