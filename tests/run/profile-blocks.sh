@@ -35,8 +35,8 @@ run profile env -i GLIBC_TUNABLES=$NO_RSEQ setarch -R "$WEIR" profile -q -o "$T/
 cmp "$T/native.out" "$T/profile.out" || fail "$(head "$T/profile.err")"
 objdump -d --no-show-raw-insn "$T/mix" | sed -nE 's/^ *([0-9a-f]+):\t.*/\1/p' >"$T/instructions"
 ask "SELECT b.offset, length(b.bytes), b.instructions, sum(c.count) FROM block b JOIN block_count c ON c.block = b.id
-     JOIN function f ON f.id = b.function JOIN image i ON i.id = f.image JOIN string p ON p.id = i.path
-     WHERE p.text LIKE '%/mix' GROUP BY b.id" >"$T/blocks"
+     JOIN function f ON f.id = b.function JOIN image i ON i.id = f.image
+     WHERE i.path LIKE '%/mix' GROUP BY b.id" >"$T/blocks"
 [[ $(ask 'SELECT sum(instructions) FROM thread') == "$(sed -n 's/^instructions //p' "$T/native.err")" ]] || fail "the sum of instructions"
 python3 - "$T" <<'P'
 import bisect, sys

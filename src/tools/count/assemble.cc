@@ -143,6 +143,7 @@ void Assembler::add_thread(Count& tool, const Thread& t, uint32_t process, std::
 }
 
 void Assembler::finish() {
+  cut_blocks();
   for (uint32_t i = 0; i < p_.images.size(); i++) {
     name_functions(i);
     find_lines(i);

@@ -36,6 +36,7 @@ class Assembler {
   uint32_t function(uint32_t image, uint64_t offset, uint64_t size);
   void add_thread(Count& tool, const Thread& thread, uint32_t process, std::span<const uint32_t> functions,
                   std::span<const uint32_t> blocks, std::span<const uint32_t> sites);
+  void cut_blocks();
   void name_functions(uint32_t image);
   void find_lines(uint32_t image);
 
