@@ -18,8 +18,9 @@ T* at(ThreadBlock* tb, uint64_t offset) {
 uint64_t* cells(ThreadBlock* tb) { return at<uint64_t>(tb, counters_offset); }
 Frame* top(ThreadBlock* tb) { return reinterpret_cast<Frame*>(tb->frames_top); }
 Frame* bottom(ThreadBlock* tb) { return at<Frame>(tb, frames_offset); }
-uint64_t rsp_of(const Frame& f) { return f.rsp & ~uint64_t{1}; }
-bool has_os(const Frame& f) { return f.rsp & 1; }
+uint64_t rsp_of(const Frame& f) { return f.rsp & ~uint64_t{frame_bits}; }
+bool has_os(const Frame& f) { return f.rsp & FrameHasOs; }
+bool is_tail(const Frame& f) { return f.rsp & FrameIsTail; }
 
 uint64_t clock(ThreadBlock* tb) {
   uint64_t sum = 0;
@@ -49,19 +50,26 @@ R* find(R* table, uint32_t size, uint32_t* list, uint32_t& used, uint32_t first,
 }
 
 OtherRecord* other_record(ThreadBlock* tb, uint32_t site, uint32_t callee) {
-  return find(at<OtherRecord>(tb, others_offset), max_others, at<uint32_t>(tb, others_list_offset), tools(tb)->others, site,
-              callee, &OtherRecord::site, &OtherRecord::callee);
+  auto* table = at<OtherRecord>(tb, others_offset);
+  auto* list = at<uint32_t>(tb, others_list_offset);
+  uint32_t& used = tools(tb)->others;
+  uint32_t first = near_other(site, callee), before = used;
+  OtherRecord& r = table[first];
+  if (r.site == site && r.callee == callee) return &r;
+  if (!r.callee) {
+    r.site = site, r.callee = callee;
+    list[used++] = first;
+    return &r;
+  }
+  auto* other = find(table + max_near_others, max_others - max_near_others, list, used, site, callee, &OtherRecord::site,
+                     &OtherRecord::callee);
+  if (used != before) list[before] += max_near_others;
+  return other;
 }
 
 void add(ThreadBlock* tb, uint32_t site, uint32_t callee, bool outermost, uint64_t delta, uint64_t self, uint64_t os) {
-  uint64_t* record = cells(tb) + (site & ~direct_site);
-  if (!(site & direct_site) && site > signal_site) {
-    if (!record[RecordCallee]) record[RecordCallee] = callee;
-    if (record[RecordCallee] != callee) record = nullptr;
-    else record[RecordCalls]++;
-  }
-  if (site <= signal_site) record = nullptr;
-  if (record) {
+  if (site & direct_site) {
+    uint64_t* record = cells(tb) + (site & ~direct_site);
     if (outermost) record[RecordTotal] += delta, record[RecordOs] += os;
     if (self > record[RecordMax]) record[RecordMax] = self;
     if (~self > record[RecordMin]) record[RecordMin] = ~self;
@@ -88,8 +96,16 @@ void pop(ThreadBlock* tb) {
   Frame& parent = top(tb)[-1];
   parent.children += delta;
   if (!os) return;
-  if (!has_os(parent)) parent.os = 0, parent.rsp |= 1;
+  if (!has_os(parent)) parent.os = 0, parent.rsp |= FrameHasOs;
   parent.os += os;
+}
+
+// The frame on top has returned, and with it those that it was tail-called from.
+void pop_returned(ThreadBlock* tb) {
+  for (bool more = true; more && top(tb) > bottom(tb) + 1;) {
+    more = is_tail(top(tb)[-1]);
+    pop(tb);
+  }
 }
 
 void push(ThreadBlock* tb, uint32_t site, uint32_t callee, uint64_t rsp) {
@@ -157,14 +173,13 @@ void settle(ThreadBlock* tb, uint64_t rsp) {
       if (other <= rsp && rsp - other <= depth) pop(tb);
       else park(tb, begin_of_stack(tb) > f ? begin_of_stack(tb) : f);
     }
-    pop(tb);
-    return;
+    return pop_returned(tb);
   }
   Frame back[64];
   if (uint32_t n = tools(tb)->parked ? unpark(tb, rsp, back, 64) : 0) {
     park(tb, begin_of_stack(tb));
-    for (uint32_t i = 0; i < n; i++) push(tb, back[i].site, back[i].callee, rsp_of(back[i]));
-    return pop(tb);
+    for (uint32_t i = 0; i < n; i++) push(tb, back[i].site, back[i].callee, back[i].rsp & ~uint64_t{FrameHasOs});
+    return pop_returned(tb);
   }
   drop_below(tb, rsp);
 }
@@ -179,20 +194,13 @@ void run_routine(ThreadBlock* tb, Routine routine, uint64_t a, uint64_t b) {
       break;
     case Routine::Leave:
     case Routine::Resync: settle(tb, rsp); break;
-    case Routine::Arrival:
-      if (top(tb) > bottom(tb) && !top(tb)[-1].callee) {
-        top(tb)[-1].callee = uint32_t(a);
-        cells(tb)[a]++;
-        break;
-      }
-      [[fallthrough]];
-    case Routine::TailArrival: push(tb, uint32_t(tb->jump_site), uint32_t(a), rsp + 8); break;
+    case Routine::TailArrival: push(tb, uint32_t(tb->jump_site), uint32_t(a), (rsp + 8) | FrameIsTail); break;
     case Routine::OsEnter: os_enter(tb, uint32_t(a)); break;
     case Routine::OsLeave: os_leave(tb); break;
-    case Routine::RepeatBegin: tools(tb)->repeat = a; break;
+    case Routine::RepeatBegin: tools(tb)->repeat = tb->rcx; break;
     case Routine::RepeatEnd: {
-      uint64_t extra = (tools(tb)->repeat - a) * (b >> 16 & 0xffff) / (b & 0xffff);
-      cells(tb)[b >> 32] += extra;
+      uint64_t extra = (tools(tb)->repeat - tb->rcx) * (b >> 16) / (b & 0xffff);
+      cells(tb)[a] += extra;
       cells(tb)[0] += extra;
       break;
     }
@@ -204,7 +212,7 @@ void charge_os(ThreadBlock* tb, uint64_t time) {
   tools(tb)->os_clock += time;
   if (!tb->frames_top || top(tb) == bottom(tb)) return;
   Frame& f = top(tb)[-1];
-  if (!has_os(f)) f.os = 0, f.rsp |= 1;
+  if (!has_os(f)) f.os = 0, f.rsp |= FrameHasOs;
   f.os += time;
 }
 

@@ -692,7 +692,8 @@ struct Model {
         case Op::PopFrame:
         case Op::ArriveFrame:
         case Op::ResyncFrames:
-        case Op::SetJumpSite: FAIL() << "not modelled: tests/run/profile-*.sh"; break;
+        case Op::SetJumpSite:
+        case Op::CallWith: FAIL() << "not modelled: tests/run/profile-*.sh"; break;
         case Op::AddCounter: counters[op.counter.index] += value; break;
         case Op::AddClock: counters[(app.value >> 2) % Counters::clock_cells] += value; break;
         case Op::Set: t = value; break;

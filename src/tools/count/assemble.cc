@@ -134,7 +134,8 @@ void Assembler::add_thread(Count& tool, const Thread& t, uint32_t process, std::
     o.os_class = static_cast<profile::OsClass>(os_class(r.number));
   }
   for (auto& [key, c] : block_counts) out.blocks.push_back(c);
-  for (auto& [key, f] : function_counts) out.functions.push_back(f);
+  ran_.resize(p_.functions.size());
+  for (auto& [key, f] : function_counts) out.functions.push_back(f), ran_[key] = true;
   for (auto& [key, c] : calls) out.calls.push_back(c);
   for (auto& [key, o] : os_calls) out.os_calls.push_back(o);
   if (t.lost)
@@ -144,6 +145,7 @@ void Assembler::add_thread(Count& tool, const Thread& t, uint32_t process, std::
 
 void Assembler::finish() {
   cut_blocks();
+  ran_.resize(p_.functions.size());
   for (uint32_t i = 0; i < p_.images.size(); i++) {
     name_functions(i);
     find_lines(i);
@@ -166,6 +168,7 @@ void Assembler::name_functions(uint32_t index) {
     out.name = f && !f->name.empty() ? f->name : fmt::format("{}+{:#x}", base, offset);
     if (!f) continue;
     out.linkage_name = f->linkage_name;
+    if (id >= ran_.size() || !ran_[id]) continue;  // (where the others are declared would take long to find)
     symbols::Place place = state.symbols->declaration({offset});
     out.file = place.file, out.line = place.line;
   }
@@ -182,7 +185,7 @@ void Assembler::find_lines(uint32_t index) {
   std::vector<Asked> asked;
   for (uint32_t b = 0; b < p_.blocks.size(); b++) {
     const profile::Block& block = p_.blocks[b];
-    if (p_.functions[block.function].image != index) continue;
+    if (p_.functions[block.function].image != index || !ran_[block.function]) continue;
     uint64_t address = block.offset;
     uint32_t before = 0;
     for (size_t i = 0; i < lengths_[b].size(); i++) {
@@ -193,7 +196,7 @@ void Assembler::find_lines(uint32_t index) {
     }
   }
   for (uint32_t s = 0; s < p_.sites.size(); s++)
-    if (p_.sites[s].function != none && p_.functions[p_.sites[s].function].image == index)
+    if (p_.sites[s].function != none && p_.functions[p_.sites[s].function].image == index && ran_[p_.sites[s].function])
       asked.push_back({{p_.sites[s].offset}, none, 0, s});
   std::stable_sort(asked.begin(), asked.end(), [](const Asked& a, const Asked& b) { return a.address < b.address; });
   std::vector<elf::Vaddr> addresses;

@@ -48,6 +48,7 @@ class Assembler {
   std::map<uint32_t, uint32_t> processes_;                                  // the last with this pid
   std::vector<std::vector<uint8_t>> lengths_;                               // of the instructions of blocks
   std::vector<std::vector<uint32_t>> so_far_;
+  std::vector<bool> ran_;  // functions
 };
 
 }  // namespace weir::count

@@ -28,38 +28,24 @@ std::span<const rt::Frame> frames_of(const std::byte* memory) {
 
 }  // namespace
 
-// The first frame is that of the function that the thread begins in; a forked one has its parent's frames.
+// The first frame is that of the function that the thread begins in, which may not be known yet; a forked one has its parent's
+// frames.
 void Count::begin_thread(std::byte* memory, const std::byte* parent, bool is_fork, AppPc pc) {
   auto* block = reinterpret_cast<rt::ThreadBlock*>(memory);
   auto* frames = reinterpret_cast<rt::Frame*>(memory + rt::frames_offset);
   auto* cells = reinterpret_cast<uint64_t*>(memory + rt::counters_offset);
   size_t n = 0;
   if (parent && is_fork)
-    for (const rt::Frame& f : frames_of(parent)) frames[n++] = {f.site, f.callee, 0, f.rsp & ~uint64_t{1}, 0, 0};
-  if (!n) {
-    uint32_t cell = rt::unknown_function;
-    for (size_t i = 1; i < functions_.size(); i++)
-      if (functions_[i].begin <= pc && pc < functions_[i].end) cell = cell_of_function_[i];
-    frames[n++] = {rt::start_site, cell, 0, ~uint64_t{1}, 0, 0};
-    if (cell == rt::unknown_function) beginning_.push_back({memory, pc});
-  }
+    for (const rt::Frame& f : frames_of(parent)) frames[n++] = {f.site, f.callee, 0, f.rsp & ~uint64_t{rt::FrameHasOs}, 0, 0};
+  // Of a new program no function is known yet: see close_frames(). The one that threads begin in may be called again.
+  if (!n) frames[n++] = {rt::start_site, cell_of_function_[function_around(pc)], 0, ~uint64_t{rt::frame_bits}, 0, 0};
+  reinterpret_cast<rt::Tools*>(memory + rt::tools_offset)->start = pc.value;
   for (size_t i = 0; i < n; i++)
     if (frames[i].callee > rt::unknown_function) cells[frames[i].callee]++;
   block->frames_top = reinterpret_cast<uint64_t>(block->self) + rt::frames_offset + n * sizeof(rt::Frame);
 }
 
-// Of a new program no function is known when it begins: the first one is, as soon as it is translated.
-void Count::name_beginning(const Function& function, instrument::Counter cell) {
-  std::erase_if(beginning_, [&](const Beginning& b) {
-    if (b.pc < function.begin || b.pc >= function.end) return false;
-    reinterpret_cast<rt::Frame*>(b.memory + rt::frames_offset)->callee = cell.index;
-    reinterpret_cast<uint64_t*>(b.memory + rt::counters_offset)[cell.index]++;
-    return true;
-  });
-}
-
 void Count::collect(const instrument::ThreadData& data) {
-  std::erase_if(beginning_, [&](const Beginning& b) { return b.memory == data.memory; });
   Thread thread;
   thread.tid = data.tid;
   thread.blocks.resize(blocks_.size());
@@ -91,17 +77,11 @@ void Count::collect(const instrument::ThreadData& data) {
 
   for (const auto& [record, number] : site_by_cell_) {
     const Site& site = sites_[number];
+    if (site.callee == profile::none) continue;
     Calls c{0, cell(record + rt::RecordTotal), cell(record + rt::RecordMax), ~cell(record + rt::RecordMin),
             cell(record + rt::RecordOs)};
-    uint32_t callee = site.callee;
-    if (callee != profile::none) {
-      c.calls = site.taken.index ? cell(site.taken.index) : thread.blocks[site.block];
-    } else if (uint64_t other = cell(record + rt::RecordCallee)) {
-      c.calls = cell(record + rt::RecordCalls);
-      auto f = function_by_cell_.find(static_cast<uint32_t>(other));
-      callee = f == function_by_cell_.end() ? 0 : f->second;
-    }
-    if (callee != profile::none && (c.calls || c.total)) thread.calls[{number, callee}] = c;
+    c.calls = site.taken.index ? cell(site.taken.index) : thread.blocks[site.block];
+    if (c.calls || c.total) thread.calls[{number, site.callee}] = c;
   }
   auto function = [&](uint32_t cell) {
     auto f = function_by_cell_.find(cell);
@@ -130,6 +110,12 @@ void Count::collect(const instrument::ThreadData& data) {
   threads_[data.pid].push_back(std::move(thread));
 }
 
+uint32_t Count::function_around(AppPc pc) const {
+  for (uint32_t i = 1; i < functions_.size(); i++)
+    if (functions_[i].begin <= pc && pc < functions_[i].end) return i;
+  return 0;
+}
+
 // Calls that had not returned: they took what they took up to now.
 void Count::close_frames(const std::byte* memory, Thread& thread) const {
   auto cells = table<uint64_t>(memory, rt::counters_offset, rt::clock_cells);
@@ -140,12 +126,14 @@ void Count::close_frames(const std::byte* memory, Thread& thread) const {
   for (size_t i = frames.size(); i--;) {
     const rt::Frame& f = frames[i];
     uint64_t delta = clock - f.clock, self = delta - f.children - children;
-    if (f.rsp & 1) os += f.os;
+    if (f.rsp & rt::FrameHasOs) os += f.os;
     uint32_t cell = f.site & ~rt::direct_site;
     auto site = site_by_cell_.find(cell);
     uint32_t number = cell <= rt::signal_site ? cell : site == site_by_cell_.end() ? start : site->second;
-    auto callee = function_by_cell_.find(f.callee);
-    Calls& c = thread.calls[{number, callee == function_by_cell_.end() ? 0 : callee->second}];
+    auto known = function_by_cell_.find(f.callee);
+    uint32_t callee = known == function_by_cell_.end() ? 0 : known->second;
+    if (i == 0 && cell == rt::start_site) callee = function_around({table<rt::Tools>(memory, rt::tools_offset, 1)[0].start});
+    Calls& c = thread.calls[{number, callee}];
     if (!(f.site & rt::direct_site)) c.calls++;  // (of direct ones the block has told)
     if (--depth[f.callee] == 0) c.total += delta, c.os += os;
     c.max = std::max(c.max, self), c.min = std::min(c.min, self);

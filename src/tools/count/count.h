@@ -85,7 +85,7 @@ class Count : public instrument::Tool {
   class Planner;
   uint32_t function_at(const instrument::Subject& subject, AppPc pc, instrument::Counters& counters);
   uint32_t add_site(Site site, instrument::Counter record);
-  void name_beginning(const Function& function, instrument::Counter cell);
+  uint32_t function_around(AppPc pc) const;
   void close_frames(const std::byte* memory, Thread& thread) const;
 
   std::shared_ptr<CostModel> cost_;
@@ -96,11 +96,6 @@ class Count : public instrument::Tool {
   std::unordered_map<uint32_t, uint32_t> function_by_cell_{{rt::unknown_function, 0}}, site_by_cell_;
   std::vector<uint32_t> cell_of_function_{rt::unknown_function};
   std::map<uint32_t, std::vector<Thread>> threads_;  // by pid
-  struct Beginning {
-    std::byte* memory;
-    AppPc pc;
-  };
-  std::vector<Beginning> beginning_;  // threads that began in code which is not known yet
 };
 
 }  // namespace weir::count

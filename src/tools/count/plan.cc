@@ -9,7 +9,6 @@ namespace weir::count {
 
 using instrument::Counter;
 using instrument::Op;
-using instrument::Temp;
 using instrument::Where;
 using profile::SiteKind;
 using x86::BlockEnd;
@@ -29,8 +28,9 @@ bool is_stub(std::span<const std::byte> code) {
   return starts({0xff, 0x25}) || starts({0xf2, 0xff, 0x25});
 }
 
-Op call(rt::Routine routine) { return {.kind = Op::Call, .value = static_cast<int64_t>(routine)}; }
-Op set(Temp temp, uint64_t value) { return {.kind = Op::Set, .temp = temp, .value = static_cast<int64_t>(value)}; }
+Op call(rt::Routine routine, Counter a = {}, uint32_t b = 0) {
+  return {.kind = Op::CallWith, .counter = a, .value = static_cast<int64_t>(routine), .callee = {b}};
+}
 
 }  // namespace
 
@@ -128,7 +128,7 @@ class Count::Planner {
     uint32_t callee = target ? tool_.function_at(s_, target, counters_) : profile::none;
     if (callee != profile::none && tool_.functions_[callee].is_stub) callee = profile::none;
     bool known = callee != profile::none;
-    Counter record = counters_.allocate(known ? rt::record_cells : rt::indirect_record_cells);
+    Counter record = counters_.allocate(known ? uint32_t{rt::record_cells} : 1);
     tool_.add_site({pc, function_, kind, callee, first_block_ + b}, record);
     return {record, known ? cell_of(callee) : Counter{}};
   }
@@ -155,13 +155,14 @@ class Count::Planner {
         break;
       }
       case BlockEnd::Jump:
-        if (leaves(block.taken)) plan_.insert(Where::Taken, b, {push(site(b, last.pc, SiteKind::TailCall, last.target), 8)});
+        if (leaves(block.taken)) plan_.insert(Where::Taken, b, {push(site(b, last.pc, SiteKind::TailCall, last.target), 8 | rt::FrameIsTail)});
         break;
       case BlockEnd::Branch:
         if (leaves(block.taken)) {
           Target t = site(b, last.pc, SiteKind::TailCall, last.target);
           Counter taken = tool_.sites_.back().taken = counters_.allocate();
-          plan_.insert(Where::Taken, b, {{.kind = Op::AddCounter, .counter = taken, .value = 1}, push(t, 8)});
+          plan_.insert(Where::Taken, b,
+                       {{.kind = Op::AddCounter, .counter = taken, .value = 1}, push(t, 8 | rt::FrameIsTail)});
         }
         break;
       case BlockEnd::IndirectJump:
@@ -169,8 +170,8 @@ class Count::Planner {
                      {{.kind = Op::SetJumpSite, .counter = site(b, last.pc, SiteKind::TailCall, {}).record}});
         break;
       case BlockEnd::Syscall:
-        plan_.insert(Where::Before, index, {set(Temp::A, cell_of(function_).index), set(Temp::B, 0), call(rt::Routine::OsEnter)});
-        plan_.insert(Where::FallThrough, b, {set(Temp::A, 0), set(Temp::B, 0), call(rt::Routine::OsLeave)});
+        plan_.insert(Where::Before, index, {call(rt::Routine::OsEnter, cell_of(function_))});
+        plan_.insert(Where::FallThrough, b, {call(rt::Routine::OsLeave)});
         break;
       default: break;
     }
@@ -185,10 +186,9 @@ class Count::Planner {
       if (!string || !string->repeated) continue;
       if (!this->block(b).extra.index) this->block(b).extra = counters_.allocate();
       const cost::Repetition& r = string->repetition;
-      uint64_t what = uint64_t{this->block(b).extra.index} << 32 | uint64_t{r.cycles} << 16 | r.elements;
-      Op rcx{.kind = Op::GetRegister, .temp = Temp::A, .reg = x86::RCX};
-      plan_.insert(Where::Before, block.first + i, {rcx, set(Temp::B, 0), call(rt::Routine::RepeatBegin)});
-      plan_.insert(Where::After, block.first + i, {rcx, set(Temp::B, what), call(rt::Routine::RepeatEnd)});
+      uint32_t what = uint32_t{r.cycles} << 16 | r.elements;
+      plan_.insert(Where::Before, block.first + i, {call(rt::Routine::RepeatBegin)});
+      plan_.insert(Where::After, block.first + i, {call(rt::Routine::RepeatEnd, this->block(b).extra, what)});
     }
   }
 
@@ -212,7 +212,6 @@ uint32_t Count::function_at(const instrument::Subject& subject, AppPc pc, instru
   functions_.push_back({pc, std::max(bounds.end, pc + 1), subject.image, subject.bias, is_stub(subject.image_code(pc, 16))});
   cell_of_function_.push_back(cell.index);
   function_by_cell_[cell.index] = known->second;
-  name_beginning(functions_.back(), cell);
   return known->second;
 }
 
