@@ -11,7 +11,8 @@ check() {  # every row is a fault
     SELECT 'the total of ' || n.text || ' is ' || c.total || ' of ' || t.cycles FROM function_count c JOIN thread t ON t.id = c.thread
       JOIN function f ON f.id = c.function JOIN string n ON n.id = f.name WHERE c.total > t.cycles;
     SELECT n.text || ' has self ' || c.self || ' and total ' || c.total || ', calls ' || c.calls FROM function_count c
-      JOIN function f ON f.id = c.function JOIN string n ON n.id = f.name WHERE c.total < c.self;
+      JOIN function f ON f.id = c.function JOIN image i ON i.id = f.image JOIN string n ON n.id = f.name
+      WHERE c.total < c.self AND i.path NOT LIKE '%.so.%';  -- (string functions of the C library jump into the middle of others)
     SELECT 'thread ' || t.id || ' began ' || count(*) || ' times, with ' || sum(c.total) || ' of ' || t.cycles FROM thread t LEFT JOIN
       (call_count c JOIN site s ON s.id = c.site AND s.kind = 'start') ON c.thread = t.id GROUP BY t.id HAVING count(*) != 1 OR sum(c.total) IS NOT t.cycles;
     SELECT 'calls of ' || n.text || ': ' || f.calls || ', by its callers ' || sum(c.calls) || '; total ' || f.total || ', ' || sum(c.total)
@@ -31,8 +32,9 @@ static int c(int n); static int b(int n) { return n <= 0 ? 1 : c(n - 1) + c(n - 
 int main() { printf("%d %d %d %d\n", even(1001), ackermann(2, 20), fib(18), b(16)); }
 C
 profile "$T/recursion"; check recursion
+# ackermann(2, n) makes 2n² + 7n + 5 calls.
 answers "SELECT name, calls FROM function_total WHERE name IN ('even', 'odd', 'ackermann') ORDER BY 1" <<'E'
-ackermann|1074
+ackermann|945
 even|501
 odd|501
 E

@@ -17,7 +17,7 @@ using x86::no_block;
 
 namespace {
 
-// `jmp [rip + …]`, behind an endbr64 or a bnd: an entry of a procedure linkage table.
+// `jmp [rip + …]`, behind an endbr64 or a bnd: an entry of a procedure linkage table. The first one begins with `push [rip + …]`.
 bool is_stub(std::span<const std::byte> code) {
   auto starts = [&](std::initializer_list<uint8_t> bytes) {
     if (code.size() < bytes.size()) return false;
@@ -25,6 +25,7 @@ bool is_stub(std::span<const std::byte> code) {
     return std::all_of(bytes.begin(), bytes.end(), [&](uint8_t b) { return *i++ == std::byte{b}; });
   };
   if (starts({0xf3, 0x0f, 0x1e, 0xfa})) code = code.subspan(4);
+  if (starts({0xff, 0x35}) && code.size() > 6) code = code.subspan(6);
   return starts({0xff, 0x25}) || starts({0xf2, 0xff, 0x25});
 }
 
