@@ -246,6 +246,7 @@ static_assert(sizeof(Frame) == 40);
 enum FrameBits : uint64_t {
   FrameHasOs = 1,   // `os` is in use
   FrameIsTail = 2,  // a tail call: when it returns, so does the frame below
+  FrameIsCounted = 4,  // the call has been: by the process that forked, or before its stack was left for another
   frame_bits = 7,
 };
 constexpr uint32_t others_offset = 220 << 20;  // OtherRecord: the frames end there
@@ -296,6 +297,7 @@ struct Tools {
   uint64_t os_begin, os_size, os_descriptor;
   uint64_t repeat;  // see RepeatBegin
   uint32_t parked;   // frames
+  uint32_t stacks;   // that were parked so far
   uint32_t no_time;  // the time stamp counter may not be read
 };
 constexpr uint32_t tools_offset = parked_offset + max_parked * sizeof(Frame);
@@ -306,8 +308,9 @@ static_assert(sizeof(Tools) <= 4096 && os_list_offset + max_os * 4 <= block_stri
 enum class Routine : uint32_t {
   AddToCounter,  // counter number A += B
   Leave,         // A: the record of the call site, as frames have it
-  Resync,        // control came to the middle of a function through the table
+  Resync,        // A: control came to the middle of this function through the table
   TailArrival,   // A: the function, by its cell: it was jumped to
+  MiddleJump,    // A: the function, by its cell, B: the site: it was jumped to, but not to its begin
   OsEnter,       // A: the function that makes an OS call
   OsLeave,
   RepeatBegin,   // before a repeated string instruction

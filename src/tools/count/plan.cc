@@ -50,7 +50,7 @@ class Count::Planner {
     if (stub) return;
     if (f_.entry == f_.bounds.begin)
       plan_.insert(Where::Arrival, 0, {{.kind = Op::ArriveFrame, .callee = cell_of(function_)}});
-    else plan_.insert(Where::Arrival, 0, {{.kind = Op::ResyncFrames}});
+    else plan_.insert(Where::Arrival, 0, {{.kind = Op::ResyncFrames, .callee = cell_of(function_)}});
     for (BlockId b = 0; b < f_.blocks.size(); b++) watch_end(b);
     for (BlockId b = 0; b < f_.blocks.size(); b++) watch_repetitions(b);
   }
@@ -142,9 +142,7 @@ class Count::Planner {
     auto push = [&](Target t, int64_t rsp) {
       return Op{.kind = Op::PushFrame, .counter = t.record, .value = rsp, .callee = t.callee};
     };
-    auto leaves = [&](BlockId to) {
-      return to == no_block && !f_.bounds.contains(last.target) && s_.bounds_of(last.target).begin == last.target;
-    };
+    auto leaves = [&](BlockId to) { return to == no_block && !f_.bounds.contains(last.target); };
     switch (block.ends) {
       case BlockEnd::Call: {
         bool direct = last.kind() == x86::Kind::Call;
@@ -156,16 +154,25 @@ class Count::Planner {
         break;
       }
       case BlockEnd::Jump:
-        if (leaves(block.taken)) plan_.insert(Where::Taken, b, {push(site(b, last.pc, SiteKind::TailCall, last.target), 8 | rt::FrameIsTail)});
-        break;
-      case BlockEnd::Branch:
-        if (leaves(block.taken)) {
-          Target t = site(b, last.pc, SiteKind::TailCall, last.target);
-          Counter taken = tool_.sites_.back().taken = counters_.allocate();
-          plan_.insert(Where::Taken, b,
-                       {{.kind = Op::AddCounter, .counter = taken, .value = 1}, push(t, 8 | rt::FrameIsTail)});
+      case BlockEnd::Branch: {
+        if (!leaves(block.taken)) break;
+        AppPc begin = s_.bounds_of(last.target).begin;
+        if (begin != last.target) {
+          Counter callee = cell_of(tool_.function_at(s_, begin, counters_));
+          Counter record = site(b, last.pc, SiteKind::TailCall, {}).record;
+          plan_.insert(Where::Taken, b, {call(rt::Routine::MiddleJump, callee, record.index)});
+          break;
         }
+        Target t = site(b, last.pc, SiteKind::TailCall, last.target);
+        Op tail = push(t, 8 | rt::FrameIsTail);
+        if (block.ends == BlockEnd::Jump) {
+          plan_.insert(Where::Taken, b, {tail});
+          break;
+        }
+        Counter taken = tool_.sites_.back().taken = counters_.allocate();
+        plan_.insert(Where::Taken, b, {{.kind = Op::AddCounter, .counter = taken, .value = 1}, tail});
         break;
+      }
       case BlockEnd::IndirectJump:
         plan_.insert(Where::Before, index,
                      {{.kind = Op::SetJumpSite, .counter = site(b, last.pc, SiteKind::TailCall, {}).record}});
