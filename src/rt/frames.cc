@@ -188,11 +188,12 @@ void arrive_by_jump(ThreadBlock* tb, uint32_t callee, uint64_t rsp) {
   else push(tb, uint32_t(tb->jump_site), callee, rsp | FrameIsTail);
 }
 
-// From a function to the middle of another: to a part of it that lies elsewhere (then it is a tail call), or back from there.
+// From a function to the middle of another: to a part of it that lies elsewhere (then it is a tail call, but no call that counts:
+// those come to the begin), or back from there.
 void jump_to_middle(ThreadBlock* tb, uint32_t callee, uint32_t site, uint64_t rsp) {
   Frame* f = top(tb);
   if (f > bottom(tb) + 1 && is_tail(f[-1]) && f[-2].callee == callee) pop(tb);
-  else push(tb, site, callee, rsp | FrameIsTail);
+  else push(tb, site, callee, rsp | FrameIsTail | FrameIsCounted);
 }
 
 // Control came to the middle of a function: to a landing pad, or through a table of jumps that has cases in a part elsewhere.
