@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/archive.h"
+#include "base/cache.h"
 
 namespace weir::engine {
 

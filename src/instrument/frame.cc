@@ -16,6 +16,7 @@ namespace {
 
 constexpr uint32_t gs_top = offsetof(rt::ThreadBlock, frames_top);
 constexpr int8_t size = sizeof(rt::Frame);
+static_assert(offsetof(rt::Frame, site) + 4 == offsetof(rt::Frame, callee));
 constexpr int8_t site_at = offsetof(rt::Frame, site), callee_at = offsetof(rt::Frame, callee), clock_at = offsetof(rt::Frame, clock),
                  rsp_at = offsetof(rt::Frame, rsp), children_at = offsetof(rt::Frame, children);
 
@@ -84,7 +85,7 @@ void Lowering::call_routine(rt::Routine routine, uint32_t a, uint32_t b, bool fl
     e_.u32(value);
   };
   set_argument(0, a);
-  if (b) set_argument(1, b);
+  set_argument(1, b);
   e_.store_gs_imm(offsetof(rt::ThreadBlock, exit_id), static_cast<uint32_t>(routine));
   e_.store_gs(x86::RCX, gs_rcx);
   e_.bytes(0x48, 0x8d, 0x0d);  // lea rcx, [behind the jump]
@@ -185,9 +186,9 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
       e_.load_gs(t, gs_counter({1}));
       lea_sum(e_, u, u, t);
       e_.load_gs(t, gs_top);
-      store_imm(e_, t, site_at, op.counter.index | (op.callee.index ? rt::direct_site : 0));
-      store_imm(e_, t, callee_at, op.callee.index);
       memory(e_, 0x89, u, t, clock_at);
+      e_.mov_imm64(u, uint64_t{op.callee.index} << 32 | op.counter.index | (op.callee.index ? rt::direct_site : 0));
+      memory(e_, 0x89, u, t, site_at);
       if (op.value) lea8(e_, u, x86::RSP, static_cast<int8_t>(op.value));
       memory(e_, 0x89, op.value ? u : x86::RSP, t, rsp_at);
       store_zero(e_, t, children_at);

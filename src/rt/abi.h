@@ -29,7 +29,7 @@ constexpr uint64_t runtime_base = 0x1fff'0000'0000;
 constexpr uint64_t space_base = 0x1fff'1000'0000;
 // The thread blocks. Slot 0 is the control block.
 constexpr uint64_t blocks_base = 0x2000'0000'0000;
-constexpr uint64_t block_stride = 256 << 20;
+constexpr uint64_t block_stride = 512 << 20;
 constexpr uint32_t max_slots = 16384;
 constexpr uint64_t blocks_size = block_stride * max_slots;
 
@@ -241,8 +241,9 @@ struct Frame {
   uint64_t rsp;       // when it has returned; the lowest bits: FrameBits
   uint64_t children;  // clock that its own callees took
   uint64_t os;        // clock that OS calls took, its callees' included
+  uint64_t context;   // with full paths: its node
 };
-static_assert(sizeof(Frame) == 40);
+static_assert(sizeof(Frame) == 48);
 enum FrameBits : uint64_t {
   FrameHasOs = 1,   // `os` is in use
   FrameIsTail = 2,  // a tail call: when it returns, so does the frame below
@@ -299,18 +300,33 @@ struct Tools {
   uint32_t parked;   // frames
   uint32_t stacks;   // that were parked so far
   uint32_t no_time;  // the time stamp counter may not be read
+  uint32_t contexts;  // in use; 0: no full paths
 };
 constexpr uint32_t tools_offset = parked_offset + max_parked * sizeof(Frame);
 constexpr uint32_t others_list_offset = tools_offset + 4096, os_list_offset = others_list_offset + max_others * 4;
-static_assert(sizeof(Tools) <= 4096 && os_list_offset + max_os * 4 <= block_stride);
+static_assert(sizeof(Tools) <= 4096 && os_list_offset + max_os * 4 <= 256 << 20);
+
+// Full paths: the calling-context tree. Node 0 is none; the parent of a node comes before it.
+struct Context {
+  uint32_t parent, site, callee, next;  // next: with the same hash
+  uint64_t calls, self, os;
+};
+static_assert(sizeof(Context) == 40);
+constexpr uint32_t contexts_offset = 256 << 20, max_contexts = 4 << 20;
+constexpr uint32_t context_index_offset = contexts_offset + (176 << 20), context_index_size = 4 << 20;  // of the first with a hash
+static_assert(uint64_t{max_contexts} * sizeof(Context) <= 176 << 20);
+static_assert(uint64_t{context_index_offset} + context_index_size * 4 <= block_stride);
 
 // Routines that probes can call, with two arguments.
 enum class Routine : uint32_t {
   AddToCounter,  // counter number A += B
-  Leave,         // A: the record of the call site, as frames have it
+  Enter,         // a call: A is the site, as frames have it, B the callee, by its cell
+  EnterTail,     // … a tail call
+  Leave,         // the return site of a call
   Resync,        // A: control came to the middle of this function through the table
   TailArrival,   // A: the function, by its cell: it was jumped to
   MiddleJump,    // A: the function, by its cell, B: the site: it was jumped to, but not to its begin
+  Arrival,       // A: … or called
   OsEnter,       // A: the function that makes an OS call
   OsLeave,
   RepeatBegin,   // before a repeated string instruction

@@ -88,12 +88,28 @@ void add(ThreadBlock* tb, uint32_t site, uint32_t callee, bool counted, bool out
   if (~self > other->min) other->min = ~self;
 }
 
+// The node for a call from here, if there are to be any.
+uint64_t context_for(ThreadBlock* tb, const Frame& parent, uint32_t site, uint32_t callee, bool counted) {
+  Tools* t = tools(tb);
+  if (!t->contexts) return 0;
+  auto* nodes = at<Context>(tb, contexts_offset);
+  auto from = uint32_t(parent.context);
+  uint32_t hash = (from * 0x9E3779B1u ^ site * 0x85EBCA77u ^ callee * 0xC2B2AE3Du) >> 10;
+  uint32_t& first = at<uint32_t>(tb, context_index_offset)[hash % context_index_size];
+  for (uint32_t n = first; n; n = nodes[n].next)
+    if (nodes[n].parent == from && nodes[n].site == site && nodes[n].callee == callee) return nodes[n].calls += !counted, n;
+  if (t->contexts == max_contexts) return t->lost++, from;
+  nodes[t->contexts] = {from, site, callee, first, !counted, 0, 0};
+  return first = t->contexts++;
+}
+
 void pop(ThreadBlock* tb) {
   tb->frames_top -= sizeof(Frame);
   Frame& f = *top(tb);
   uint64_t delta = clock(tb) - f.clock, os = has_os(f) ? f.os : 0;
   bool outermost = f.callee && --cells(tb)[f.callee] == 0;
   add(tb, f.site, f.callee ? f.callee : unknown_function, is_counted(f), outermost, delta, delta - f.children, os);
+  if (tools(tb)->contexts) at<Context>(tb, contexts_offset)[f.context].self += delta - f.children;
   if (top(tb) == bottom(tb)) return;
   Frame& parent = top(tb)[-1];
   parent.children += delta;
@@ -115,7 +131,8 @@ void push(ThreadBlock* tb, uint32_t site, uint32_t callee, uint64_t rsp) {
     tools(tb)->lost++;
     return;
   }
-  *top(tb) = {site, callee, clock(tb), rsp, 0, 0};
+  uint64_t context = callee ? context_for(tb, top(tb)[-1], site, callee, rsp & FrameIsCounted) : 0;
+  *top(tb) = {site, callee, clock(tb), rsp, 0, 0, context};
   tb->frames_top += sizeof(Frame);
   if (callee) cells(tb)[callee]++;
 }
@@ -211,10 +228,20 @@ void run_routine(ThreadBlock* tb, Routine routine, uint64_t a, uint64_t b) {
     case Routine::AddToCounter:
       if (a < max_counters) cells(tb)[a] += b;
       break;
+    case Routine::Enter: push(tb, uint32_t(a), uint32_t(b), rsp); break;
+    case Routine::EnterTail: push(tb, uint32_t(a), uint32_t(b), (rsp + 8) | FrameIsTail); break;
     case Routine::Leave: settle(tb, rsp); break;
     case Routine::Resync: resync(tb, uint32_t(a), rsp); break;
-    case Routine::TailArrival: arrive_by_jump(tb, uint32_t(a), rsp + 8); break;
     case Routine::MiddleJump: jump_to_middle(tb, uint32_t(a), uint32_t(b), rsp + 8); break;
+    case Routine::Arrival:
+      if (Frame& f = top(tb)[-1]; !f.callee) {
+        f.callee = uint32_t(a);
+        cells(tb)[a]++;
+        f.context = context_for(tb, top(tb)[-2], f.site, f.callee, false);
+        break;
+      }
+      [[fallthrough]];
+    case Routine::TailArrival: arrive_by_jump(tb, uint32_t(a), rsp + 8); break;
     case Routine::OsEnter: os_enter(tb, uint32_t(a)); break;
     case Routine::OsLeave: os_leave(tb); break;
     case Routine::RepeatBegin: tools(tb)->repeat = tb->rcx; break;
@@ -234,6 +261,7 @@ void charge_os(ThreadBlock* tb, uint64_t time) {
   Frame& f = top(tb)[-1];
   if (!has_os(f)) f.os = 0, f.rsp |= FrameHasOs;
   f.os += time;
+  if (tools(tb)->contexts) at<Context>(tb, contexts_offset)[f.context].os += time;
 }
 
 OsRecord* os_record(ThreadBlock* tb, uint32_t function, uint32_t number) {

@@ -654,7 +654,7 @@ struct Machine {
     Emitter e({leave(), 256}, {});
     e.bytes(0xff, 0x25, 0, 0, 0, 0);  // jmp [rip]
     e.u64(reinterpret_cast<uint64_t>(weir_test_leave));
-    block->enter_routine = reinterpret_cast<uint64_t>(leave() + e.offset());
+    block->enter_routine = block->enter_probe = reinterpret_cast<uint64_t>(leave() + e.offset());
     e.store_gs(x86::RAX, gs_spill(3));
     e.load_gs(x86::RAX, offsetof(rt::ThreadBlock, target));
     e.lea(x86::RAX, x86::RAX, 1);

@@ -131,6 +131,10 @@ void Assembler::add_thread(Count& tool, const Thread& t, uint32_t process, std::
     o.calls += r.calls, o.errors += r.errors, o.uncharged += r.uncharged, o.time += r.time;
     o.os_class = static_cast<profile::OsClass>(os_class(r.number));
   }
+  for (size_t i = 1; i < t.contexts.size(); i++) {
+    const rt::Context& c = t.contexts[i];
+    out.contexts.push_back({c.parent && c.parent < i ? c.parent - 1 : none, sites[c.site], functions[c.callee], c.calls, c.self, c.os});
+  }
   for (auto& [key, c] : block_counts) out.blocks.push_back(c);
   ran_.resize(p_.functions.size());
   for (auto& [key, f] : function_counts) out.functions.push_back(f), ran_[key] = true;

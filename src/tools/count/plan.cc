@@ -48,9 +48,9 @@ class Count::Planner {
     add_blocks(stub);
     count_blocks();
     if (stub) return;
-    if (f_.entry == f_.bounds.begin)
-      plan_.insert(Where::Arrival, 0, {{.kind = Op::ArriveFrame, .callee = cell_of(function_)}});
-    else plan_.insert(Where::Arrival, 0, {{.kind = Op::ResyncFrames, .callee = cell_of(function_)}});
+    Op arrive{.kind = Op::ArriveFrame, .callee = cell_of(function_)}, resync{.kind = Op::ResyncFrames, .callee = cell_of(function_)};
+    if (tool_.full_paths_) arrive = call(rt::Routine::Arrival, cell_of(function_)), resync = call(rt::Routine::Resync, cell_of(function_));
+    plan_.insert(Where::Arrival, 0, {f_.entry == f_.bounds.begin ? arrive : resync});
     for (BlockId b = 0; b < f_.blocks.size(); b++) watch_end(b);
     for (BlockId b = 0; b < f_.blocks.size(); b++) watch_repetitions(b);
   }
@@ -139,18 +139,21 @@ class Count::Planner {
     if (!block.count) return;
     const x86::Insn& last = f_.insns_of(block).back();
     uint32_t index = block.first + block.count - 1;
-    auto push = [&](Target t, int64_t rsp) {
-      return Op{.kind = Op::PushFrame, .counter = t.record, .value = rsp, .callee = t.callee};
+    auto push = [&](Target t, bool is_tail) {
+      if (!tool_.full_paths_)
+        return Op{.kind = Op::PushFrame, .counter = t.record, .value = is_tail ? int64_t{8 | rt::FrameIsTail} : 0, .callee = t.callee};
+      uint32_t site = t.record.index | (t.callee.index ? rt::direct_site : 0);
+      return call(is_tail ? rt::Routine::EnterTail : rt::Routine::Enter, {site}, t.callee.index);
     };
     auto leaves = [&](BlockId to) { return to == no_block && !f_.bounds.contains(last.target); };
     switch (block.ends) {
       case BlockEnd::Call: {
         bool direct = last.kind() == x86::Kind::Call;
         Target t = site(b, last.pc, direct ? SiteKind::Call : SiteKind::IndirectCall, direct ? last.target : AppPc{});
-        plan_.insert(Where::Before, index, {push(t, 0)});
+        plan_.insert(Where::Before, index, {push(t, false)});
+        Op pop{.kind = Op::PopFrame, .counter = t.record, .callee = t.callee};
         if (block.fallthrough != no_block)
-          plan_.insert(Where::ReturnSite, block.fallthrough,
-                       {{.kind = Op::PopFrame, .counter = t.record, .callee = t.callee}});
+          plan_.insert(Where::ReturnSite, block.fallthrough, {tool_.full_paths_ ? call(rt::Routine::Leave) : pop});
         break;
       }
       case BlockEnd::Jump:
@@ -164,7 +167,7 @@ class Count::Planner {
           break;
         }
         Target t = site(b, last.pc, SiteKind::TailCall, last.target);
-        Op tail = push(t, 8 | rt::FrameIsTail);
+        Op tail = push(t, true);
         if (block.ends == BlockEnd::Jump) {
           plan_.insert(Where::Taken, b, {tail});
           break;
