@@ -218,10 +218,16 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
       break;
     case Op::ResyncFrames:
       routine = rt::Routine::Resync;
+      argument = op.callee.index;
       e_.load_gs(t, gs_top);
       lea8(e_, u, x86::RSP, rt::frame_bits);  // (the lowest bits of Frame::rsp say something else)
       memory(e_, 0x39, u, t, rsp_at - size);
       slow_if(jbe);
+      load32(e_, u, t, callee_at - size);
+      if (u >> 3) e_.bytes(0x41);
+      e_.bytes(0x81, 0xf8 | (u & 7));  // cmp u32, imm
+      e_.u32(op.callee.index);
+      slow_if(jne);
       break;
     case Op::CallWith:
       return call_routine(static_cast<rt::Routine>(op.value), op.counter.index, op.callee.index, flags_free);

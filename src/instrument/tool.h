@@ -44,7 +44,7 @@ struct Op {
     PushFrame,     // a call of `callee` (none: whoever arrives) begins, which ends `value` bytes above rsp (and rt::FrameBits)
     PopFrame,      // it has returned
     ArriveFrame,   // whoever was called, it is `callee`
-    ResyncFrames,  // control is here: calls below rsp have ended
+    ResyncFrames,  // control is here, in the middle of the function `callee`: calls below rsp have ended
     SetJumpSite,   // an indirect jump that may be a tail call: its record
     CallWith,      // rt::Routine number `value`, with the numbers of `counter` and `callee` as arguments
   };

@@ -246,6 +246,7 @@ static_assert(sizeof(Frame) == 48);
 enum FrameBits : uint64_t {
   FrameHasOs = 1,   // `os` is in use
   FrameIsTail = 2,  // a tail call: when it returns, so does the frame below
+  FrameIsCounted = 4,  // the call has been: by the process that forked, or before its stack was left for another
   frame_bits = 7,
 };
 constexpr uint32_t others_offset = 220 << 20;  // OtherRecord: the frames end there
@@ -296,6 +297,7 @@ struct Tools {
   uint64_t os_begin, os_size, os_descriptor;
   uint64_t repeat;  // see RepeatBegin
   uint32_t parked;   // frames
+  uint32_t stacks;   // that were parked so far
   uint32_t no_time;  // the time stamp counter may not be read
   uint32_t contexts;  // in use; 0: no full paths
 };
@@ -320,8 +322,9 @@ enum class Routine : uint32_t {
   Enter,         // a call: A is the site, as frames have it, B the callee, by its cell
   EnterTail,     // … a tail call
   Leave,         // the return site of a call
-  Resync,        // control came to the middle of a function through the table
+  Resync,        // A: control came to the middle of this function through the table
   TailArrival,   // A: the function, by its cell: it was jumped to
+  MiddleJump,    // A: the function, by its cell, B: the site: it was jumped to, but not to its begin
   Arrival,       // A: … or called
   OsEnter,       // A: the function that makes an OS call
   OsLeave,

@@ -52,10 +52,8 @@ uint32_t Assembler::function(uint32_t image, uint64_t offset, uint64_t size) {
 
 void Assembler::add(Count& tool, const Program& program) {
   auto process = static_cast<uint32_t>(p_.processes.size());
-  auto parent = processes_.find(program.parent);
-  p_.processes.push_back({program.pid, parent == processes_.end() || !program.parent ? none : parent->second, program.command,
-                          program.started, program.ended, program.exit_status, {}});
-  processes_[program.pid] = process;
+  p_.processes.push_back({program.pid, none, program.command, program.started, program.ended, program.exit_status, {}});
+  parents_.push_back(program.parent);
 
   std::vector<uint32_t> functions, blocks, sites;
   for (const Function& f : tool.functions()) {
@@ -147,7 +145,19 @@ void Assembler::add_thread(Count& tool, const Thread& t, uint32_t process, std::
   p_.threads.push_back(std::move(out));
 }
 
+// Most children end before their parents. A process that executed others is several programs: the one that ran then.
+void Assembler::find_parents() {
+  for (size_t i = 0; i < p_.processes.size(); i++)
+    for (uint32_t k = 0; parents_[i] && k < p_.processes.size(); k++) {
+      const profile::Process& parent = p_.processes[k];
+      bool ran = parent.started <= p_.processes[i].started && p_.processes[i].started <= parent.ended;
+      if (k != i && parent.pid == parents_[i] && (ran || p_.processes[i].parent == none)) p_.processes[i].parent = k;
+    }
+}
+
 void Assembler::finish() {
+  find_parents();
+  cut_blocks();
   ran_.resize(p_.functions.size());
   for (uint32_t i = 0; i < p_.images.size(); i++) {
     name_functions(i);

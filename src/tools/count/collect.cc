@@ -36,9 +36,11 @@ void Count::begin_thread(std::byte* memory, const std::byte* parent, bool is_for
   auto* cells = reinterpret_cast<uint64_t*>(memory + rt::counters_offset);
   size_t n = 0;
   if (parent && is_fork)
-    for (const rt::Frame& f : frames_of(parent)) frames[n++] = {f.site, f.callee, 0, f.rsp & ~uint64_t{rt::FrameHasOs}, 0, 0, 0};
-  if (!n) frames[n++] = {rt::start_site, rt::unknown_function, 0, ~uint64_t{rt::frame_bits}, 0, 0, 0};  // see close_frames()
-  reinterpret_cast<rt::Tools*>(memory + rt::tools_offset)->start = pc.value;
+    for (const rt::Frame& f : frames_of(parent)) frames[n++] = {f.site, f.callee, 0, (f.rsp & ~uint64_t{rt::FrameHasOs}) | rt::FrameIsCounted, 0, 0, 0};
+  // Of a new program no function is known yet: see close_frames(). The one that threads begin in may be called again.
+  if (!n) frames[n++] = {rt::start_site, cell_of_function_[function_around(pc)], 0, ~uint64_t{rt::frame_bits}, 0, 0, 0};
+  reinterpret_cast<rt::Tools*>(memory + rt::tools_offset)->start =
+      parent && is_fork ? table<rt::Tools>(parent, rt::tools_offset, 1)[0].start : pc.value;
   if (full_paths_) {
     auto* contexts = reinterpret_cast<rt::Context*>(memory + rt::contexts_offset);
     for (uint32_t i = 0; i < n; i++) {
@@ -87,7 +89,7 @@ void Count::collect(const instrument::ThreadData& data) {
     if (site.callee == profile::none) continue;
     Calls c{0, cell(record + rt::RecordTotal), cell(record + rt::RecordMax), ~cell(record + rt::RecordMin),
             cell(record + rt::RecordOs)};
-    c.calls = thread.blocks[site.block];
+    c.calls = site.taken.index ? cell(site.taken.index) : thread.blocks[site.block];
     if (c.calls || c.total) thread.calls[{number, site.callee}] = c;
   }
   auto function = [&](uint32_t cell) {
@@ -149,7 +151,7 @@ void Count::close_frames(const std::byte* memory, Thread& thread) const {
     uint32_t callee = known == function_by_cell_.end() ? 0 : known->second;
     if (i == 0 && f.site == rt::start_site) callee = function_around({table<rt::Tools>(memory, rt::tools_offset, 1)[0].start});
     Calls& c = thread.calls[{number, callee}];
-    if (!(f.site & rt::direct_site)) c.calls++;  // (of direct ones the block has told)
+    if (!(f.site & rt::direct_site) && !(f.rsp & rt::FrameIsCounted)) c.calls++;  // (of direct ones the block has told)
     if (--depth[f.callee] == 0) c.total += delta, c.os += os;
     c.max = std::max(c.max, self), c.min = std::min(c.min, self);
     children = delta;

@@ -48,6 +48,7 @@ struct Site {
   profile::SiteKind kind = profile::SiteKind::Call;
   uint32_t callee = profile::none;  // where it is known
   uint32_t block = 0;               // that it ends
+  instrument::Counter taken = {};   // of a conditional jump: the block does not tell
 };
 
 // Calls from a site to a function, of one thread.

@@ -17,7 +17,7 @@ using x86::no_block;
 
 namespace {
 
-// `jmp [rip + …]`, behind an endbr64 or a bnd: an entry of a procedure linkage table.
+// `jmp [rip + …]`, behind an endbr64 or a bnd: an entry of a procedure linkage table. The first one begins with `push [rip + …]`.
 bool is_stub(std::span<const std::byte> code) {
   auto starts = [&](std::initializer_list<uint8_t> bytes) {
     if (code.size() < bytes.size()) return false;
@@ -25,6 +25,7 @@ bool is_stub(std::span<const std::byte> code) {
     return std::all_of(bytes.begin(), bytes.end(), [&](uint8_t b) { return *i++ == std::byte{b}; });
   };
   if (starts({0xf3, 0x0f, 0x1e, 0xfa})) code = code.subspan(4);
+  if (starts({0xff, 0x35}) && code.size() > 6) code = code.subspan(6);
   return starts({0xff, 0x25}) || starts({0xf2, 0xff, 0x25});
 }
 
@@ -47,8 +48,8 @@ class Count::Planner {
     add_blocks(stub);
     count_blocks();
     if (stub) return;
-    Op arrive{.kind = Op::ArriveFrame, .callee = cell_of(function_)}, resync{.kind = Op::ResyncFrames};
-    if (tool_.full_paths_) arrive = call(rt::Routine::Arrival, cell_of(function_)), resync = call(rt::Routine::Resync);
+    Op arrive{.kind = Op::ArriveFrame, .callee = cell_of(function_)}, resync{.kind = Op::ResyncFrames, .callee = cell_of(function_)};
+    if (tool_.full_paths_) arrive = call(rt::Routine::Arrival, cell_of(function_)), resync = call(rt::Routine::Resync, cell_of(function_));
     plan_.insert(Where::Arrival, 0, {f_.entry == f_.bounds.begin ? arrive : resync});
     for (BlockId b = 0; b < f_.blocks.size(); b++) watch_end(b);
     for (BlockId b = 0; b < f_.blocks.size(); b++) watch_repetitions(b);
@@ -144,9 +145,7 @@ class Count::Planner {
       uint32_t site = t.record.index | (t.callee.index ? rt::direct_site : 0);
       return call(is_tail ? rt::Routine::EnterTail : rt::Routine::Enter, {site}, t.callee.index);
     };
-    auto leaves = [&](BlockId to) {
-      return to == no_block && !f_.bounds.contains(last.target) && s_.bounds_of(last.target).begin == last.target;
-    };
+    auto leaves = [&](BlockId to) { return to == no_block && !f_.bounds.contains(last.target); };
     switch (block.ends) {
       case BlockEnd::Call: {
         bool direct = last.kind() == x86::Kind::Call;
@@ -158,11 +157,25 @@ class Count::Planner {
         break;
       }
       case BlockEnd::Jump:
-        if (leaves(block.taken)) plan_.insert(Where::Taken, b, {push(site(b, last.pc, SiteKind::TailCall, last.target), true)});
+      case BlockEnd::Branch: {
+        if (!leaves(block.taken)) break;
+        AppPc begin = s_.bounds_of(last.target).begin;
+        if (begin != last.target) {
+          Counter callee = cell_of(tool_.function_at(s_, begin, counters_));
+          Counter record = site(b, last.pc, SiteKind::TailCall, {}).record;
+          plan_.insert(Where::Taken, b, {call(rt::Routine::MiddleJump, callee, record.index)});
+          break;
+        }
+        Target t = site(b, last.pc, SiteKind::TailCall, last.target);
+        Op tail = push(t, true);
+        if (block.ends == BlockEnd::Jump) {
+          plan_.insert(Where::Taken, b, {tail});
+          break;
+        }
+        Counter taken = tool_.sites_.back().taken = counters_.allocate();
+        plan_.insert(Where::Taken, b, {{.kind = Op::AddCounter, .counter = taken, .value = 1}, tail});
         break;
-      case BlockEnd::Branch:
-        if (leaves(block.taken)) plan_.insert(Where::Taken, b, {push(site(b, last.pc, SiteKind::TailCall, last.target), true)});
-        break;
+      }
       case BlockEnd::IndirectJump:
         plan_.insert(Where::Before, index,
                      {{.kind = Op::SetJumpSite, .counter = site(b, last.pc, SiteKind::TailCall, {}).record}});
