@@ -45,7 +45,7 @@ void Count::begin_thread(std::byte* memory, const std::byte* parent, bool is_for
     auto* contexts = reinterpret_cast<rt::Context*>(memory + rt::contexts_offset);
     for (uint32_t i = 0; i < n; i++) {
       frames[i].context = i + 1;
-      contexts[i + 1] = {i, frames[i].site, frames[i].callee, 0, i == 0, 0, 0};
+      contexts[i + 1] = {i, frames[i].site, frames[i].callee, 0, i == 0 && !(parent && is_fork), 0, 0};
     }
     reinterpret_cast<rt::Tools*>(memory + rt::tools_offset)->contexts = static_cast<uint32_t>(n) + 1;
   }
