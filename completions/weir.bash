@@ -4,7 +4,7 @@ _weir() {
   local i glue='' words=() starts=() last
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    _weir_offer "${COMP_WORDS[1]}" -W 'run report export help --version'
+    _weir_offer "${COMP_WORDS[1]}" -W 'run profile report export help --version'
     return
   fi
 
@@ -28,19 +28,27 @@ _weir() {
   for ((i = 0; i < ${#words[@]} - 1; i++)); do
     case ${words[i]} in
       --) _weir_program "${starts[i + 1]}" && return ;;
-      --tool | --json) ((i += 1)) ;;
+      --tool | --json | -o | --output | --cpu | --clock | --paths | --os-calls) ((i += 1)) ;;
       -*) ;;
       *) _weir_program "${starts[i]}" && return ;;
     esac
   done
 
   last=${words[-1]}
-  if ((${#words[@]} > 1)) && [[ ${words[-2]} == --@(tool|json) ]]; then last=${words[-2]}=$last; fi
+  if ((${#words[@]} > 1)) && [[ ${words[-2]} == --@(tool|json|output|cpu|clock|paths|os-calls) ]]; then last=${words[-2]}=$last; fi
   case $last in
     --tool=*) _weir_offer "${last#*=}" -W 'none icount' ;;
-    --json=*) _weir_offer "${last#*=}" -f ;;
+    --json=* | --output=*) _weir_offer "${last#*=}" -f ;;
+    --clock=*) _weir_offer "${last#*=}" -W 'cycles instructions' ;;
+    --os-calls=*) _weir_offer "${last#*=}" -W 'self separate' ;;
+    --paths=*) _weir_offer "${last#*=}" -W 'callers full' ;;
+    --cpu=*) ;;
     -*)
-      _weir_offer "$last" -W '--tool= --stats --json= --blocks --no-follow --no-archive --keep-addresses --quiet --help --'
+      if [[ ${COMP_WORDS[1]} == profile ]]; then
+        _weir_offer "$last" -W '--output= --cpu= --clock= --paths= --os-calls= --environment --no-follow --quiet --help --'
+      else
+        _weir_offer "$last" -W '--tool= --stats --json= --blocks --no-follow --no-archive --keep-addresses --quiet --help --'
+      fi
       [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace 2>/dev/null || true
       ;;
     *) _weir_program "${starts[-1]}" ;;
@@ -80,7 +88,7 @@ _weir_report() {
     *)
       _weir_words
       if [[ $last == -* ]]; then
-        _weir_offer "$last" -W '--thread= --process= --filter= --sort= --limit= --format= --os-calls= --source-map= --sites --blocks --color=
+        _weir_offer "$last" -W '--thread= --process= --filter= --sort= --limit= --format= --os-calls= --cpu= --source-map= --sites --blocks --color=
           --no-pager --help'
         [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace 2>/dev/null || true
       elif ((_weir_count == 0)); then

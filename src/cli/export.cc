@@ -2,9 +2,7 @@
 
 #include "report/export.h"
 
-#include <CLI/CLI.hpp>
-
-#include "cli/verbs.h"
+#include "cli/options.h"
 
 namespace weir::cli {
 
@@ -24,15 +22,8 @@ Result<int> export_profile(const Words& words) {
   app.add_option("-o,--output", out, "where to; -: standard output")->required()->type_name("OUT");
   app.add_option("--thread", thread, "only this thread (tid, or index)")->type_name("T");
   app.add_option("--process", process, "only this process (pid, or index)")->type_name("P");
-  std::vector<std::string> reversed(words.options.rbegin(), words.options.rend());
-  try {
-    app.parse(reversed);
-  } catch (const CLI::CallForHelp&) {
-    fputs(app.help().c_str(), stdout);
-    return 0;
-  } catch (const CLI::ParseError& e) {
-    return fail("{}; see: weir export --help", e.what());
-  }
+  TRY(bool go_on, parse_options(app, words));
+  if (!go_on) return 0;
   TRY(store::Reader reader, store::Reader::open(file));
   if (thread || process) TRY_VOID(reader.select(thread, process));
   TRY_VOID(report::write_export(reader, format, out));

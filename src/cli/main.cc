@@ -50,11 +50,17 @@ Words split(int argc, char** argv) {
 Words all_options(int argc, char** argv) { return {{argv + 2, argv + argc}, {}}; }
 
 Result<int> dispatch(int argc, char** argv) {
-  std::string verb = argc > 1 ? argv[1] : "help";
+  if (argc < 2) return fail("no verb given; see: weir help");
+  std::string verb = argv[1];
   if (verb == "run") return run(split(argc, argv));
   if (verb == "profile") return profile(split(argc, argv));
   if (verb == "report") return report(all_options(argc, argv));
   if (verb == "export") return export_profile(all_options(argc, argv));
+  if (verb == "help" && argc > 2) {
+    char option[] = "--help";
+    char* words[] = {argv[0], argv[2], option, nullptr};
+    return dispatch(3, words);
+  }
   if (verb == "help" || verb == "--help" || verb == "-h") {
     fputs(usage, stdout);
     return 0;

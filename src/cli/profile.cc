@@ -1,7 +1,5 @@
 // weir profile: every call, line and block of a program, counted and costed.
 
-#include <CLI/CLI.hpp>
-
 #include <sys/stat.h>
 #include <time.h>
 #include <x86intrin.h>
@@ -10,7 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cli/verbs.h"
+#include "cli/front.h"
+#include "cli/options.h"
 #include "cost/model.h"
 #include "engine/engine.h"
 #include "store/write.h"
@@ -22,7 +21,7 @@ namespace weir::cli {
 namespace {
 
 struct Settings {
-  std::string output, cpu, clock = "cycles", os_calls = "self";
+  std::string output, cpu, clock = "cycles", paths = "callers", os_calls = "self";
   bool no_follow = false, quiet = false, keep_environment = false;
 };
 
@@ -40,21 +39,17 @@ Result<Settings> parse(const Words& words, bool& done) {
   app.add_option("--clock", s.clock, "cycles, or instructions")
       ->check(CLI::IsMember({"cycles", "instructions"}))
       ->capture_default_str();
+  app.add_option("--paths", s.paths, "callers: who called whom; full: every call path, for trees and flame graphs (slower)")
+      ->check(CLI::IsMember({"callers", "full"}))
+      ->capture_default_str();
   app.add_option("--os-calls", s.os_calls, "charged to the function that makes them, or functions of their own")
       ->check(CLI::IsMember({"self", "separate"}))
       ->capture_default_str();
   app.add_flag("--environment", s.keep_environment, "keep the environment in the profile");
   app.add_flag("--no-follow", s.no_follow, "let other programs that it executes run natively");
   app.add_flag("-q,--quiet", s.quiet, "print no summary");
-  std::vector<std::string> reversed(words.options.rbegin(), words.options.rend());
-  try {
-    app.parse(reversed);
-  } catch (const CLI::CallForHelp&) {
-    fputs(app.help().c_str(), stdout);
-    done = true;
-  } catch (const CLI::ParseError& e) {
-    return fail("{}; see: weir profile --help", e.what());
-  }
+  TRY(bool go_on, parse_options(app, words));
+  done = !go_on;
   if (done) return s;
   if (words.program.empty()) return fail("no program given; try: weir profile -- ls");
   if (s.output.empty()) s.output = std::filesystem::path(words.program[0]).filename().string() + ".weir";
@@ -114,13 +109,7 @@ void print_summary(const profile::Profile& p, const std::string& path) {
   say("next: weir report {} functions", path);
 }
 
-}  // namespace
-
-Result<int> profile(const Words& words) {
-  bool done = false;
-  TRY(Settings s, parse(words, done));
-  if (done) return 0;
-  TRY_VOID(check_output(s.output));
+Result<int> make_profile(const Words& words, const Settings& s) {
   TRY(cost::Model model, cost::Model::create(s.cpu));
   bool by_instructions = s.clock == "instructions";
   std::vector<uint32_t> ones;
@@ -137,7 +126,7 @@ Result<int> profile(const Words& words) {
   engine::Options options;
   options.command = words.program;
   options.follow = !s.no_follow;
-  options.make_tool = [&] { return std::make_unique<count::Count>(cost); };
+  options.make_tool = [&] { return std::make_unique<count::Count>(cost, s.paths == "full"); };
   options.on_program_end = [&](instrument::Tool& tool, const engine::ProgramRun& run) {
     assembler.add(static_cast<count::Count&>(tool), {run.pid, run.parent, run.command, run.started,
                                                      microseconds(CLOCK_REALTIME), run.exit_status, run.images});
@@ -156,13 +145,24 @@ Result<int> profile(const Words& words) {
   result.run.host_cpu = host_cpu();
   result.run.clock = s.clock;
   result.run.os_separate = s.os_calls == "separate";
+  result.run.full_paths = s.paths == "full";
   result.run.weir_version = WEIR_VERSION;
-  result.run.complete = outcome.end != engine::Outcome::LeftRunning;
+  result.run.complete = outcome.end != engine::Outcome::LeftRunning && !outcome.cut_short;
   model.save();
   assembler.finish();
   TRY_VOID(store::write(result, s.output));
   if (!s.quiet) print_summary(result, s.output);
   return outcome.status;
+}
+
+}  // namespace
+
+Result<int> profile(const Words& words) {
+  bool done = false;
+  TRY(Settings s, parse(words, done));
+  if (done) return 0;
+  TRY_VOID(check_output(s.output));
+  return with_front([&] { return make_profile(words, s); });
 }
 
 }  // namespace weir::cli

@@ -2,10 +2,9 @@
 
 #include "report/report.h"
 
-#include <CLI/CLI.hpp>
-
 #include "cli/terminal.h"
-#include "cli/verbs.h"
+#include "cli/options.h"
+#include "cost/model.h"
 
 namespace weir::cli {
 
@@ -15,7 +14,7 @@ struct Settings {
   std::string file;
   report::Options options;
   std::optional<uint32_t> thread, process;
-  std::string format = "text", os_calls, colour = "auto";
+  std::string format = "text", os_calls, colour = "auto", cpu;
   std::vector<std::string> source_map;
   bool no_pager = false, help = false;
 };
@@ -46,22 +45,16 @@ Result<Settings> parse(const Words& words) {
   app.add_option("--os-calls", s.os_calls,
                  "self: OS time is the calling function's; separate: functions of their own, [read]")
       ->check(CLI::IsMember({"self", "separate"}));
+  app.add_option("--cpu", s.cpu, "functions, summary: self times by the model of another CPU, from the same counts");
   app.add_option("--source-map", s.source_map, "OLD=NEW: source paths that begin with OLD are found at NEW")
       ->type_name("OLD=NEW");
   app.add_flag("--sites", s.options.sites, "tell call sites apart (detail, callers, tree)");
   app.add_flag("--blocks", s.options.blocks, "source: the count of each block of a line");
   app.add_option("--color", s.colour, "auto, always or never")->check(CLI::IsMember({"auto", "always", "never"}));
   app.add_flag("--no-pager", s.no_pager, "write to the terminal directly");
-  std::vector<std::string> reversed(words.options.rbegin(), words.options.rend());
-  try {
-    app.parse(reversed);
-  } catch (const CLI::CallForHelp&) {
-    fputs(app.help().c_str(), stdout);
-    s.help = true;
-    return s;
-  } catch (const CLI::ParseError& e) {
-    return fail("{}; see: weir report --help", e.what());
-  }
+  TRY(bool go_on, parse_options(app, words));
+  s.help = !go_on;
+  if (s.help) return s;
   for (const std::string& map : s.source_map) {
     size_t equals = map.find('=');
     if (equals == std::string::npos || equals == 0) return fail("--source-map {}: is not OLD=NEW", map);
@@ -86,6 +79,11 @@ Result<int> report(const Words& words) {
   TRY(store::Reader reader, store::Reader::open(s.file));
   if (s.thread || s.process) TRY_VOID(reader.select(s.thread, s.process));
   TRY(s.options.os, os_time(reader, s.os_calls));
+  std::optional<cost::Model> model;
+  if (!s.cpu.empty()) {
+    TRY(model, cost::Model::create(s.cpu));
+    s.options.cost = [&](std::span<const std::byte> block) { return model->cost(block).cycles; };
+  }
   auto format = s.format == "json" ? report::Format::Json : s.format == "csv" ? report::Format::Csv : report::Format::Text;
   Screen screen(format == report::Format::Text && !s.no_pager);
   report::Output output(style_of_stdout(format, s.colour), [&](std::string_view text) { return screen.write(text); });

@@ -1,11 +1,9 @@
 // weir run: the engine with no tool, or with icount.
 
-#include <CLI/CLI.hpp>
-
 #include <fstream>
 #include <map>
 
-#include "cli/verbs.h"
+#include "cli/options.h"
 #include "engine/engine.h"
 #include "report/json.h"
 #include "tools/icount/icount.h"
@@ -135,15 +133,8 @@ Result<Settings> parse(const Words& words, bool& done) {
   app.add_flag("--no-archive", s.no_archive, "neither use nor keep translations of earlier runs");
   app.add_flag("--keep-addresses", s.keep_addresses, "leave images where the kernel puts them (without the archive)");
   app.add_flag("--no-follow", s.no_follow, "let other programs that it executes run natively");
-  std::vector<std::string> reversed(words.options.rbegin(), words.options.rend());
-  try {
-    app.parse(reversed);
-  } catch (const CLI::CallForHelp&) {
-    fputs(app.help().c_str(), stdout);
-    done = true;
-  } catch (const CLI::ParseError& e) {
-    return fail("{}; see: weir run --help", e.what());
-  }
+  TRY(bool go_on, parse_options(app, words));
+  done = !go_on;
   if (!s.json.empty() && s.tool != "icount") return fail("--json has nothing to write without --tool=icount");
   if (s.blocks && s.json.empty()) return fail("--blocks needs --json FILE");
   if (!done && words.program.empty()) return fail("no program given; try: weir run -- ls");

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cache.h"
 #include "base/fd.h"
 #include "cost/descriptor.h"
 
@@ -73,10 +74,5 @@ class MemoFile {
   std::span<const Figure> pool_;
   size_t resources_ = 0;
 };
-
-uint64_t checksum_of(std::span<const std::byte> bytes, uint64_t seed = 0);
-
-// Where such files are, for us alone; empty: nowhere.
-std::string cache_directory();
 
 }  // namespace weir::cost

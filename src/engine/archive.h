@@ -16,13 +16,12 @@
 #include <vector>
 
 #include "base/address.h"
+#include "base/cache.h"
 #include "base/fd.h"
 #include "elf/image.h"
 #include "instrument/lower.h"
 
 namespace weir::engine {
-
-uint64_t checksum_of(std::span<const std::byte> bytes);
 
 // Program addresses count from the first byte of the image's code, places from that of the arena.
 struct ArchivedUnit {

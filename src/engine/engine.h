@@ -49,8 +49,12 @@ struct Outcome {
     LeftRunning,  // some outlive the program; another Weir process, left behind, serves them on
     Behind,       // this is that process, and they have ended now
   } end = Ended;
+  bool cut_short = false;  // see orphaned_signal()
   Stats stats;
 };
+
+// When this signal comes, all processes of the target are killed, and run() ends as it does then.
+int orphaned_signal();
 
 Result<Outcome> run(const Options& options);
 

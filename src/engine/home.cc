@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "engine/archive.h"
+#include "base/cache.h"
 
 namespace weir::engine {
 

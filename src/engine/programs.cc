@@ -374,6 +374,7 @@ void Server::begin_block(uint32_t slot) {
   tb->enter_syscall = header_.enter_syscall;
   tb->enter_guard = header_.enter_guard;
   tb->enter_routine = header_.enter_routine;
+  tb->enter_probe = header_.enter_probe;
   tb->actions = reinterpret_cast<rt::KernelSigaction*>(address + offsetof(rt::ThreadBlock, own_actions));
 }
 

@@ -37,6 +37,12 @@ void on_forward(int sig) {
   __atomic_fetch_add(child_doorbell, 1, __ATOMIC_SEQ_CST);
 }
 
+volatile sig_atomic_t orphaned;
+void on_orphaned(int) {
+  orphaned = 1;
+  if (child_doorbell) __atomic_fetch_add(child_doorbell, 1, __ATOMIC_SEQ_CST);
+}
+
 void futex_wake(uint32_t* word) { syscall(SYS_futex, word, FUTEX_WAKE, 1, nullptr, nullptr, 0); }
 void futex_wait(uint32_t* word, uint32_t value, long ns) {
   timespec t{ns / 1'000'000'000, ns % 1'000'000'000};
@@ -46,6 +52,8 @@ void futex_wait(uint32_t* word, uint32_t value, long ns) {
 }  // namespace
 
 extern "C" const std::byte weir_runtime_image[], weir_runtime_image_end[];
+
+int orphaned_signal() { return SIGRTMIN + 7; }
 
 Result<Outcome> run(const Options& options) { return Server(options).run(); }
 
@@ -64,19 +72,19 @@ Result<Outcome> Server::run() {
   if (failed_) main_status_ = 125;
   if (processes_.empty()) {
     guardian_.dismiss();
-    return Outcome{main_status_, Outcome::Ended, stats_};
+    return Outcome{main_status_, Outcome::Ended, cut_short_, stats_};
   }
   TRY(bool behind, stay_behind());
   if (!behind) {
     for (auto& [pid, p] : processes_) report(p);  // what they did so far
-    return Outcome{main_status_, Outcome::LeftRunning, stats_};
+    return Outcome{main_status_, Outcome::LeftRunning, cut_short_, stats_};
   }
   while (!processes_.empty()) {
     loop();
     await_newborn();
   }
   guardian_.dismiss();
-  return Outcome{main_status_, Outcome::Behind, stats_};
+  return Outcome{main_status_, Outcome::Behind, cut_short_, stats_};
 }
 
 // A program may end just after it forked, before its child has said hello.
@@ -137,11 +145,18 @@ void Server::loop() {
   action.sa_handler = on_forward;
   action.sa_flags = SA_RESTART;
   for (int sig : {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT}) sigaction(sig, &action, nullptr);
+  action.sa_handler = on_orphaned;
+  sigaction(orphaned_signal(), &action, nullptr);
   while (behind_ ? !processes_.empty() : !main_ended_) {
     if (child_event) {
       child_event = 0;
       reap();
       continue;
+    }
+    if (orphaned) {
+      orphaned = 0;
+      cut_short_ = true;
+      for (auto& [pid, p] : processes_) kill(pid, SIGKILL);
     }
     if (int sig = forwarded_signal) {
       forwarded_signal = 0;
@@ -163,7 +178,7 @@ void Server::sleep() {
   rt::ControlBlock* c = control();
   uint32_t doorbell = __atomic_load_n(&c->doorbell, __ATOMIC_SEQ_CST);
   __atomic_store_n(&c->sleeping, 1, __ATOMIC_SEQ_CST);
-  bool more = child_event || forwarded_signal || end_a_space();
+  bool more = child_event || forwarded_signal || orphaned || end_a_space();
   bool quiet = std::any_of(processes_.begin(), processes_.end(), [](const auto& p) { return p.second.quiet; });
   for (uint32_t w = 0; w <= slots_used_ / 64 && !more; w++) more = __atomic_load_n(&c->posted[w], __ATOMIC_SEQ_CST);
   if (!more) futex_wait(&c->doorbell, doorbell, quiet ? quiet_sleep_ns : sleep_ns);

@@ -143,6 +143,7 @@ class Server {
   bool main_ended_ = false;
   int main_status_ = 0;
   bool failed_ = false;             // Weir had to end the program
+  bool cut_short_ = false;          // see orphaned_signal()
   bool behind_ = false;             // see stay_behind()
   uint32_t spins_ = rt::max_spins;  // for the next request
   uint32_t current_slot_ = 0;       // whose request is being served

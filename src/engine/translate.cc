@@ -40,7 +40,7 @@ CachePc Space::find_in_function(AppPc pc, AppRange bounds) {
     place = &unit.previous;
     auto b = std::lower_bound(unit.blocks.begin(), unit.blocks.end(), pc,
                               [](const instrument::BlockPlace& x, AppPc a) { return x.app < a; });
-    if (b != unit.blocks.end() && b->app == pc) return entries_[pc] = cache_pc(id, b->offset);
+    if (b != unit.blocks.end() && b->app == pc && b->is_entry) return entries_[pc] = cache_pc(id, b->offset);
   }
   if (CachePc archived = find_archived_block(pc, bounds)) return entries_[pc] = archived;
   return {};

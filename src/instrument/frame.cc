@@ -1,5 +1,5 @@
-// The parallel stack, inline. Calls push without writing flags, which may be live there; returns need them, and leave it to the
-// runtime where they are.
+// The parallel stack, inline. Calls push without writing flags, which may be live there; where returns and arrivals must keep
+// them, they go through ah and al (lahf, seto).
 //
 // With t and u two registers, and `frame` the one on top when it is popped:
 //     delta = clock - frame.clock;  parent.children += delta
@@ -16,6 +16,7 @@ namespace {
 
 constexpr uint32_t gs_top = offsetof(rt::ThreadBlock, frames_top);
 constexpr int8_t size = sizeof(rt::Frame);
+static_assert(offsetof(rt::Frame, site) + 4 == offsetof(rt::Frame, callee));
 constexpr int8_t site_at = offsetof(rt::Frame, site), callee_at = offsetof(rt::Frame, callee), clock_at = offsetof(rt::Frame, clock),
                  rsp_at = offsetof(rt::Frame, rsp), children_at = offsetof(rt::Frame, children);
 
@@ -62,7 +63,7 @@ void lea_sum(Emitter& e, Gpr r, Gpr a, Gpr b) {
 }
 void lea8(Emitter& e, Gpr r, Gpr base, int8_t disp) { memory(e, 0x8d, r, base, disp); }
 
-constexpr uint8_t jbe = 0x76, jne = 0x75;
+constexpr uint8_t je = 0x74, jne = 0x75, jbe = 0x76;
 // A short jump forward over what `skipped` emits.
 template <class F>
 void skip_if(Emitter& e, uint8_t condition, F skipped) {
@@ -76,17 +77,91 @@ static_assert(rt::clock_cells == 2);
 
 }  // namespace
 
-// The runtime does it. Registers and flags are kept.
-void Lowering::call_routine(rt::Routine routine, uint32_t argument) {
-  e_.bytes(0x65, 0x48, 0xc7, 0x04, 0x25);  // mov qword gs:[…], imm32
-  e_.u32(offsetof(rt::ThreadBlock, routine_args));
-  e_.u32(argument);
+// The runtime does it. Registers are kept, and flags where they must.
+void Lowering::call_routine(rt::Routine routine, uint32_t a, uint32_t b, bool flags_free) {
+  auto set_argument = [&](uint32_t n, uint32_t value) {
+    e_.bytes(0x65, 0x48, 0xc7, 0x04, 0x25);  // mov qword gs:[…], imm32
+    e_.u32(offsetof(rt::ThreadBlock, routine_args) + 8 * n);
+    e_.u32(value);
+  };
+  set_argument(0, a);
+  set_argument(1, b);
   e_.store_gs_imm(offsetof(rt::ThreadBlock, exit_id), static_cast<uint32_t>(routine));
   e_.store_gs(x86::RCX, gs_rcx);
   e_.bytes(0x48, 0x8d, 0x0d);  // lea rcx, [behind the jump]
   e_.u32(8);
-  e_.jump_gs(offsetof(rt::ThreadBlock, enter_routine));
+  e_.jump_gs(flags_free ? offsetof(rt::ThreadBlock, enter_probe) : offsetof(rt::ThreadBlock, enter_routine));
   e_.load_gs(x86::RCX, gs_rcx);
+}
+
+void Lowering::pop_direct(const Op& op, Gpr t, Gpr u) {
+  e_.load_gs(u, gs_counter({0}));
+  gs_op(e_, 0x03, u, gs_counter({1}));
+  memory(e_, 0x2b, u, t, clock_at - size);
+  lea8(e_, t, t, -size);
+  e_.store_gs(t, gs_top);
+  memory(e_, 0x01, u, t, children_at - size);
+  e_.bytes(0x65, 0x48, 0xff, 0x0c, 0x25);  // dec qword gs:[cell]
+  e_.u32(gs_cell(op.callee));
+  skip_if(e_, jne, [&] { gs_op(e_, 0x01, u, gs_cell(op.counter, rt::RecordTotal)); });
+  memory(e_, 0x2b, u, t, children_at);
+  gs_op(e_, 0x3b, u, gs_cell(op.counter, rt::RecordMax));
+  skip_if(e_, jbe, [&] { e_.store_gs(u, gs_cell(op.counter, rt::RecordMax)); });
+  e_.bytes(0x48 | u >> 3, 0xf7, 0xd0 | (u & 7));  // not u
+  gs_op(e_, 0x3b, u, gs_cell(op.counter, rt::RecordMin));
+  skip_if(e_, jbe, [&] { e_.store_gs(u, gs_cell(op.counter, rt::RecordMin)); });
+}
+
+// The record is where site and callee hash to. rax, which frame_op() has saved, points at it.
+template <class SlowIf>
+void Lowering::pop_indirect(const Op& op, Gpr t, Gpr u, SlowIf slow_if) {
+  // op reg, gs:[rax + a field of the record]
+  auto record = [&](uint8_t opcode, Gpr reg, size_t field, bool wide = true) {
+    e_.bytes(0x65);
+    if (uint8_t r = (wide ? 8 : 0) | (reg >> 3) << 2; r) e_.bytes(0x40 | r);
+    e_.bytes(opcode, 0x80 | (reg & 7) << 3);
+    e_.u32(static_cast<uint32_t>(rt::others_offset + field));
+  };
+  constexpr auto no_reg = [](int n) { return static_cast<Gpr>(n); };  // of opcodes that have their rest there
+  load32(e_, u, t, callee_at - size);
+  if (u >> 3) e_.bytes(0x41);
+  e_.bytes(0x69, 0xc0 | (u & 7));  // imul eax, u, …
+  e_.u32(rt::others_hash_callee);
+  e_.bytes(0x05);  // add eax, …
+  e_.u32(op.counter.index * rt::others_hash_site);
+  e_.bytes(0xc1, 0xe8, 32 - rt::near_others_bits);  // shr eax, …
+  static_assert(sizeof(rt::OtherRecord) == 48);
+  e_.bytes(0x48, 0x8d, 0x04, 0x40, 0x48, 0xc1, 0xe0, 4);  // lea rax, [rax + rax*2]; shl rax, 4
+  record(0x39, u, offsetof(rt::OtherRecord, callee), false);
+  slow_if(jne);
+  record(0x81, no_reg(7), offsetof(rt::OtherRecord, site), false);  // cmp dword […], imm32
+  e_.u32(op.counter.index);
+  slow_if(jne);
+  record(0xff, no_reg(0), offsetof(rt::OtherRecord, calls));               // inc
+  e_.bytes(0x65, 0x48 | (u >> 3) << 1, 0xff, 0x0c, 0xc5 | (u & 7) << 3);  // dec qword gs:[u*8 + counters]
+  e_.u32(rt::counters_offset);
+  // sete byte [t + …]: the frame is not needed any more
+  if (t >> 3) e_.bytes(0x41);
+  e_.bytes(0x0f, 0x94, 0x40 | (t & 7));
+  if ((t & 7) == 4) e_.bytes(0x24);
+  e_.bytes(site_at - size);
+  e_.load_gs(u, gs_counter({0}));
+  gs_op(e_, 0x03, u, gs_counter({1}));
+  memory(e_, 0x2b, u, t, clock_at - size);
+  lea8(e_, t, t, -size);
+  e_.store_gs(t, gs_top);
+  memory(e_, 0x01, u, t, children_at - size);
+  if (t >> 3) e_.bytes(0x41);
+  e_.bytes(0x80, 0x78 | (t & 7));  // cmp byte [t + …], 0
+  if ((t & 7) == 4) e_.bytes(0x24);
+  e_.bytes(site_at, 0);
+  skip_if(e_, je, [&] { record(0x01, u, offsetof(rt::OtherRecord, total)); });
+  memory(e_, 0x2b, u, t, children_at);
+  record(0x3b, u, offsetof(rt::OtherRecord, max));
+  skip_if(e_, jbe, [&] { record(0x89, u, offsetof(rt::OtherRecord, max)); });
+  e_.bytes(0x48 | u >> 3, 0xf7, 0xd0 | (u & 7));  // not u
+  record(0x3b, u, offsetof(rt::OtherRecord, min));
+  skip_if(e_, jbe, [&] { record(0x89, u, offsetof(rt::OtherRecord, min)); });
 }
 
 void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
@@ -98,15 +173,22 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
   };
   rt::Routine routine = rt::Routine::Leave;
   uint32_t argument = 0;
+  bool keeps_flags = !flags_free && (op.kind == Op::PopFrame || op.kind == Op::ArriveFrame || op.kind == Op::ResyncFrames);
+  bool keeps_rax = keeps_flags || (op.kind == Op::PopFrame && !op.callee.index);
+  if (keeps_rax) e_.store_gs(x86::RAX, gs_spill(2));
+  if (keeps_flags) {
+    e_.bytes(0x9f, 0x0f, 0x90, 0xc0);  // lahf; seto al
+    e_.store_gs(x86::RAX, gs_spill(3));
+  }
   switch (op.kind) {
     case Op::PushFrame:
       e_.load_gs(u, gs_counter({0}));
       e_.load_gs(t, gs_counter({1}));
       lea_sum(e_, u, u, t);
       e_.load_gs(t, gs_top);
-      store_imm(e_, t, site_at, op.counter.index | (op.callee.index ? rt::direct_site : 0));
-      store_imm(e_, t, callee_at, op.callee.index);
       memory(e_, 0x89, u, t, clock_at);
+      e_.mov_imm64(u, uint64_t{op.callee.index} << 32 | op.counter.index | (op.callee.index ? rt::direct_site : 0));
+      memory(e_, 0x89, u, t, site_at);
       if (op.value) lea8(e_, u, x86::RSP, static_cast<int8_t>(op.value));
       memory(e_, 0x89, op.value ? u : x86::RSP, t, rsp_at);
       store_zero(e_, t, children_at);
@@ -118,43 +200,15 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
       e_.store_gs(u, gs_cell(op.callee));
       return;
     case Op::PopFrame:
-      if (!flags_free) return call_routine(routine, argument);
       e_.load_gs(t, gs_top);
       memory(e_, 0x39, x86::RSP, t, rsp_at - size);
       slow_if(jne);
-      if (!op.callee.index) {
-        load32(e_, u, t, callee_at - size);
-        gs_op(e_, 0x3b, u, gs_cell(op.counter, rt::RecordCallee));
-        slow_if(jne);
-        e_.add_gs(gs_cell(op.counter, rt::RecordCalls), 1);
-      }
-      e_.load_gs(u, gs_counter({0}));
-      gs_op(e_, 0x03, u, gs_counter({1}));
-      memory(e_, 0x2b, u, t, clock_at - size);
-      lea8(e_, t, t, -size);
-      e_.store_gs(t, gs_top);
-      memory(e_, 0x01, u, t, children_at - size);
-      if (op.callee.index) {
-        e_.bytes(0x65, 0x48, 0xff, 0x0c, 0x25);  // dec qword gs:[cell]
-        e_.u32(gs_cell(op.callee));
-      } else {
-        load32(e_, t, t, callee_at);
-        e_.bytes(0x65, 0x48 | (t >> 3) << 1, 0xff, 0x0c, 0xc5 | (t & 7) << 3);  // dec qword gs:[t*8 + counters]
-        e_.u32(rt::counters_offset);
-      }
-      skip_if(e_, jne, [&] { gs_op(e_, 0x01, u, gs_cell(op.counter, rt::RecordTotal)); });
-      if (!op.callee.index) e_.load_gs(t, gs_top);
-      memory(e_, 0x2b, u, t, children_at);
-      gs_op(e_, 0x3b, u, gs_cell(op.counter, rt::RecordMax));
-      skip_if(e_, jbe, [&] { e_.store_gs(u, gs_cell(op.counter, rt::RecordMax)); });
-      e_.bytes(0x48 | u >> 3, 0xf7, 0xd0 | (u & 7));  // not u
-      gs_op(e_, 0x3b, u, gs_cell(op.counter, rt::RecordMin));
-      skip_if(e_, jbe, [&] { e_.store_gs(u, gs_cell(op.counter, rt::RecordMin)); });
+      if (op.callee.index) pop_direct(op, t, u);
+      else pop_indirect(op, t, u, slow_if);
       break;
     case Op::ArriveFrame:
       routine = rt::Routine::TailArrival;
       argument = op.callee.index;
-      if (!flags_free) return call_routine(rt::Routine::Arrival, argument);
       e_.load_gs(t, gs_top);
       load32(e_, u, t, callee_at - size);
       e_.bytes(0x48 | (u >> 3) << 2 | u >> 3, 0x85, 0xc0 | (u & 7) << 3 | (u & 7));  // test u, u
@@ -164,17 +218,29 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
       break;
     case Op::ResyncFrames:
       routine = rt::Routine::Resync;
-      if (!flags_free) return call_routine(routine, argument);
+      argument = op.callee.index;
       e_.load_gs(t, gs_top);
-      lea8(e_, u, x86::RSP, 1);  // (the lowest bit of Frame::rsp says something else)
+      lea8(e_, u, x86::RSP, rt::frame_bits);  // (the lowest bits of Frame::rsp say something else)
       memory(e_, 0x39, u, t, rsp_at - size);
       slow_if(jbe);
+      load32(e_, u, t, callee_at - size);
+      if (u >> 3) e_.bytes(0x41);
+      e_.bytes(0x81, 0xf8 | (u & 7));  // cmp u32, imm
+      e_.u32(op.callee.index);
+      slow_if(jne);
       break;
+    case Op::CallWith:
+      return call_routine(static_cast<rt::Routine>(op.value), op.counter.index, op.callee.index, flags_free);
     case Op::SetJumpSite: return e_.store_gs_imm(offsetof(rt::ThreadBlock, jump_site), op.counter.index);
     default: CHECK(false);
   }
   for (uint32_t from : slow)
     tails_.push_back({Tail::Routine, from, nullptr, {}, static_cast<uint32_t>(routine), argument, e_.offset()});
+  if (keeps_flags) {
+    e_.load_gs(x86::RAX, gs_spill(3));
+    e_.bytes(0x04, 0x7f, 0x9e);  // add al, 0x7f (overflows if it was 1); sahf
+  }
+  if (keeps_rax) e_.load_gs(x86::RAX, gs_spill(2));
 }
 
 }  // namespace weir::instrument

@@ -22,7 +22,7 @@ uint32_t probe_bound(std::span<const Op> ops) {
   uint32_t bound = 0, spill = 0;
   for (const Op& op : ops) {
     bool adds = op.kind == Op::AddCounter || op.kind == Op::AddClock;
-    if (op.kind >= Op::PushFrame) bound += 3 * long_op_bound;
+    if (op.kind >= Op::PushFrame) bound += 5 * long_op_bound;
     bool is_long = op.kind == Op::Call || op.kind == Op::SkipUnless || (adds && op.value != int32_t(op.value));
     bound += is_long ? long_op_bound : probe_op_bound;
     if (!adds) spill = spill_bound;
@@ -118,7 +118,7 @@ void Lowering::run() {
   mark(Mark::Middle, f_.entry);
   for (size_t i = 0; i < tails_.size(); i++) emit_tail(Tail(tails_[i]));  // a tail may add further ones
   resolve_fixups();
-  for (BlockId b = 0; b < f_.blocks.size(); b++) out_.blocks.push_back({f_.blocks[b].begin, body_[b]});
+  for (BlockId b = 0; b < f_.blocks.size(); b++) out_.blocks.push_back({f_.blocks[b].begin, body_[b], f_.blocks[b].is_entry});
   out_.size = e_.offset();
   CHECK(out_.size <= in_.out.size());
 }

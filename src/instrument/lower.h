@@ -53,7 +53,8 @@ struct TableEntry {
 
 struct BlockPlace {
   AppPc app;
-  uint32_t offset;  // direct transfers go here
+  uint32_t offset;       // direct transfers go here
+  bool is_entry = true;  // from other units too: a tool may rely on a block being entered only from those before it
 };
 
 struct Lowered {

@@ -86,7 +86,10 @@ class Lowering {
 
   // frame.cc
   void frame_op(const Op& op, x86::Gpr t, x86::Gpr u, bool flags_free);
-  void call_routine(rt::Routine routine, uint32_t argument);
+  void pop_direct(const Op& op, x86::Gpr t, x86::Gpr u);
+  template <class SlowIf>
+  void pop_indirect(const Op& op, x86::Gpr t, x86::Gpr u, SlowIf slow_if);
+  void call_routine(rt::Routine routine, uint32_t a, uint32_t b, bool flags_free);
 
   // gs.cc
   void gs_insn(const x86::Insn& insn, std::span<const std::byte> bytes, x86::RegSet live);

@@ -39,7 +39,8 @@ bool uses_temp(const Op& op, int n) {
     case Op::PopFrame:
     case Op::ArriveFrame:
     case Op::ResyncFrames: return true;
-    case Op::SetJumpSite: return false;
+    case Op::SetJumpSite:
+    case Op::CallWith: return false;
     case Op::Load:
     case Op::Store: return (op.temp == Temp::A) == a || (op.other == Temp::A) == a;
     default: return (op.temp == Temp::A) == a;
@@ -126,7 +127,7 @@ void emit_op(Emitter& e, const Op& op, const Places& at, const Gpr (&scratch)[2]
       e.store_gs(x86::RCX, gs_rcx);
       e.bytes(0x48, 0x8d, 0x0d);  // lea rcx, [behind the jump]
       e.u32(8);
-      e.jump_gs(offsetof(rt::ThreadBlock, enter_routine));
+      e.jump_gs(flags_free ? offsetof(rt::ThreadBlock, enter_probe) : offsetof(rt::ThreadBlock, enter_routine));
       return e.load_gs(x86::RCX, gs_rcx);
     default: break;
   }
@@ -189,6 +190,8 @@ void Lowering::probe(std::span<const Op> ops, x86::RegSet live, AppPc app) {
   uint16_t wanted = registers_read(ops) & not_rsp;
   Pool pool{uint16_t(~live.gpr & not_rsp & ~wanted), uint16_t(not_rsp & ~wanted), wanted};
   if (keep_rcx) pool.exclude(x86::RCX);
+  bool has_frames = std::any_of(ops.begin(), ops.end(), [](const Op& op) { return op.kind >= Op::PushFrame; });
+  if (has_frames) pool.exclude(x86::RAX);  // see frame.cc
   uint32_t begin = e_.offset();
   mark(Mark::Exact, app, 0, begin);
   uint8_t restore = 0, numbers = 0;

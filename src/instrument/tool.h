@@ -41,11 +41,12 @@ struct Op {
     SkipUnless,    // unless temp == value: skip the next `count` operations
     Call,          // rt::Routine number `value`, with temps A and B as arguments
     // The parallel stack (rt::Frame): `counter` is the record of a call site, `callee` the counter of a function.
-    PushFrame,     // a call of `callee` (none: whoever arrives) begins, which ends `value` bytes above rsp
+    PushFrame,     // a call of `callee` (none: whoever arrives) begins, which ends `value` bytes above rsp (and rt::FrameBits)
     PopFrame,      // it has returned
     ArriveFrame,   // whoever was called, it is `callee`
-    ResyncFrames,  // control is here: calls below rsp have ended
+    ResyncFrames,  // control is here, in the middle of the function `callee`: calls below rsp have ended
     SetJumpSite,   // an indirect jump that may be a tail call: its record
+    CallWith,      // rt::Routine number `value`, with the numbers of `counter` and `callee` as arguments
   };
   Kind kind;
   Temp temp = Temp::A;

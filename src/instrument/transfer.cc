@@ -305,7 +305,7 @@ void Lowering::emit_tail(const Tail& t) {
       break;
     case Tail::Routine:
       comes_here(t.from);
-      call_routine(static_cast<rt::Routine>(t.number), t.argument);
+      call_routine(static_cast<rt::Routine>(t.number), t.argument, 0, true);
       e_.bytes(0xe9);
       e_.u32(t.back - (e_.offset() + 4));
       break;

@@ -29,7 +29,7 @@ constexpr uint64_t runtime_base = 0x1fff'0000'0000;
 constexpr uint64_t space_base = 0x1fff'1000'0000;
 // The thread blocks. Slot 0 is the control block.
 constexpr uint64_t blocks_base = 0x2000'0000'0000;
-constexpr uint64_t block_stride = 256 << 20;
+constexpr uint64_t block_stride = 512 << 20;
 constexpr uint32_t max_slots = 16384;
 constexpr uint64_t blocks_size = block_stride * max_slots;
 
@@ -188,6 +188,8 @@ struct ThreadBlock {
   uint64_t enter_syscall;
   uint64_t enter_guard;
   uint64_t enter_routine;
+  uint64_t enter_probe;
+  uint64_t padding;
 
   Registers regs;  // the program's, while the runtime runs
   RequestBlock request;
@@ -219,7 +221,7 @@ struct ThreadBlock {
   Call calls[max_calls];
 };
 static_assert(offsetof(ThreadBlock, rcx) == 8);
-static_assert(offsetof(ThreadBlock, regs) == 176);
+static_assert(offsetof(ThreadBlock, regs) == 192);
 static_assert(sizeof(ThreadBlock) <= 32 << 10);
 
 // ---- Behind the thread block, for tools ---------------------------------------------------------------------------
@@ -235,12 +237,19 @@ struct Frame {
   uint32_t site;
   uint32_t callee;    // 0: an indirect call, which has not arrived yet
   uint64_t clock;     // when it was called
-  uint64_t rsp;       // when it has returned; the lowest bit: `os` is in use
+  uint64_t rsp;       // when it has returned; the lowest bits: FrameBits
   uint64_t children;  // clock that its own callees took
   uint64_t os;        // clock that OS calls took, its callees' included
+  uint64_t context;   // with full paths: its node
 };
-static_assert(sizeof(Frame) == 40);
-constexpr uint32_t others_offset = 224 << 20;  // OtherRecord: the frames end there
+static_assert(sizeof(Frame) == 48);
+enum FrameBits : uint64_t {
+  FrameHasOs = 1,   // `os` is in use
+  FrameIsTail = 2,  // a tail call: when it returns, so does the frame below
+  FrameIsCounted = 4,  // the call has been: by the process that forked, or before its stack was left for another
+  frame_bits = 7,
+};
+constexpr uint32_t others_offset = 220 << 20;  // OtherRecord: the frames end there
 constexpr uint32_t direct_site = 1u << 31;      // Frame::site: the callee is the site's own
 constexpr uint32_t start_site = 0, signal_site = 1;  // begin of a thread; a signal handler. (They are cells of the clock.)
 constexpr uint32_t unknown_function = 1;
@@ -251,19 +260,22 @@ enum RecordCell : uint32_t {
   RecordMax,     // of the callee's own clock in one call
   RecordMin,     // … the complement of the minimum, as cells begin with 0
   RecordOs,      // time of OS calls
-  record_cells,  // an indirect site has more: the callee that these are of, and the number of its calls
-  RecordCallee = record_cells,
-  RecordCalls,
-  indirect_record_cells,
+  record_cells,
 };
 
-// Records of further callees of indirect sites, and of tail calls through pointers: a hash table by site and callee.
+// Records of indirect sites and tail calls through pointers, by site and callee: translated code looks in the first table, at
+// one place; what is not there is in the second.
 struct OtherRecord {
   uint32_t site, callee;
   uint64_t total, max, min, os, calls;  // as above
 };
 static_assert(sizeof(OtherRecord) == 48);
-constexpr uint32_t max_others = 1 << 18;
+constexpr uint32_t near_others_bits = 15, max_near_others = 1 << near_others_bits;
+constexpr uint32_t max_others = max_near_others + (1 << 18);
+constexpr uint32_t others_hash_callee = 0x9E3779B1, others_hash_site = 0x85EBCA77;
+constexpr uint32_t near_other(uint32_t site, uint32_t callee) {
+  return (callee * others_hash_callee + site * others_hash_site) >> (32 - near_others_bits);
+}
 // OS calls: a hash table by function and number.
 enum class OsClass : uint8_t { Fixed, Determinate, Timed };
 constexpr uint32_t os_offset = others_offset + max_others * sizeof(OtherRecord);
@@ -277,6 +289,7 @@ constexpr uint32_t max_os = 1 << 16;
 constexpr uint32_t parked_offset = os_offset + max_os * sizeof(OsRecord);
 constexpr uint32_t max_parked = 1 << 16;
 struct Tools {
+  uint64_t start;     // program address at which the thread began
   uint64_t os_clock;  // time of all OS calls of the thread
   uint32_t others, os;  // records in use: their indices are in the lists behind
   uint64_t lost;      // what did not fit into a table
@@ -284,23 +297,39 @@ struct Tools {
   uint64_t os_begin, os_size, os_descriptor;
   uint64_t repeat;  // see RepeatBegin
   uint32_t parked;   // frames
+  uint32_t stacks;   // that were parked so far
   uint32_t no_time;  // the time stamp counter may not be read
+  uint32_t contexts;  // in use; 0: no full paths
 };
 constexpr uint32_t tools_offset = parked_offset + max_parked * sizeof(Frame);
 constexpr uint32_t others_list_offset = tools_offset + 4096, os_list_offset = others_list_offset + max_others * 4;
-static_assert(sizeof(Tools) <= 4096 && os_list_offset + max_os * 4 <= block_stride);
+static_assert(sizeof(Tools) <= 4096 && os_list_offset + max_os * 4 <= 256 << 20);
+
+// Full paths: the calling-context tree. Node 0 is none; the parent of a node comes before it.
+struct Context {
+  uint32_t parent, site, callee, next;  // next: with the same hash
+  uint64_t calls, self, os;
+};
+static_assert(sizeof(Context) == 40);
+constexpr uint32_t contexts_offset = 256 << 20, max_contexts = 4 << 20;
+constexpr uint32_t context_index_offset = contexts_offset + (176 << 20), context_index_size = 4 << 20;  // of the first with a hash
+static_assert(uint64_t{max_contexts} * sizeof(Context) <= 176 << 20);
+static_assert(uint64_t{context_index_offset} + context_index_size * 4 <= block_stride);
 
 // Routines that probes can call, with two arguments.
 enum class Routine : uint32_t {
   AddToCounter,  // counter number A += B
-  Leave,         // A: the record of the call site, as frames have it
-  Resync,        // control came to the middle of a function through the table
+  Enter,         // a call: A is the site, as frames have it, B the callee, by its cell
+  EnterTail,     // … a tail call
+  Leave,         // the return site of a call
+  Resync,        // A: control came to the middle of this function through the table
   TailArrival,   // A: the function, by its cell: it was jumped to
+  MiddleJump,    // A: the function, by its cell, B: the site: it was jumped to, but not to its begin
   Arrival,       // A: … or called
   OsEnter,       // A: the function that makes an OS call
   OsLeave,
-  RepeatBegin,  // A: rcx before a string instruction
-  RepeatEnd,    // A: rcx after it, B: cell << 32 | cycles << 16 | elements
+  RepeatBegin,   // before a repeated string instruction
+  RepeatEnd,     // behind it. A: cell, B: cycles << 16 | elements
 };
 
 // What guards a unit of volatile code: the code as it was translated follows.
@@ -334,7 +363,7 @@ static_assert(sizeof(SpacePage) <= space_page_size);
 // ---- The head of the runtime's image ------------------------------------------------------------------------------
 struct RuntimeHeader {
   uint64_t version;
-  uint64_t enter_link, enter_indirect, enter_syscall, enter_guard, enter_routine;
+  uint64_t enter_link, enter_indirect, enter_syscall, enter_guard, enter_routine, enter_probe;
   uint64_t begin;  // where a new program enters
   uint64_t image_size;
 };

@@ -65,7 +65,7 @@
         .globl rt_header
 rt_header:
         .quad ABI_VERSION
-        .quad enter_link, enter_indirect, enter_syscall, enter_guard, enter_routine, rt_begin_program
+        .quad enter_link, enter_indirect, enter_syscall, enter_guard, enter_routine, enter_probe, rt_begin_program
         .quad rt_image_size
 
         .text
@@ -74,6 +74,44 @@ rt_header:
         ENTER enter_syscall, rt_syscall
         ENTER enter_guard, rt_guard
         ENTER enter_routine, rt_routine
+
+// A probe calls where the flags are dead: rcx holds where to go on (the code there takes the program's back from its slot), the
+// arguments are in the thread block. Registers that a C function keeps stay where they are.
+enter_probe:
+        movq %rax, %gs:REGS+0
+        movq %rcx, %gs:REGS+8
+        movq %rdx, %gs:REGS+16
+        movq %rsp, %gs:REGS+32
+        movq %rsi, %gs:REGS+48
+        movq %rdi, %gs:REGS+56
+        movq %r8, %gs:REGS+64
+        movq %r9, %gs:REGS+72
+        movq %r10, %gs:REGS+80
+        movq %r11, %gs:REGS+88
+        movq %gs:0, %rdi
+        leaq STACK_TOP(%rdi), %rsp
+        call rt_routine
+        cmpl $0, %gs:SIGNAL_PENDING
+        jne 1f
+        movq %gs:REGS+0, %rax
+        movq %gs:REGS+16, %rdx
+        movq %gs:REGS+48, %rsi
+        movq %gs:REGS+56, %rdi
+        movq %gs:REGS+64, %r8
+        movq %gs:REGS+72, %r9
+        movq %gs:REGS+80, %r10
+        movq %gs:REGS+88, %r11
+        movq %gs:REGS+32, %rsp
+        jmp *%gs:REGS+8
+1:      movq %rbx, %gs:REGS+24            // a signal waits: out by the door where it is delivered
+        movq %rbp, %gs:REGS+40
+        movq %r12, %gs:REGS+96
+        movq %r13, %gs:REGS+104
+        movq %r14, %gs:REGS+112
+        movq %r15, %gs:REGS+120
+        pushfq
+        popq %gs:REGS_FLAGS
+        jmp rt_exit
 
 // A new program comes here from the kernel's exec: its registers are in the thread block already, signals are blocked.
 rt_begin_program:

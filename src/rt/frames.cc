@@ -18,8 +18,10 @@ T* at(ThreadBlock* tb, uint64_t offset) {
 uint64_t* cells(ThreadBlock* tb) { return at<uint64_t>(tb, counters_offset); }
 Frame* top(ThreadBlock* tb) { return reinterpret_cast<Frame*>(tb->frames_top); }
 Frame* bottom(ThreadBlock* tb) { return at<Frame>(tb, frames_offset); }
-uint64_t rsp_of(const Frame& f) { return f.rsp & ~uint64_t{1}; }
-bool has_os(const Frame& f) { return f.rsp & 1; }
+uint64_t rsp_of(const Frame& f) { return f.rsp & ~uint64_t{frame_bits}; }
+bool has_os(const Frame& f) { return f.rsp & FrameHasOs; }
+bool is_tail(const Frame& f) { return f.rsp & FrameIsTail; }
+bool is_counted(const Frame& f) { return f.rsp & FrameIsCounted; }
 
 uint64_t clock(ThreadBlock* tb) {
   uint64_t sum = 0;
@@ -27,8 +29,8 @@ uint64_t clock(ThreadBlock* tb) {
   return sum;
 }
 
-constexpr uint64_t near = 1 << 20;   // frames of one stack lie closer than this, one to the next,
-constexpr uint64_t depth = 64 << 20;  // and are no further apart than this
+constexpr uint64_t near = 1 << 12;   // a function that is jumped to further away from its caller's frame has another stack
+constexpr uint64_t depth = 64 << 20;  // frames of one stack are no further apart than this
 
 uint64_t distance(uint64_t a, uint64_t b) { return a < b ? b - a : a - b; }
 
@@ -49,19 +51,27 @@ R* find(R* table, uint32_t size, uint32_t* list, uint32_t& used, uint32_t first,
 }
 
 OtherRecord* other_record(ThreadBlock* tb, uint32_t site, uint32_t callee) {
-  return find(at<OtherRecord>(tb, others_offset), max_others, at<uint32_t>(tb, others_list_offset), tools(tb)->others, site,
-              callee, &OtherRecord::site, &OtherRecord::callee);
+  auto* table = at<OtherRecord>(tb, others_offset);
+  auto* list = at<uint32_t>(tb, others_list_offset);
+  uint32_t& used = tools(tb)->others;
+  uint32_t first = near_other(site, callee), before = used;
+  OtherRecord& r = table[first];
+  if (r.site == site && r.callee == callee) return &r;
+  if (!r.callee) {
+    r.site = site, r.callee = callee;
+    list[used++] = first;
+    return &r;
+  }
+  auto* other = find(table + max_near_others, max_others - max_near_others, list, used, site, callee, &OtherRecord::site,
+                     &OtherRecord::callee);
+  if (used != before) list[before] += max_near_others;
+  return other;
 }
 
-void add(ThreadBlock* tb, uint32_t site, uint32_t callee, bool outermost, uint64_t delta, uint64_t self, uint64_t os) {
-  uint64_t* record = cells(tb) + (site & ~direct_site);
-  if (!(site & direct_site) && site > signal_site) {
-    if (!record[RecordCallee]) record[RecordCallee] = callee;
-    if (record[RecordCallee] != callee) record = nullptr;
-    else record[RecordCalls]++;
-  }
-  if (site <= signal_site) record = nullptr;
-  if (record) {
+void add(ThreadBlock* tb, uint32_t site, uint32_t callee, bool counted, bool outermost, uint64_t delta, uint64_t self,
+         uint64_t os) {
+  if (site & direct_site) {
+    uint64_t* record = cells(tb) + (site & ~direct_site);
     if (outermost) record[RecordTotal] += delta, record[RecordOs] += os;
     if (self > record[RecordMax]) record[RecordMax] = self;
     if (~self > record[RecordMin]) record[RecordMin] = ~self;
@@ -72,10 +82,25 @@ void add(ThreadBlock* tb, uint32_t site, uint32_t callee, bool outermost, uint64
     tools(tb)->lost++;
     return;
   }
-  other->calls++;
+  other->calls += !counted;
   if (outermost) other->total += delta, other->os += os;
   if (self > other->max) other->max = self;
   if (~self > other->min) other->min = ~self;
+}
+
+// The node for a call from here, if there are to be any.
+uint64_t context_for(ThreadBlock* tb, const Frame& parent, uint32_t site, uint32_t callee, bool counted) {
+  Tools* t = tools(tb);
+  if (!t->contexts) return 0;
+  auto* nodes = at<Context>(tb, contexts_offset);
+  auto from = uint32_t(parent.context);
+  uint32_t hash = (from * 0x9E3779B1u ^ site * 0x85EBCA77u ^ callee * 0xC2B2AE3Du) >> 10;
+  uint32_t& first = at<uint32_t>(tb, context_index_offset)[hash % context_index_size];
+  for (uint32_t n = first; n; n = nodes[n].next)
+    if (nodes[n].parent == from && nodes[n].site == site && nodes[n].callee == callee) return nodes[n].calls += !counted, n;
+  if (t->contexts == max_contexts) return t->lost++, from;
+  nodes[t->contexts] = {from, site, callee, first, !counted, 0, 0};
+  return first = t->contexts++;
 }
 
 void pop(ThreadBlock* tb) {
@@ -83,13 +108,22 @@ void pop(ThreadBlock* tb) {
   Frame& f = *top(tb);
   uint64_t delta = clock(tb) - f.clock, os = has_os(f) ? f.os : 0;
   bool outermost = f.callee && --cells(tb)[f.callee] == 0;
-  add(tb, f.site, f.callee ? f.callee : unknown_function, outermost, delta, delta - f.children, os);
+  add(tb, f.site, f.callee ? f.callee : unknown_function, is_counted(f), outermost, delta, delta - f.children, os);
+  if (tools(tb)->contexts) at<Context>(tb, contexts_offset)[f.context].self += delta - f.children;
   if (top(tb) == bottom(tb)) return;
   Frame& parent = top(tb)[-1];
   parent.children += delta;
   if (!os) return;
-  if (!has_os(parent)) parent.os = 0, parent.rsp |= 1;
+  if (!has_os(parent)) parent.os = 0, parent.rsp |= FrameHasOs;
   parent.os += os;
+}
+
+// The frame on top has returned, and with it those that it was tail-called from.
+void pop_returned(ThreadBlock* tb) {
+  for (bool more = true; more && top(tb) > bottom(tb) + 1;) {
+    more = is_tail(top(tb)[-1]);
+    pop(tb);
+  }
 }
 
 void push(ThreadBlock* tb, uint32_t site, uint32_t callee, uint64_t rsp) {
@@ -97,53 +131,53 @@ void push(ThreadBlock* tb, uint32_t site, uint32_t callee, uint64_t rsp) {
     tools(tb)->lost++;
     return;
   }
-  *top(tb) = {site, callee, clock(tb), rsp, 0, 0};
+  uint64_t context = callee ? context_for(tb, top(tb)[-1], site, callee, rsp & FrameIsCounted) : 0;
+  *top(tb) = {site, callee, clock(tb), rsp, 0, 0, context};
   tb->frames_top += sizeof(Frame);
   if (callee) cells(tb)[callee]++;
 }
 
-// The frames above `base` are of a stack that control has left for another: they end for now, and are kept.
+// The first frame of a stack that control was switched to: nobody called it.
+bool begins_stack(const Frame& f) { return f.site == start_site; }
+
+// The frames above `base` are of a stack that control has left for another: they end for now, and are kept. (Frame::clock is the
+// number of the stack then.)
 void park(ThreadBlock* tb, Frame* base) {
   auto* parked = at<Frame>(tb, parked_offset);
   Tools* t = tools(tb);
   auto count = uint32_t(top(tb) - base);
-  if (t->parked + count <= max_parked)
-    for (uint32_t i = 0; i < count; i++) parked[t->parked++] = base[i];
-  else t->lost++;
+  t->stacks++;
+  if (t->parked + count > max_parked) t->lost++;
+  else
+    for (uint32_t i = 0; i < count; i++) parked[t->parked] = base[i], parked[t->parked++].clock = t->stacks;
   while (top(tb) > base) pop(tb);
 }
 
-// The frames of a stack that was parked and has the frame with this rsp, up to that one: taken out, into `out`.
-uint32_t unpark(ThreadBlock* tb, uint64_t rsp, Frame* out, uint32_t room) {
+// Control is back on a stack that was parked and has a frame with this rsp: the frames up to that one go on, as callees of what is
+// on top, which resumed them.
+bool unpark(ThreadBlock* tb, uint64_t rsp) {
   auto* parked = at<Frame>(tb, parked_offset);
   Tools* t = tools(tb);
   uint32_t i = t->parked;
   while (i && rsp_of(parked[i - 1]) != rsp) i--;
-  if (!i) return 0;
-  uint32_t first = i - 1, end = i;  // a stack's frames lie together
-  while (first > 0 && distance(rsp_of(parked[first - 1]), rsp_of(parked[first])) < near) first--;
-  while (end < t->parked && distance(rsp_of(parked[end - 1]), rsp_of(parked[end])) < near) end++;
-  uint32_t from = i - first > room ? i - room : first, n = 0;
-  for (uint32_t k = from; k < i; k++) out[n++] = parked[k];
+  if (!i) return false;
+  uint32_t first = i - 1, end = i;
+  while (first > 0 && parked[first - 1].clock == parked[first].clock) first--;
+  while (end < t->parked && parked[end].clock == parked[first].clock) end++;
+  for (uint32_t k = first; k < i; k++)
+    push(tb, parked[k].site, parked[k].callee, (parked[k].rsp & ~uint64_t{FrameHasOs}) | FrameIsCounted);
   for (uint32_t k = end; k < t->parked; k++) parked[first + k - end] = parked[k];
   t->parked -= end - first;
-  return n;
+  return true;
 }
 
 // Frames that ended without a return: below `rsp` on its stack.
 void drop_below(ThreadBlock* tb, uint64_t rsp) {
   while (top(tb) > bottom(tb) + 1) {
     uint64_t other = rsp_of(top(tb)[-1]);
-    if (other > rsp || rsp - other > depth) return;
+    if (other > rsp || rsp - other > depth || begins_stack(top(tb)[-1])) return;
     pop(tb);
   }
-}
-
-// The begin of those frames on top that are of one stack.
-Frame* begin_of_stack(ThreadBlock* tb) {
-  Frame* f = top(tb);
-  while (f > bottom(tb) + 1 && (f == top(tb) || distance(rsp_of(f[-1]), rsp_of(*f)) < near)) f--;
-  return f;
 }
 
 // Control is where the rsp of its caller's frames is `rsp`.
@@ -151,22 +185,39 @@ void settle(ThreadBlock* tb, uint64_t rsp) {
   if (!tb->frames_top) return;
   for (Frame* f = top(tb); f > bottom(tb) + 1; f--) {
     if (rsp_of(f[-1]) != rsp) continue;
-    // Frames above it that are not below it on its stack belong to another one.
-    while (top(tb) > f) {
-      uint64_t other = rsp_of(top(tb)[-1]);
-      if (other <= rsp && rsp - other <= depth) pop(tb);
-      else park(tb, begin_of_stack(tb) > f ? begin_of_stack(tb) : f);
+    while (top(tb) > f) {  // stacks that were left for this one, then calls on it that did not return
+      Frame* begin = top(tb) - 1;
+      while (begin > f && !begins_stack(*begin)) begin--;
+      if (begins_stack(*begin)) park(tb, begin);
+      else
+        while (top(tb) > f) pop(tb);
     }
-    pop(tb);
-    return;
+    return pop_returned(tb);
   }
-  Frame back[64];
-  if (uint32_t n = tools(tb)->parked ? unpark(tb, rsp, back, 64) : 0) {
-    park(tb, begin_of_stack(tb));
-    for (uint32_t i = 0; i < n; i++) push(tb, back[i].site, back[i].callee, rsp_of(back[i]));
-    return pop(tb);
-  }
+  if (tools(tb)->parked && unpark(tb, rsp)) return pop_returned(tb);
   drop_below(tb, rsp);
+}
+
+// A function has been jumped to at its begin: by a tail call, unless this is another stack.
+void arrive_by_jump(ThreadBlock* tb, uint32_t callee, uint64_t rsp) {
+  bool new_stack = top(tb) > bottom(tb) + 1 && distance(rsp_of(top(tb)[-1]), rsp) > near;
+  if (new_stack) push(tb, start_site, callee, rsp);
+  else push(tb, uint32_t(tb->jump_site), callee, rsp | FrameIsTail);
+}
+
+// From a function to the middle of another: to a part of it that lies elsewhere (then it is a tail call, but no call that counts:
+// those come to the begin), or back from there.
+void jump_to_middle(ThreadBlock* tb, uint32_t callee, uint32_t site, uint64_t rsp) {
+  Frame* f = top(tb);
+  if (f > bottom(tb) + 1 && is_tail(f[-1]) && f[-2].callee == callee) pop(tb);
+  else push(tb, site, callee, rsp | FrameIsTail | FrameIsCounted);
+}
+
+// Control came to the middle of a function: to a landing pad, or through a table of jumps that has cases in a part elsewhere.
+void resync(ThreadBlock* tb, uint32_t function, uint64_t rsp) {
+  if (!tb->frames_top) return;
+  settle(tb, rsp);
+  if (top(tb)[-1].callee != function && top(tb) > bottom(tb) + 1) jump_to_middle(tb, function, uint32_t(tb->jump_site), rsp + 8);
 }
 
 }  // namespace
@@ -177,22 +228,26 @@ void run_routine(ThreadBlock* tb, Routine routine, uint64_t a, uint64_t b) {
     case Routine::AddToCounter:
       if (a < max_counters) cells(tb)[a] += b;
       break;
-    case Routine::Leave:
-    case Routine::Resync: settle(tb, rsp); break;
+    case Routine::Enter: push(tb, uint32_t(a), uint32_t(b), rsp); break;
+    case Routine::EnterTail: push(tb, uint32_t(a), uint32_t(b), (rsp + 8) | FrameIsTail); break;
+    case Routine::Leave: settle(tb, rsp); break;
+    case Routine::Resync: resync(tb, uint32_t(a), rsp); break;
+    case Routine::MiddleJump: jump_to_middle(tb, uint32_t(a), uint32_t(b), rsp + 8); break;
     case Routine::Arrival:
-      if (top(tb) > bottom(tb) && !top(tb)[-1].callee) {
-        top(tb)[-1].callee = uint32_t(a);
+      if (Frame& f = top(tb)[-1]; !f.callee) {
+        f.callee = uint32_t(a);
         cells(tb)[a]++;
+        f.context = context_for(tb, top(tb)[-2], f.site, f.callee, false);
         break;
       }
       [[fallthrough]];
-    case Routine::TailArrival: push(tb, uint32_t(tb->jump_site), uint32_t(a), rsp + 8); break;
+    case Routine::TailArrival: arrive_by_jump(tb, uint32_t(a), rsp + 8); break;
     case Routine::OsEnter: os_enter(tb, uint32_t(a)); break;
     case Routine::OsLeave: os_leave(tb); break;
-    case Routine::RepeatBegin: tools(tb)->repeat = a; break;
+    case Routine::RepeatBegin: tools(tb)->repeat = tb->rcx; break;
     case Routine::RepeatEnd: {
-      uint64_t extra = (tools(tb)->repeat - a) * (b >> 16 & 0xffff) / (b & 0xffff);
-      cells(tb)[b >> 32] += extra;
+      uint64_t extra = (tools(tb)->repeat - tb->rcx) * (b >> 16) / (b & 0xffff);
+      cells(tb)[a] += extra;
       cells(tb)[0] += extra;
       break;
     }
@@ -204,8 +259,9 @@ void charge_os(ThreadBlock* tb, uint64_t time) {
   tools(tb)->os_clock += time;
   if (!tb->frames_top || top(tb) == bottom(tb)) return;
   Frame& f = top(tb)[-1];
-  if (!has_os(f)) f.os = 0, f.rsp |= 1;
+  if (!has_os(f)) f.os = 0, f.rsp |= FrameHasOs;
   f.os += time;
+  if (tools(tb)->contexts) at<Context>(tb, contexts_offset)[f.context].os += time;
 }
 
 OsRecord* os_record(ThreadBlock* tb, uint32_t function, uint32_t number) {

@@ -38,6 +38,7 @@ def engines(weir, peers):
         "native": [],
         "weir": [weir, "run", "--"],
         "weir icount": [weir, "run", "--tool=icount", "--"],
+        "weir profile": [weir, "profile", "-q", "-o", "bench.weir", "--"],
     }
     if peers != "none":
         all_engines["valgrind"] = [*valgrind, "--tool=none"]
@@ -46,12 +47,12 @@ def engines(weir, peers):
     return all_engines
 
 
-def run(argv, directory, stdin="/dev/null"):
+def run(argv, directory, stdin="/dev/null", environment=ENVIRONMENT):
     """One run: its times, and what it said and how it ended as a fingerprint. Standard error is left in `stderr`."""
     output, errors = directory / "stdout", directory / "stderr"
     with open(stdin, "rb") as source, open(output, "wb") as out, open(errors, "wb") as err:
         start = time.monotonic()
-        process = subprocess.Popen(argv, stdin=source, stdout=out, stderr=err, cwd=directory, env=ENVIRONMENT,
+        process = subprocess.Popen(argv, stdin=source, stdout=out, stderr=err, cwd=directory, env=environment,
                                    start_new_session=True)  # fmt: skip
         limit = threading.Timer(TIME_LIMIT, os.killpg, (process.pid, signal.SIGKILL))
         limit.start()
@@ -89,13 +90,19 @@ def measure(workload, all_engines, turns, directory):
 
 
 def startup(all_engines, turns, directory):
-    """Engine -> milliseconds that `true` takes, as a mean, and `gcc hello.c` at best (four processes)."""
+    """Engine -> milliseconds that `true` takes, as a mean, and `gcc hello.c` at best (four processes). Here there is a
+    cache directory, and the programs have run before: "weir, first run" is without what that left."""
+    environment = ENVIRONMENT | {"XDG_CACHE_HOME": str(directory)}
+    weir = all_engines["weir"][0]
+    all_engines = all_engines | {"weir, first run": [weir, "run", "--no-archive", "--"]}
     compile_hello = ["/usr/bin/gcc", str(workloads.PROGRAMS / "hello.c"), "-o", str(directory / "hello")]
     starts, compiles, wrong = {}, {}, {}
+    for argv in 3 * [["/usr/bin/true"], compile_hello]:
+        run(all_engines["weir"] + argv, directory, environment=environment)
     for times, argv, count in ((starts, ["/usr/bin/true"], STARTS), (compiles, compile_hello, max(3, turns))):
         for _ in range(count):
             for engine, prefix in all_engines.items():
-                now = run(prefix + argv, directory)
+                now = run(prefix + argv, directory, environment=environment)
                 times.setdefault(engine, []).append(1000 * now["wall"])
                 if now["said"][0] != 0:
                     wrong[engine] = {"wrong": f"exit status {now['said'][0]}: {first_error(directory)}"}

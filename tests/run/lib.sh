@@ -3,11 +3,13 @@
 #
 #   compile NAME.c|cc|S|rs|go [flags] <<E   a program $T/NAME        (flags follow -O2)
 #   library NAME.c|cc [flags] <<E           a shared library $T/libNAME.so
-#   same CMD ARGS...         stdout, stderr and exit status under every tool of $TOOLS equal the native ones
+#   same CMD ARGS...         stdout, stderr and exit status under every tool of $TOOLS, and weir profile, equal the native ones
 #   same_out, same_status    the same without stderr; the exit status alone
 #   expect_fail STATUS PATTERN CMD...       Weir's own error: that status, and one line `weir: ...` matching PATTERN
 #   count CMD ARGS...        runs under icount (must succeed); `json EXPRESSION` then prints a value, with j the JSON
 #   oracle PROGRAM ARGS...   the executed instructions that icount counts equal those of a single-stepped native run
+#   profile CMD ARGS...      runs under `weir profile`, with OPTIONS, and must end with STATUS; `ask SQL` then asks the store,
+#                            `report VIEW...` prints a report of it
 #   need PROGRAM..., need_cpu FLAG..., skip WHY   the machine lacks something: exit 77
 # Variables in front of `same` and its kin: STATUS=n, STDIN=file, OPTIONS='weir options', TOOLS='none icount'.
 # Each run starts in a new empty directory, $T/cwd, with a fixed environment.
@@ -54,12 +56,13 @@ run() {  # run NAME CMD...: leaves $T/NAME.out, .err and .status
   echo $status >"$T/$name.status"
 }
 compare() {  # compare "PARTS" CMD...
-  local parts=$1 tool part; shift
+  local parts=$1 tool part tools=$TOOLS; shift
+  [[ $TOOLS != 'none icount' ]] || tools+=' profile'
   run native "$@"
   local status; status=$(<"$T/native.status")
   [[ ${STATUS:-0} == any || $status == "${STATUS:-0}" ]] ||
     fail "native: $*: exit status $status, not ${STATUS:-0}"$'\n'"$(head -c 2000 "$T/native.err")"
-  for tool in $TOOLS; do
+  for tool in $tools; do
     if [[ $tool == profile ]]; then run weir "$WEIR" profile -q -o "$T/run.weir" ${OPTIONS:-} -- "$@"
     else run weir "$WEIR" run -q --tool="$tool" ${OPTIONS:-} -- "$@"; fi
     for part in $parts; do
@@ -102,4 +105,16 @@ oracle() {
   run count env -i GLIBC_TUNABLES=$NO_RSEQ setarch -R "$WEIR" run -q --keep-addresses --tool=icount --json "$T/count.json" ${OPTIONS:-} -- "$@"
   [[ $(<"$T/count.status") == "$status" && -s $T/count.json ]] || fail "icount: $*: status $(<"$T/count.status"), natively $status: $(head -c 2000 "$T/count.err")"
   [[ $(json 'j["instructions"]') == "$stepped" ]] || fail "$*: icount $(json 'j["instructions"]'), single-stepped $stepped instructions"
+}
+profile() {
+  rm -f "$T/run.weir"
+  run profile "$WEIR" profile -q -o "$T/run.weir" ${OPTIONS:-} -- "$@"
+  [[ $(<"$T/profile.status") == "${STATUS:-0}" && -s $T/run.weir ]] ||
+    fail "profile: $*: status $(<"$T/profile.status"), not ${STATUS:-0}: $(head -c 2000 "$T/profile.err")"
+}
+ask() { sqlite3 -bail "$T/run.weir" "$1" || fail "the store does not answer: $1"; }
+report() { "$WEIR" report "$T/run.weir" "$@" || fail "report $*"; }
+answers() {  # answers SQL <<E: … what is expected
+  local got expected; got=$(ask "$1"); expected=$(cat)
+  [[ $got == "$expected" ]] || { diff <(echo "$expected") <(echo "$got") || true; fail "not as expected (<): $1"; }
 }

@@ -654,7 +654,7 @@ struct Machine {
     Emitter e({leave(), 256}, {});
     e.bytes(0xff, 0x25, 0, 0, 0, 0);  // jmp [rip]
     e.u64(reinterpret_cast<uint64_t>(weir_test_leave));
-    block->enter_routine = reinterpret_cast<uint64_t>(leave() + e.offset());
+    block->enter_routine = block->enter_probe = reinterpret_cast<uint64_t>(leave() + e.offset());
     e.store_gs(x86::RAX, gs_spill(3));
     e.load_gs(x86::RAX, offsetof(rt::ThreadBlock, target));
     e.lea(x86::RAX, x86::RAX, 1);
@@ -692,7 +692,8 @@ struct Model {
         case Op::PopFrame:
         case Op::ArriveFrame:
         case Op::ResyncFrames:
-        case Op::SetJumpSite: FAIL() << "not modelled: tests/run/profile-*.sh"; break;
+        case Op::SetJumpSite:
+        case Op::CallWith: FAIL() << "not modelled: tests/run/profile-*.sh"; break;
         case Op::AddCounter: counters[op.counter.index] += value; break;
         case Op::AddClock: counters[(app.value >> 2) % Counters::clock_cells] += value; break;
         case Op::Set: t = value; break;

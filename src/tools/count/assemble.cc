@@ -52,10 +52,8 @@ uint32_t Assembler::function(uint32_t image, uint64_t offset, uint64_t size) {
 
 void Assembler::add(Count& tool, const Program& program) {
   auto process = static_cast<uint32_t>(p_.processes.size());
-  auto parent = processes_.find(program.parent);
-  p_.processes.push_back({program.pid, parent == processes_.end() || !program.parent ? none : parent->second, program.command,
-                          program.started, program.ended, program.exit_status, {}});
-  processes_[program.pid] = process;
+  p_.processes.push_back({program.pid, none, program.command, program.started, program.ended, program.exit_status, {}});
+  parents_.push_back(program.parent);
 
   std::vector<uint32_t> functions, blocks, sites;
   for (const Function& f : tool.functions()) {
@@ -133,8 +131,13 @@ void Assembler::add_thread(Count& tool, const Thread& t, uint32_t process, std::
     o.calls += r.calls, o.errors += r.errors, o.uncharged += r.uncharged, o.time += r.time;
     o.os_class = static_cast<profile::OsClass>(os_class(r.number));
   }
+  for (size_t i = 1; i < t.contexts.size(); i++) {
+    const rt::Context& c = t.contexts[i];
+    out.contexts.push_back({c.parent && c.parent < i ? c.parent - 1 : none, sites[c.site], functions[c.callee], c.calls, c.self, c.os});
+  }
   for (auto& [key, c] : block_counts) out.blocks.push_back(c);
-  for (auto& [key, f] : function_counts) out.functions.push_back(f);
+  ran_.resize(p_.functions.size());
+  for (auto& [key, f] : function_counts) out.functions.push_back(f), ran_[key] = true;
   for (auto& [key, c] : calls) out.calls.push_back(c);
   for (auto& [key, o] : os_calls) out.os_calls.push_back(o);
   if (t.lost)
@@ -142,7 +145,20 @@ void Assembler::add_thread(Count& tool, const Thread& t, uint32_t process, std::
   p_.threads.push_back(std::move(out));
 }
 
+// Most children end before their parents. A process that executed others is several programs: the one that ran then.
+void Assembler::find_parents() {
+  for (size_t i = 0; i < p_.processes.size(); i++)
+    for (uint32_t k = 0; parents_[i] && k < p_.processes.size(); k++) {
+      const profile::Process& parent = p_.processes[k];
+      bool ran = parent.started <= p_.processes[i].started && p_.processes[i].started <= parent.ended;
+      if (k != i && parent.pid == parents_[i] && (ran || p_.processes[i].parent == none)) p_.processes[i].parent = k;
+    }
+}
+
 void Assembler::finish() {
+  find_parents();
+  cut_blocks();
+  ran_.resize(p_.functions.size());
   for (uint32_t i = 0; i < p_.images.size(); i++) {
     name_functions(i);
     find_lines(i);
@@ -165,6 +181,7 @@ void Assembler::name_functions(uint32_t index) {
     out.name = f && !f->name.empty() ? f->name : fmt::format("{}+{:#x}", base, offset);
     if (!f) continue;
     out.linkage_name = f->linkage_name;
+    if (id >= ran_.size() || !ran_[id]) continue;  // (where the others are declared would take long to find)
     symbols::Place place = state.symbols->declaration({offset});
     out.file = place.file, out.line = place.line;
   }
@@ -181,7 +198,7 @@ void Assembler::find_lines(uint32_t index) {
   std::vector<Asked> asked;
   for (uint32_t b = 0; b < p_.blocks.size(); b++) {
     const profile::Block& block = p_.blocks[b];
-    if (p_.functions[block.function].image != index) continue;
+    if (p_.functions[block.function].image != index || !ran_[block.function]) continue;
     uint64_t address = block.offset;
     uint32_t before = 0;
     for (size_t i = 0; i < lengths_[b].size(); i++) {
@@ -192,7 +209,7 @@ void Assembler::find_lines(uint32_t index) {
     }
   }
   for (uint32_t s = 0; s < p_.sites.size(); s++)
-    if (p_.sites[s].function != none && p_.functions[p_.sites[s].function].image == index)
+    if (p_.sites[s].function != none && p_.functions[p_.sites[s].function].image == index && ran_[p_.sites[s].function])
       asked.push_back({{p_.sites[s].offset}, none, 0, s});
   std::stable_sort(asked.begin(), asked.end(), [](const Asked& a, const Asked& b) { return a.address < b.address; });
   std::vector<elf::Vaddr> addresses;

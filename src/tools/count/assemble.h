@@ -36,6 +36,8 @@ class Assembler {
   uint32_t function(uint32_t image, uint64_t offset, uint64_t size);
   void add_thread(Count& tool, const Thread& thread, uint32_t process, std::span<const uint32_t> functions,
                   std::span<const uint32_t> blocks, std::span<const uint32_t> sites);
+  void find_parents();
+  void cut_blocks();
   void name_functions(uint32_t image);
   void find_lines(uint32_t image);
 
@@ -44,9 +46,10 @@ class Assembler {
   std::map<std::string, uint32_t> image_by_path_;
   std::map<std::tuple<uint32_t, uint64_t, size_t>, uint32_t> blocks_;       // by function, offset and size
   std::map<std::tuple<uint32_t, uint64_t, profile::SiteKind>, uint32_t> sites_;  // by function, offset and kind
-  std::map<uint32_t, uint32_t> processes_;                                  // the last with this pid
+  std::vector<uint32_t> parents_;  // by process: a pid
   std::vector<std::vector<uint8_t>> lengths_;                               // of the instructions of blocks
   std::vector<std::vector<uint32_t>> so_far_;
+  std::vector<bool> ran_;  // functions
 };
 
 }  // namespace weir::count

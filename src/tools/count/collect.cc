@@ -28,19 +28,26 @@ std::span<const rt::Frame> frames_of(const std::byte* memory) {
 
 }  // namespace
 
-// The first frame is that of the function that the thread begins in; a forked one has its parent's frames.
+// The first frame is that of the function that the thread begins in, which may not be known yet; a forked one has its parent's
+// frames.
 void Count::begin_thread(std::byte* memory, const std::byte* parent, bool is_fork, AppPc pc) {
   auto* block = reinterpret_cast<rt::ThreadBlock*>(memory);
   auto* frames = reinterpret_cast<rt::Frame*>(memory + rt::frames_offset);
   auto* cells = reinterpret_cast<uint64_t*>(memory + rt::counters_offset);
   size_t n = 0;
   if (parent && is_fork)
-    for (const rt::Frame& f : frames_of(parent)) frames[n++] = {f.site, f.callee, 0, f.rsp & ~uint64_t{1}, 0, 0};
-  if (!n) {
-    uint32_t cell = rt::unknown_function;
-    for (size_t i = 1; i < functions_.size(); i++)
-      if (functions_[i].begin <= pc && pc < functions_[i].end) cell = cell_of_function_[i];
-    frames[n++] = {rt::start_site, cell, 0, ~uint64_t{1}, 0, 0};
+    for (const rt::Frame& f : frames_of(parent)) frames[n++] = {f.site, f.callee, 0, (f.rsp & ~uint64_t{rt::FrameHasOs}) | rt::FrameIsCounted, 0, 0, 0};
+  // Of a new program no function is known yet: see close_frames(). The one that threads begin in may be called again.
+  if (!n) frames[n++] = {rt::start_site, cell_of_function_[function_around(pc)], 0, ~uint64_t{rt::frame_bits}, 0, 0, 0};
+  reinterpret_cast<rt::Tools*>(memory + rt::tools_offset)->start =
+      parent && is_fork ? table<rt::Tools>(parent, rt::tools_offset, 1)[0].start : pc.value;
+  if (full_paths_) {
+    auto* contexts = reinterpret_cast<rt::Context*>(memory + rt::contexts_offset);
+    for (uint32_t i = 0; i < n; i++) {
+      frames[i].context = i + 1;
+      contexts[i + 1] = {i, frames[i].site, frames[i].callee, 0, i == 0, 0, 0};
+    }
+    reinterpret_cast<rt::Tools*>(memory + rt::tools_offset)->contexts = static_cast<uint32_t>(n) + 1;
   }
   for (size_t i = 0; i < n; i++)
     if (frames[i].callee > rt::unknown_function) cells[frames[i].callee]++;
@@ -79,17 +86,11 @@ void Count::collect(const instrument::ThreadData& data) {
 
   for (const auto& [record, number] : site_by_cell_) {
     const Site& site = sites_[number];
+    if (site.callee == profile::none) continue;
     Calls c{0, cell(record + rt::RecordTotal), cell(record + rt::RecordMax), ~cell(record + rt::RecordMin),
             cell(record + rt::RecordOs)};
-    uint32_t callee = site.callee;
-    if (callee != profile::none) {
-      c.calls = thread.blocks[site.block];
-    } else if (uint64_t other = cell(record + rt::RecordCallee)) {
-      c.calls = cell(record + rt::RecordCalls);
-      auto f = function_by_cell_.find(static_cast<uint32_t>(other));
-      callee = f == function_by_cell_.end() ? 0 : f->second;
-    }
-    if (callee != profile::none && (c.calls || c.total)) thread.calls[{number, callee}] = c;
+    c.calls = site.taken.index ? cell(site.taken.index) : thread.blocks[site.block];
+    if (c.calls || c.total) thread.calls[{number, site.callee}] = c;
   }
   auto function = [&](uint32_t cell) {
     auto f = function_by_cell_.find(cell);
@@ -99,9 +100,7 @@ void Count::collect(const instrument::ThreadData& data) {
   auto others = table<rt::OtherRecord>(data.memory, rt::others_offset, rt::max_others);
   for (uint32_t i : table<uint32_t>(data.memory, rt::others_list_offset, std::min(tools.others, rt::max_others))) {
     const rt::OtherRecord& r = others[i % rt::max_others];
-    auto site = site_by_cell_.find(r.site);
-    uint32_t number = r.site <= rt::signal_site ? r.site : site == site_by_cell_.end() ? start : site->second;
-    Calls& c = thread.calls[{number, function(r.callee)}];
+    Calls& c = thread.calls[{site_of(r.site), function(r.callee)}];
     c.calls += r.calls, c.total += r.total, c.os += r.os;
     c.max = std::max(c.max, r.max), c.min = std::min(c.min, ~r.min);
   }
@@ -114,8 +113,25 @@ void Count::collect(const instrument::ThreadData& data) {
   }
   thread.os_time = tools.os_clock;
   thread.lost = tools.lost;
+  auto contexts = table<rt::Context>(data.memory, rt::contexts_offset, std::min(tools.contexts, rt::max_contexts));
+  thread.contexts.assign(contexts.begin(), contexts.end());
   close_frames(data.memory, thread);
+  for (rt::Context& c : thread.contexts) c.site = site_of(c.site), c.callee = function(c.callee);
+  if (thread.contexts.size() > 1 && thread.contexts[1].site == start) thread.contexts[1].callee = function_around({tools.start});
   threads_[data.pid].push_back(std::move(thread));
+}
+
+uint32_t Count::site_of(uint32_t cell) const {
+  cell &= ~rt::direct_site;
+  if (cell <= rt::signal_site) return cell;
+  auto site = site_by_cell_.find(cell);
+  return site == site_by_cell_.end() ? start : site->second;
+}
+
+uint32_t Count::function_around(AppPc pc) const {
+  for (uint32_t i = 1; i < functions_.size(); i++)
+    if (functions_[i].begin <= pc && pc < functions_[i].end) return i;
+  return 0;
 }
 
 // Calls that had not returned: they took what they took up to now.
@@ -128,13 +144,14 @@ void Count::close_frames(const std::byte* memory, Thread& thread) const {
   for (size_t i = frames.size(); i--;) {
     const rt::Frame& f = frames[i];
     uint64_t delta = clock - f.clock, self = delta - f.children - children;
-    if (f.rsp & 1) os += f.os;
-    uint32_t cell = f.site & ~rt::direct_site;
-    auto site = site_by_cell_.find(cell);
-    uint32_t number = cell <= rt::signal_site ? cell : site == site_by_cell_.end() ? start : site->second;
-    auto callee = function_by_cell_.find(f.callee);
-    Calls& c = thread.calls[{number, callee == function_by_cell_.end() ? 0 : callee->second}];
-    if (!(f.site & rt::direct_site)) c.calls++;  // (of direct ones the block has told)
+    if (f.rsp & rt::FrameHasOs) os += f.os;
+    uint32_t number = site_of(f.site);
+    if (f.context && f.context < thread.contexts.size()) thread.contexts[f.context].self += self;
+    auto known = function_by_cell_.find(f.callee);
+    uint32_t callee = known == function_by_cell_.end() ? 0 : known->second;
+    if (i == 0 && f.site == rt::start_site) callee = function_around({table<rt::Tools>(memory, rt::tools_offset, 1)[0].start});
+    Calls& c = thread.calls[{number, callee}];
+    if (!(f.site & rt::direct_site) && !(f.rsp & rt::FrameIsCounted)) c.calls++;  // (of direct ones the block has told)
     if (--depth[f.callee] == 0) c.total += delta, c.os += os;
     c.max = std::max(c.max, self), c.min = std::min(c.min, self);
     children = delta;

@@ -48,6 +48,7 @@ struct Site {
   profile::SiteKind kind = profile::SiteKind::Call;
   uint32_t callee = profile::none;  // where it is known
   uint32_t block = 0;               // that it ends
+  instrument::Counter taken = {};   // of a conditional jump: the block does not tell
 };
 
 // Calls from a site to a function, of one thread.
@@ -60,6 +61,7 @@ struct Thread {
   std::vector<uint64_t> blocks, extras;                 // by block
   std::map<std::pair<uint32_t, uint32_t>, Calls> calls;  // by site and callee
   std::vector<rt::OsRecord> os_calls;                   // `function` is an index
+  std::vector<rt::Context> contexts;                    // `site` and `callee` are indices; the first is none
   uint64_t os_time = 0, lost = 0;
 };
 
@@ -67,7 +69,7 @@ rt::OsClass os_class(uint32_t number);
 
 class Count : public instrument::Tool {
  public:
-  explicit Count(std::shared_ptr<CostModel> cost) : cost_(std::move(cost)) {}
+  Count(std::shared_ptr<CostModel> cost, bool full_paths) : cost_(std::move(cost)), full_paths_(full_paths) {}
   std::unique_ptr<Tool> copy() const override { return std::make_unique<Count>(*this); }
   void plan(const instrument::Subject& subject, instrument::Counters& counters, instrument::Plan& plan) override;
   void begin_thread(std::byte* memory, const std::byte* parent, bool is_fork, AppPc pc) override;
@@ -84,9 +86,12 @@ class Count : public instrument::Tool {
   class Planner;
   uint32_t function_at(const instrument::Subject& subject, AppPc pc, instrument::Counters& counters);
   uint32_t add_site(Site site, instrument::Counter record);
+  uint32_t site_of(uint32_t cell) const;
+  uint32_t function_around(AppPc pc) const;
   void close_frames(const std::byte* memory, Thread& thread) const;
 
   std::shared_ptr<CostModel> cost_;
+  bool full_paths_;  // A6: every call goes through the runtime, which keeps the calling-context tree
   std::vector<Function> functions_{{}};
   std::vector<Block> blocks_;
   std::vector<Site> sites_{{}, {}};

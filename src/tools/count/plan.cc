@@ -9,7 +9,6 @@ namespace weir::count {
 
 using instrument::Counter;
 using instrument::Op;
-using instrument::Temp;
 using instrument::Where;
 using profile::SiteKind;
 using x86::BlockEnd;
@@ -18,7 +17,7 @@ using x86::no_block;
 
 namespace {
 
-// `jmp [rip + …]`, behind an endbr64 or a bnd: an entry of a procedure linkage table.
+// `jmp [rip + …]`, behind an endbr64 or a bnd: an entry of a procedure linkage table. The first one begins with `push [rip + …]`.
 bool is_stub(std::span<const std::byte> code) {
   auto starts = [&](std::initializer_list<uint8_t> bytes) {
     if (code.size() < bytes.size()) return false;
@@ -26,11 +25,13 @@ bool is_stub(std::span<const std::byte> code) {
     return std::all_of(bytes.begin(), bytes.end(), [&](uint8_t b) { return *i++ == std::byte{b}; });
   };
   if (starts({0xf3, 0x0f, 0x1e, 0xfa})) code = code.subspan(4);
+  if (starts({0xff, 0x35}) && code.size() > 6) code = code.subspan(6);
   return starts({0xff, 0x25}) || starts({0xf2, 0xff, 0x25});
 }
 
-Op call(rt::Routine routine) { return {.kind = Op::Call, .value = static_cast<int64_t>(routine)}; }
-Op set(Temp temp, uint64_t value) { return {.kind = Op::Set, .temp = temp, .value = static_cast<int64_t>(value)}; }
+Op call(rt::Routine routine, Counter a = {}, uint32_t b = 0) {
+  return {.kind = Op::CallWith, .counter = a, .value = static_cast<int64_t>(routine), .callee = {b}};
+}
 
 }  // namespace
 
@@ -47,9 +48,9 @@ class Count::Planner {
     add_blocks(stub);
     count_blocks();
     if (stub) return;
-    if (f_.entry == f_.bounds.begin)
-      plan_.insert(Where::Arrival, 0, {{.kind = Op::ArriveFrame, .callee = cell_of(function_)}});
-    else plan_.insert(Where::Arrival, 0, {{.kind = Op::ResyncFrames}});
+    Op arrive{.kind = Op::ArriveFrame, .callee = cell_of(function_)}, resync{.kind = Op::ResyncFrames, .callee = cell_of(function_)};
+    if (tool_.full_paths_) arrive = call(rt::Routine::Arrival, cell_of(function_)), resync = call(rt::Routine::Resync, cell_of(function_));
+    plan_.insert(Where::Arrival, 0, {f_.entry == f_.bounds.begin ? arrive : resync});
     for (BlockId b = 0; b < f_.blocks.size(); b++) watch_end(b);
     for (BlockId b = 0; b < f_.blocks.size(); b++) watch_repetitions(b);
   }
@@ -128,7 +129,7 @@ class Count::Planner {
     uint32_t callee = target ? tool_.function_at(s_, target, counters_) : profile::none;
     if (callee != profile::none && tool_.functions_[callee].is_stub) callee = profile::none;
     bool known = callee != profile::none;
-    Counter record = counters_.allocate(known ? rt::record_cells : rt::indirect_record_cells);
+    Counter record = counters_.allocate(known ? uint32_t{rt::record_cells} : 1);
     tool_.add_site({pc, function_, kind, callee, first_block_ + b}, record);
     return {record, known ? cell_of(callee) : Counter{}};
   }
@@ -138,35 +139,50 @@ class Count::Planner {
     if (!block.count) return;
     const x86::Insn& last = f_.insns_of(block).back();
     uint32_t index = block.first + block.count - 1;
-    auto push = [&](Target t, int64_t rsp) {
-      return Op{.kind = Op::PushFrame, .counter = t.record, .value = rsp, .callee = t.callee};
+    auto push = [&](Target t, bool is_tail) {
+      if (!tool_.full_paths_)
+        return Op{.kind = Op::PushFrame, .counter = t.record, .value = is_tail ? int64_t{8 | rt::FrameIsTail} : 0, .callee = t.callee};
+      uint32_t site = t.record.index | (t.callee.index ? rt::direct_site : 0);
+      return call(is_tail ? rt::Routine::EnterTail : rt::Routine::Enter, {site}, t.callee.index);
     };
-    auto leaves = [&](BlockId to) {
-      return to == no_block && !f_.bounds.contains(last.target) && s_.bounds_of(last.target).begin == last.target;
-    };
+    auto leaves = [&](BlockId to) { return to == no_block && !f_.bounds.contains(last.target); };
     switch (block.ends) {
       case BlockEnd::Call: {
         bool direct = last.kind() == x86::Kind::Call;
         Target t = site(b, last.pc, direct ? SiteKind::Call : SiteKind::IndirectCall, direct ? last.target : AppPc{});
-        plan_.insert(Where::Before, index, {push(t, 0)});
+        plan_.insert(Where::Before, index, {push(t, false)});
+        Op pop{.kind = Op::PopFrame, .counter = t.record, .callee = t.callee};
         if (block.fallthrough != no_block)
-          plan_.insert(Where::ReturnSite, block.fallthrough,
-                       {{.kind = Op::PopFrame, .counter = t.record, .callee = t.callee}});
+          plan_.insert(Where::ReturnSite, block.fallthrough, {tool_.full_paths_ ? call(rt::Routine::Leave) : pop});
         break;
       }
       case BlockEnd::Jump:
-        if (leaves(block.taken)) plan_.insert(Where::Taken, b, {push(site(b, last.pc, SiteKind::TailCall, last.target), 8)});
+      case BlockEnd::Branch: {
+        if (!leaves(block.taken)) break;
+        AppPc begin = s_.bounds_of(last.target).begin;
+        if (begin != last.target) {
+          Counter callee = cell_of(tool_.function_at(s_, begin, counters_));
+          Counter record = site(b, last.pc, SiteKind::TailCall, {}).record;
+          plan_.insert(Where::Taken, b, {call(rt::Routine::MiddleJump, callee, record.index)});
+          break;
+        }
+        Target t = site(b, last.pc, SiteKind::TailCall, last.target);
+        Op tail = push(t, true);
+        if (block.ends == BlockEnd::Jump) {
+          plan_.insert(Where::Taken, b, {tail});
+          break;
+        }
+        Counter taken = tool_.sites_.back().taken = counters_.allocate();
+        plan_.insert(Where::Taken, b, {{.kind = Op::AddCounter, .counter = taken, .value = 1}, tail});
         break;
-      case BlockEnd::Branch:
-        if (leaves(block.taken)) plan_.insert(Where::Taken, b, {push(site(b, last.pc, SiteKind::TailCall, last.target), 8)});
-        break;
+      }
       case BlockEnd::IndirectJump:
         plan_.insert(Where::Before, index,
                      {{.kind = Op::SetJumpSite, .counter = site(b, last.pc, SiteKind::TailCall, {}).record}});
         break;
       case BlockEnd::Syscall:
-        plan_.insert(Where::Before, index, {set(Temp::A, cell_of(function_).index), set(Temp::B, 0), call(rt::Routine::OsEnter)});
-        plan_.insert(Where::FallThrough, b, {set(Temp::A, 0), set(Temp::B, 0), call(rt::Routine::OsLeave)});
+        plan_.insert(Where::Before, index, {call(rt::Routine::OsEnter, cell_of(function_))});
+        plan_.insert(Where::FallThrough, b, {call(rt::Routine::OsLeave)});
         break;
       default: break;
     }
@@ -181,10 +197,9 @@ class Count::Planner {
       if (!string || !string->repeated) continue;
       if (!this->block(b).extra.index) this->block(b).extra = counters_.allocate();
       const cost::Repetition& r = string->repetition;
-      uint64_t what = uint64_t{this->block(b).extra.index} << 32 | uint64_t{r.cycles} << 16 | r.elements;
-      Op rcx{.kind = Op::GetRegister, .temp = Temp::A, .reg = x86::RCX};
-      plan_.insert(Where::Before, block.first + i, {rcx, set(Temp::B, 0), call(rt::Routine::RepeatBegin)});
-      plan_.insert(Where::After, block.first + i, {rcx, set(Temp::B, what), call(rt::Routine::RepeatEnd)});
+      uint32_t what = uint32_t{r.cycles} << 16 | r.elements;
+      plan_.insert(Where::Before, block.first + i, {call(rt::Routine::RepeatBegin)});
+      plan_.insert(Where::After, block.first + i, {call(rt::Routine::RepeatEnd, this->block(b).extra, what)});
     }
   }
 
