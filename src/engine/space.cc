@@ -323,7 +323,7 @@ Result<std::unique_ptr<Space>> Space::copy() const {
     Arena c = a;
     TRY(auto memory, SharedMemory::create("weir-cache", a.size));
     c.memory = std::make_shared<SharedMemory>(std::move(memory));
-    size_t archived = a.code_pages.size() * Archive::page;  // see copy_archived
+    size_t archived = a.archive ? a.code_pages.size() * Archive::page : 0;  // see copy_archived
     memcpy(c.memory->mapping.data() + archived, a.memory->mapping.data() + archived, a.used - archived);
     // Other threads of the process are in there, and stay: nothing may be mapped over code that is not there as well.
     s->pieces_.push_back(
