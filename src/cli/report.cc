@@ -2,8 +2,8 @@
 
 #include "report/report.h"
 
-#include "cli/terminal.h"
 #include "cli/options.h"
+#include "cli/terminal.h"
 #include "cost/model.h"
 
 namespace weir::cli {

@@ -29,8 +29,8 @@ struct ProgramRun {
   uint32_t pid = 0, parent = 0;  // 0: the one that Weir started
   std::string program;
   std::vector<std::string> command;
-  int64_t started = 0;             // microseconds since 1970
-  std::optional<int> exit_status;  // as a shell sees it, where that is known
+  int64_t started = 0;              // microseconds since 1970
+  std::optional<int> exit_status;   // as a shell sees it, where that is known
   std::vector<std::string> images;  // by the index that tools were given
 };
 

@@ -242,10 +242,13 @@ void Server::report(Process& p) {
   stats_.peak_counters = std::max<uint64_t>(stats_.peak_counters, p.space->counters() * 8);
   stats_.peak_table = std::max(stats_.peak_table, p.space->table_size());
   if (options_.on_program_end)
-    options_.on_program_end(
-        p.space->tool(),
-        {static_cast<uint32_t>(p.pid), static_cast<uint32_t>(p.parent), p.program, p.command, p.started, p.exit_status,
-         {p.space->images().begin(), p.space->images().end()}});
+    options_.on_program_end(p.space->tool(), {static_cast<uint32_t>(p.pid),
+                                              static_cast<uint32_t>(p.parent),
+                                              p.program,
+                                              p.command,
+                                              p.started,
+                                              p.exit_status,
+                                              {p.space->images().begin(), p.space->images().end()}});
   if (p.space.use_count() > 1) return;
   stats_.functions += s.functions;
   stats_.blocks += s.blocks;
@@ -264,8 +267,10 @@ void Server::collect(Process& p, uint32_t slot) {
   stats_.misses += tb->misses;
   stats_.signals += tb->signals;
   auto* cells = reinterpret_cast<const uint64_t*>(memory_of(slot) + rt::counters_offset);
-  p.space->tool().collect({static_cast<uint32_t>(p.pid), static_cast<uint32_t>(slots_[slot].tid),
-                           {cells, p.space->counters()}, memory_of(slot)});
+  p.space->tool().collect({static_cast<uint32_t>(p.pid),
+                           static_cast<uint32_t>(slots_[slot].tid),
+                           {cells, p.space->counters()},
+                           memory_of(slot)});
 }
 
 namespace {

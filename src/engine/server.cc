@@ -230,7 +230,8 @@ bool Server::send_calls(Process& p, uint32_t slot) {
       p.memory->mapped++;
       continue;
     }
-    uint64_t flags = piece.is_change ? uint64_t{rt::Optional} : 0;  // what could not be mapped is asked for when it is missed
+    uint64_t flags =
+        piece.is_change ? uint64_t{rt::Optional} : 0;  // what could not be mapped is asked for when it is missed
     if (piece.file != file) {
       if (file >= 0) out[n++] = {SYS_close, {}, {}, rt::UsesDescriptor | rt::Optional};
       constexpr auto here = static_cast<uint64_t>(AT_FDCWD);  // (filters know openat rather than open)

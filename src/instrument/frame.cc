@@ -17,8 +17,9 @@ namespace {
 constexpr uint32_t gs_top = offsetof(rt::ThreadBlock, frames_top);
 constexpr int8_t size = sizeof(rt::Frame);
 static_assert(offsetof(rt::Frame, site) + 4 == offsetof(rt::Frame, callee));
-constexpr int8_t site_at = offsetof(rt::Frame, site), callee_at = offsetof(rt::Frame, callee), clock_at = offsetof(rt::Frame, clock),
-                 rsp_at = offsetof(rt::Frame, rsp), children_at = offsetof(rt::Frame, children);
+constexpr int8_t site_at = offsetof(rt::Frame, site), callee_at = offsetof(rt::Frame, callee),
+                 clock_at = offsetof(rt::Frame, clock), rsp_at = offsetof(rt::Frame, rsp),
+                 children_at = offsetof(rt::Frame, children);
 
 uint32_t gs_cell(Counter c, uint32_t n = 0) { return gs_counter({c.index + n}); }
 
@@ -137,7 +138,7 @@ void Lowering::pop_indirect(const Op& op, Gpr t, Gpr u, SlowIf slow_if) {
   record(0x81, no_reg(7), offsetof(rt::OtherRecord, site), false);  // cmp dword […], imm32
   e_.u32(op.counter.index);
   slow_if(jne);
-  record(0xff, no_reg(0), offsetof(rt::OtherRecord, calls));               // inc
+  record(0xff, no_reg(0), offsetof(rt::OtherRecord, calls));              // inc
   e_.bytes(0x65, 0x48 | (u >> 3) << 1, 0xff, 0x0c, 0xc5 | (u & 7) << 3);  // dec qword gs:[u*8 + counters]
   e_.u32(rt::counters_offset);
   // sete byte [t + …]: the frame is not needed any more

@@ -118,7 +118,8 @@ void Lowering::run() {
   mark(Mark::Middle, f_.entry);
   for (size_t i = 0; i < tails_.size(); i++) emit_tail(Tail(tails_[i]));  // a tail may add further ones
   resolve_fixups();
-  for (BlockId b = 0; b < f_.blocks.size(); b++) out_.blocks.push_back({f_.blocks[b].begin, body_[b], f_.blocks[b].is_entry});
+  for (BlockId b = 0; b < f_.blocks.size(); b++)
+    out_.blocks.push_back({f_.blocks[b].begin, body_[b], f_.blocks[b].is_entry});
   out_.size = e_.offset();
   CHECK(out_.size <= in_.out.size());
 }

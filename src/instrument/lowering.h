@@ -27,7 +27,7 @@ struct Tail {
   uint32_t from;  // offset of the 32-bit displacement that leads here
   const x86::Insn* insn = nullptr;
   AppPc target = {};
-  uint32_t number = 0;  // bytes that a return pops; a block; an exit; a routine
+  uint32_t number = 0;              // bytes that a return pops; a block; an exit; a routine
   uint32_t argument = 0, back = 0;  // Routine: A, and where to go on
 };
 struct Fixup {

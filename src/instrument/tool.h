@@ -41,8 +41,8 @@ struct Op {
     SkipUnless,    // unless temp == value: skip the next `count` operations
     Call,          // rt::Routine number `value`, with temps A and B as arguments
     // The parallel stack (rt::Frame): `counter` is the record of a call site, `callee` the counter of a function.
-    PushFrame,     // a call of `callee` (none: whoever arrives) begins, which ends `value` bytes above rsp (and rt::FrameBits)
-    PopFrame,      // it has returned
+    PushFrame,  // a call of `callee` (none: whoever arrives) begins, which ends `value` bytes above rsp (and rt::FrameBits)
+    PopFrame,   // it has returned
     ArriveFrame,   // whoever was called, it is `callee`
     ResyncFrames,  // control is here, in the middle of the function `callee`: calls below rsp have ended
     SetJumpSite,   // an indirect jump that may be a tail call: its record
@@ -99,9 +99,9 @@ class Plan {
 struct Subject {
   const x86::Function& function;
   const x86::Liveness& liveness;
-  uint32_t image;  // index of the image that holds it
-  uint64_t bias;   // of the image: address in memory less address in the file
-  const x86::ReadMemory& code;  // of the function,
+  uint32_t image;                                   // index of the image that holds it
+  uint64_t bias;                                    // of the image: address in memory less address in the file
+  const x86::ReadMemory& code;                      // of the function,
   const x86::ReadMemory& image_code;                // … and of the rest of its image
   const std::function<AppRange(AppPc)>& bounds_of;  // of the function at an address of the same image
 };

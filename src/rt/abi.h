@@ -244,22 +244,22 @@ struct Frame {
 };
 static_assert(sizeof(Frame) == 48);
 enum FrameBits : uint64_t {
-  FrameHasOs = 1,   // `os` is in use
-  FrameIsTail = 2,  // a tail call: when it returns, so does the frame below
+  FrameHasOs = 1,      // `os` is in use
+  FrameIsTail = 2,     // a tail call: when it returns, so does the frame below
   FrameIsCounted = 4,  // the call has been: by the process that forked, or before its stack was left for another
   frame_bits = 7,
 };
-constexpr uint32_t others_offset = 220 << 20;  // OtherRecord: the frames end there
-constexpr uint32_t direct_site = 1u << 31;      // Frame::site: the callee is the site's own
+constexpr uint32_t others_offset = 220 << 20;        // OtherRecord: the frames end there
+constexpr uint32_t direct_site = 1u << 31;           // Frame::site: the callee is the site's own
 constexpr uint32_t start_site = 0, signal_site = 1;  // begin of a thread; a signal handler. (They are cells of the clock.)
 constexpr uint32_t unknown_function = 1;
 
 // The record of a call site: cells.
 enum RecordCell : uint32_t {
-  RecordTotal,   // clock of its calls; of a call inside a call of the same function nothing
-  RecordMax,     // of the callee's own clock in one call
-  RecordMin,     // … the complement of the minimum, as cells begin with 0
-  RecordOs,      // time of OS calls
+  RecordTotal,  // clock of its calls; of a call inside a call of the same function nothing
+  RecordMax,    // of the callee's own clock in one call
+  RecordMin,    // … the complement of the minimum, as cells begin with 0
+  RecordOs,     // time of OS calls
   record_cells,
 };
 
@@ -289,16 +289,16 @@ constexpr uint32_t max_os = 1 << 16;
 constexpr uint32_t parked_offset = os_offset + max_os * sizeof(OsRecord);
 constexpr uint32_t max_parked = 1 << 16;
 struct Tools {
-  uint64_t start;     // program address at which the thread began
-  uint64_t os_clock;  // time of all OS calls of the thread
-  uint32_t others, os;  // records in use: their indices are in the lists behind
-  uint64_t lost;      // what did not fit into a table
+  uint64_t start;                   // program address at which the thread began
+  uint64_t os_clock;                // time of all OS calls of the thread
+  uint32_t others, os;              // records in use: their indices are in the lists behind
+  uint64_t lost;                    // what did not fit into a table
   uint32_t os_number, os_function;  // the OS call that is under way: its number and one
   uint64_t os_begin, os_size, os_descriptor;
-  uint64_t repeat;  // see RepeatBegin
-  uint32_t parked;   // frames
-  uint32_t stacks;   // that were parked so far
-  uint32_t no_time;  // the time stamp counter may not be read
+  uint64_t repeat;    // see RepeatBegin
+  uint32_t parked;    // frames
+  uint32_t stacks;    // that were parked so far
+  uint32_t no_time;   // the time stamp counter may not be read
   uint32_t contexts;  // in use; 0: no full paths
 };
 constexpr uint32_t tools_offset = parked_offset + max_parked * sizeof(Frame);
@@ -312,7 +312,8 @@ struct Context {
 };
 static_assert(sizeof(Context) == 40);
 constexpr uint32_t contexts_offset = 256 << 20, max_contexts = 4 << 20;
-constexpr uint32_t context_index_offset = contexts_offset + (176 << 20), context_index_size = 4 << 20;  // of the first with a hash
+constexpr uint32_t context_index_offset = contexts_offset + (176 << 20),
+                   context_index_size = 4 << 20;  // of the first with a hash
 static_assert(uint64_t{max_contexts} * sizeof(Context) <= 176 << 20);
 static_assert(uint64_t{context_index_offset} + context_index_size * 4 <= block_stride);
 
@@ -328,8 +329,8 @@ enum class Routine : uint32_t {
   Arrival,       // A: … or called
   OsEnter,       // A: the function that makes an OS call
   OsLeave,
-  RepeatBegin,   // before a repeated string instruction
-  RepeatEnd,     // behind it. A: cell, B: cycles << 16 | elements
+  RepeatBegin,  // before a repeated string instruction
+  RepeatEnd,    // behind it. A: cell, B: cycles << 16 | elements
 };
 
 // What guards a unit of volatile code: the code as it was translated follows.

@@ -29,14 +29,15 @@ uint64_t clock(ThreadBlock* tb) {
   return sum;
 }
 
-constexpr uint64_t near = 1 << 12;   // a function that is jumped to further away from its caller's frame has another stack
+constexpr uint64_t near = 1 << 12;    // a function that is jumped to further away from its caller's frame has another stack
 constexpr uint64_t depth = 64 << 20;  // frames of one stack are no further apart than this
 
 uint64_t distance(uint64_t a, uint64_t b) { return a < b ? b - a : a - b; }
 
 // The record with this key in a hash table, or a new one, whose index goes to the list; null when there is no room.
 template <class R>
-R* find(R* table, uint32_t size, uint32_t* list, uint32_t& used, uint32_t first, uint32_t second, uint32_t R::*a, uint32_t R::*b) {
+R* find(R* table, uint32_t size, uint32_t* list, uint32_t& used, uint32_t first, uint32_t second, uint32_t R::* a,
+        uint32_t R::* b) {
   uint64_t hash = (uint64_t(first) * 0x9E3779B1u) ^ (uint64_t(second) * 0x85EBCA77u);
   for (uint32_t i = 0; i < 64; i++) {
     auto index = uint32_t((hash + i) % size);
@@ -217,7 +218,8 @@ void jump_to_middle(ThreadBlock* tb, uint32_t callee, uint32_t site, uint64_t rs
 void resync(ThreadBlock* tb, uint32_t function, uint64_t rsp) {
   if (!tb->frames_top) return;
   settle(tb, rsp);
-  if (top(tb)[-1].callee != function && top(tb) > bottom(tb) + 1) jump_to_middle(tb, function, uint32_t(tb->jump_site), rsp + 8);
+  if (top(tb)[-1].callee != function && top(tb) > bottom(tb) + 1)
+    jump_to_middle(tb, function, uint32_t(tb->jump_site), rsp + 8);
 }
 
 }  // namespace
@@ -265,8 +267,8 @@ void charge_os(ThreadBlock* tb, uint64_t time) {
 }
 
 OsRecord* os_record(ThreadBlock* tb, uint32_t function, uint32_t number) {
-  auto* record = find(at<OsRecord>(tb, os_offset), max_os, at<uint32_t>(tb, os_list_offset), tools(tb)->os, function, number,
-                      &OsRecord::function, &OsRecord::number);
+  auto* record = find(at<OsRecord>(tb, os_offset), max_os, at<uint32_t>(tb, os_list_offset), tools(tb)->os, function,
+                      number, &OsRecord::function, &OsRecord::number);
   if (!record) tools(tb)->lost++;
   return record;
 }

@@ -153,7 +153,7 @@ int64_t seccomp(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
     return sys(nr, a[0], a[1], a[2], a[3], a[4]);
   }
   bool is_strict = nr == SYS_prctl ? a[1] == 1 : a[0] == 0;  // it forbids to read the time stamp counter, too
-  ask(tb, Request::Quiet, 0);                               // what must be mapped for it,
+  ask(tb, Request::Quiet, 0);                                // what must be mapped for it,
   ask(tb, Request::Quiet, 1);
   tb->quiet = 1;
   int64_t result = sys(nr, a[0], a[1], a[2], a[3], a[4]);

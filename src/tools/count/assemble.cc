@@ -35,7 +35,8 @@ uint32_t Assembler::image(const std::string& path) {
   if (path == "[vdso]") state.symbols = symbols::Symbols::from_memory(own_vdso(), path);
   else if (path.starts_with('/')) state.symbols = symbols::Symbols::open(path);
   if (path.starts_with('/'))
-    if (auto file = elf::Image::open(Fd(open(path.c_str(), O_RDONLY | O_CLOEXEC)), path)) image.build_id = (*file)->build_id();
+    if (auto file = elf::Image::open(Fd(open(path.c_str(), O_RDONLY | O_CLOEXEC)), path))
+      image.build_id = (*file)->build_id();
   p_.images.push_back(std::move(image));
   images_.push_back(std::move(state));
   return known->second;
@@ -44,7 +45,8 @@ uint32_t Assembler::image(const std::string& path) {
 uint32_t Assembler::function(uint32_t image, uint64_t offset, uint64_t size) {
   ImageState& state = images_[image];
   if (state.symbols)
-    if (const symbols::Function* f = state.symbols->function_at({offset})) offset = f->range.begin.value, size = f->range.size();
+    if (const symbols::Function* f = state.symbols->function_at({offset}))
+      offset = f->range.begin.value, size = f->range.size();
   auto [known, is_new] = state.functions.try_emplace(offset, static_cast<uint32_t>(p_.functions.size()));
   if (is_new) p_.functions.push_back({image, offset, size, "", "", "", 0});
   return known->second;
@@ -64,8 +66,7 @@ void Assembler::add(Count& tool, const Program& program) {
   for (const Block& b : tool.blocks()) {
     uint64_t offset = b.begin.value - tool.functions()[b.function].bias;
     uint32_t owner = functions[b.function];
-    auto [known, is_new] =
-        blocks_.try_emplace({owner, offset, b.bytes.size()}, static_cast<uint32_t>(p_.blocks.size()));
+    auto [known, is_new] = blocks_.try_emplace({owner, offset, b.bytes.size()}, static_cast<uint32_t>(p_.blocks.size()));
     blocks.push_back(known->second);
     if (!is_new) continue;
     auto* bytes = reinterpret_cast<const uint8_t*>(b.bytes.data());
@@ -133,7 +134,8 @@ void Assembler::add_thread(Count& tool, const Thread& t, uint32_t process, std::
   }
   for (size_t i = 1; i < t.contexts.size(); i++) {
     const rt::Context& c = t.contexts[i];
-    out.contexts.push_back({c.parent && c.parent < i ? c.parent - 1 : none, sites[c.site], functions[c.callee], c.calls, c.self, c.os});
+    out.contexts.push_back(
+        {c.parent && c.parent < i ? c.parent - 1 : none, sites[c.site], functions[c.callee], c.calls, c.self, c.os});
   }
   for (auto& [key, c] : block_counts) out.blocks.push_back(c);
   ran_.resize(p_.functions.size());

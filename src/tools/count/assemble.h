@@ -44,10 +44,10 @@ class Assembler {
   profile::Profile& p_;
   std::vector<ImageState> images_;
   std::map<std::string, uint32_t> image_by_path_;
-  std::map<std::tuple<uint32_t, uint64_t, size_t>, uint32_t> blocks_;       // by function, offset and size
+  std::map<std::tuple<uint32_t, uint64_t, size_t>, uint32_t> blocks_;            // by function, offset and size
   std::map<std::tuple<uint32_t, uint64_t, profile::SiteKind>, uint32_t> sites_;  // by function, offset and kind
-  std::vector<uint32_t> parents_;  // by process: a pid
-  std::vector<std::vector<uint8_t>> lengths_;                               // of the instructions of blocks
+  std::vector<uint32_t> parents_;                                                // by process: a pid
+  std::vector<std::vector<uint8_t>> lengths_;                                    // of the instructions of blocks
   std::vector<std::vector<uint32_t>> so_far_;
   std::vector<bool> ran_;  // functions
 };

@@ -36,7 +36,8 @@ void Count::begin_thread(std::byte* memory, const std::byte* parent, bool is_for
   auto* cells = reinterpret_cast<uint64_t*>(memory + rt::counters_offset);
   size_t n = 0;
   if (parent && is_fork)
-    for (const rt::Frame& f : frames_of(parent)) frames[n++] = {f.site, f.callee, 0, (f.rsp & ~uint64_t{rt::FrameHasOs}) | rt::FrameIsCounted, 0, 0, 0};
+    for (const rt::Frame& f : frames_of(parent))
+      frames[n++] = {f.site, f.callee, 0, (f.rsp & ~uint64_t{rt::FrameHasOs}) | rt::FrameIsCounted, 0, 0, 0};
   // Of a new program no function is known yet: see close_frames(). The one that threads begin in may be called again.
   if (!n) frames[n++] = {rt::start_site, cell_of_function_[function_around(pc)], 0, ~uint64_t{rt::frame_bits}, 0, 0, 0};
   reinterpret_cast<rt::Tools*>(memory + rt::tools_offset)->start =
@@ -117,7 +118,8 @@ void Count::collect(const instrument::ThreadData& data) {
   thread.contexts.assign(contexts.begin(), contexts.end());
   close_frames(data.memory, thread);
   for (rt::Context& c : thread.contexts) c.site = site_of(c.site), c.callee = function(c.callee);
-  if (thread.contexts.size() > 1 && thread.contexts[1].site == start) thread.contexts[1].callee = function_around({tools.start});
+  if (thread.contexts.size() > 1 && thread.contexts[1].site == start)
+    thread.contexts[1].callee = function_around({tools.start});
   threads_[data.pid].push_back(std::move(thread));
 }
 
@@ -149,7 +151,8 @@ void Count::close_frames(const std::byte* memory, Thread& thread) const {
     if (f.context && f.context < thread.contexts.size()) thread.contexts[f.context].self += self;
     auto known = function_by_cell_.find(f.callee);
     uint32_t callee = known == function_by_cell_.end() ? 0 : known->second;
-    if (i == 0 && f.site == rt::start_site) callee = function_around({table<rt::Tools>(memory, rt::tools_offset, 1)[0].start});
+    if (i == 0 && f.site == rt::start_site)
+      callee = function_around({table<rt::Tools>(memory, rt::tools_offset, 1)[0].start});
     Calls& c = thread.calls[{number, callee}];
     if (!(f.site & rt::direct_site) && !(f.rsp & rt::FrameIsCounted)) c.calls++;  // (of direct ones the block has told)
     if (--depth[f.callee] == 0) c.total += delta, c.os += os;

@@ -37,7 +37,7 @@ struct Block {
   std::vector<uint8_t> lengths = {};  // of its instructions
   std::vector<uint32_t> so_far = {};  // cycles, instruction by instruction
   uint32_t instructions = 0, cycles = 0;
-  instrument::Counter counter = {};             // none: it ran as often as its successors together
+  instrument::Counter counter = {};  // none: it ran as often as its successors together
   uint32_t successors[2] = {profile::none, profile::none};
   instrument::Counter extra = {};  // cycles of repeated instructions; none: it has none
 };
@@ -58,10 +58,10 @@ struct Calls {
 
 struct Thread {
   uint32_t tid = 0;
-  std::vector<uint64_t> blocks, extras;                 // by block
+  std::vector<uint64_t> blocks, extras;                  // by block
   std::map<std::pair<uint32_t, uint32_t>, Calls> calls;  // by site and callee
-  std::vector<rt::OsRecord> os_calls;                   // `function` is an index
-  std::vector<rt::Context> contexts;                    // `site` and `callee` are indices; the first is none
+  std::vector<rt::OsRecord> os_calls;                    // `function` is an index
+  std::vector<rt::Context> contexts;                     // `site` and `callee` are indices; the first is none
   uint64_t os_time = 0, lost = 0;
 };
 

@@ -48,8 +48,10 @@ class Count::Planner {
     add_blocks(stub);
     count_blocks();
     if (stub) return;
-    Op arrive{.kind = Op::ArriveFrame, .callee = cell_of(function_)}, resync{.kind = Op::ResyncFrames, .callee = cell_of(function_)};
-    if (tool_.full_paths_) arrive = call(rt::Routine::Arrival, cell_of(function_)), resync = call(rt::Routine::Resync, cell_of(function_));
+    Op arrive{.kind = Op::ArriveFrame, .callee = cell_of(function_)},
+        resync{.kind = Op::ResyncFrames, .callee = cell_of(function_)};
+    if (tool_.full_paths_)
+      arrive = call(rt::Routine::Arrival, cell_of(function_)), resync = call(rt::Routine::Resync, cell_of(function_));
     plan_.insert(Where::Arrival, 0, {f_.entry == f_.bounds.begin ? arrive : resync});
     for (BlockId b = 0; b < f_.blocks.size(); b++) watch_end(b);
     for (BlockId b = 0; b < f_.blocks.size(); b++) watch_repetitions(b);
@@ -141,7 +143,10 @@ class Count::Planner {
     uint32_t index = block.first + block.count - 1;
     auto push = [&](Target t, bool is_tail) {
       if (!tool_.full_paths_)
-        return Op{.kind = Op::PushFrame, .counter = t.record, .value = is_tail ? int64_t{8 | rt::FrameIsTail} : 0, .callee = t.callee};
+        return Op{.kind = Op::PushFrame,
+                  .counter = t.record,
+                  .value = is_tail ? int64_t{8 | rt::FrameIsTail} : 0,
+                  .callee = t.callee};
       uint32_t site = t.record.index | (t.callee.index ? rt::direct_site : 0);
       return call(is_tail ? rt::Routine::EnterTail : rt::Routine::Enter, {site}, t.callee.index);
     };
@@ -220,7 +225,8 @@ uint32_t Count::function_at(const instrument::Subject& subject, AppPc pc, instru
   if (!is_new) return known->second;
   AppRange bounds = subject.bounds_of(pc);
   Counter cell = counters.allocate();
-  functions_.push_back({pc, std::max(bounds.end, pc + 1), subject.image, subject.bias, is_stub(subject.image_code(pc, 16))});
+  functions_.push_back(
+      {pc, std::max(bounds.end, pc + 1), subject.image, subject.bias, is_stub(subject.image_code(pc, 16))});
   cell_of_function_.push_back(cell.index);
   function_by_cell_[cell.index] = known->second;
   return known->second;
