@@ -28,7 +28,7 @@ PAGE = ROOT / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
 TIME_LIMIT = 300  # seconds a run; beyond it the engine counts as failed on that workload
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "HOME": "/nonexistent"}
-STARTS = 50
+STARTS = 20
 
 
 def engines(weir, peers):
