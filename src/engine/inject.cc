@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
@@ -291,9 +292,19 @@ Result<std::shared_ptr<elf::Image>> image_of(pid_t tid, int64_t fd) {
 }
 }  // namespace
 
+namespace {
+// A process that has dropped privileges, or changed its root, cannot open our memory any more, and so gets no new arenas.
+bool can_open_ours(pid_t pid) {
+  struct stat process{}, root{}, own{};
+  std::string name = fmt::format("/proc/{}", pid);
+  return stat(name.c_str(), &process) == 0 && stat((name + "/root").c_str(), &root) == 0 && stat("/", &own) == 0 &&
+         process.st_uid == geteuid() && root.st_ino == own.st_ino && root.st_dev == own.st_dev;
+}
+}  // namespace
+
 // Where a library is to be mapped.
 std::optional<AppPc> Server::place(Process& p, pid_t tid, int64_t fd, uint64_t size, uint64_t attempt) {
-  if (p.space->table_address() != rt::table_base || options_.keep_addresses) return {};
+  if (p.space->table_address() != rt::table_base || options_.keep_addresses || !can_open_ours(p.pid)) return {};
   auto image = image_of(tid, fd);
   if (!image) return {};
   for (; attempt < 8; attempt++) {
