@@ -1,7 +1,7 @@
 // String instructions: movs, stos, lods, scas, cmps, alone or repeated.
 //
 // LLVM's models have placeholders for most of them (100 micro-ops, latency 100), and nothing about repetition. The figures here
-// were measured on a Zen 4 with data in the first-level cache; Intel's CPUs are of the same order (Agner Fog's tables). Once:
+// were measured on a Zen 4 with data in the first-level cache, and are taken for all CPUs. Once:
 // 3 cycles. Repeated n times: start + n · cycles / elements. A block is charged the start; what a run adds is up to who
 // can see n, as rcx before minus rcx behind (T3).
 //

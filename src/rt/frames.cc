@@ -104,15 +104,18 @@ uint64_t context_for(ThreadBlock* tb, const Frame& parent, uint32_t site, uint32
   return first = t->contexts++;
 }
 
+// (Read once: what is written may be anything, for all the compiler knows.)
 void pop(ThreadBlock* tb) {
-  tb->frames_top -= sizeof(Frame);
-  Frame& f = *top(tb);
-  uint64_t delta = clock(tb) - f.clock, os = has_os(f) ? f.os : 0;
-  bool outermost = f.callee && --cells(tb)[f.callee] == 0;
-  add(tb, f.site, f.callee ? f.callee : unknown_function, is_counted(f), outermost, delta, delta - f.children, os);
-  if (tools(tb)->contexts) at<Context>(tb, contexts_offset)[f.context].self += delta - f.children;
-  if (top(tb) == bottom(tb)) return;
-  Frame& parent = top(tb)[-1];
+  Frame* place = top(tb) - 1;
+  const Frame f = *place;
+  uint64_t* counts = cells(tb);
+  uint64_t delta = counts[0] + counts[1] - f.clock, self = delta - f.children, os = has_os(f) ? f.os : 0;
+  tb->frames_top = uint64_t(place);
+  bool outermost = f.callee && --counts[f.callee] == 0;
+  add(tb, f.site, f.callee ? f.callee : unknown_function, is_counted(f), outermost, delta, self, os);
+  if (tools(tb)->contexts) at<Context>(tb, contexts_offset)[f.context].self += self;
+  if (place == bottom(tb)) return;
+  Frame& parent = place[-1];
   parent.children += delta;
   if (!os) return;
   if (!has_os(parent)) parent.os = 0, parent.rsp |= FrameHasOs;
