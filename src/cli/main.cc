@@ -22,7 +22,7 @@ constexpr const char* usage = R"(usage: weir VERB [options] [--] PROGRAM [argume
   weir run -- ls -l
   weir run --tool=icount --json counts.json -- python3 script.py
   weir profile -- sort big.txt
-  weir report sort.weir detail main
+  weir report sort.weir detail strcoll
   weir export sort.weir --format pprof -o sort.pb.gz
 )";
 

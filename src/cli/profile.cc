@@ -96,8 +96,8 @@ void print_summary(const profile::Profile& p, const std::string& path) {
     cycles += t.cycles, instructions += t.instructions, os += t.os_time;
     for (const profile::FunctionCount& f : t.functions) self[f.function].first += f.self, calls[f.function] += f.calls;
   }
-  say("{} cycles ({}), {} instructions, {} cycles in OS calls; {} processes, {} threads", scaled(double(cycles)), p.run.cpu,
-      scaled(double(instructions)), scaled(double(os)), p.processes.size(), p.threads.size());
+  say("{} cycles ({}), {} instructions, {} cycles in OS calls; processes: {}, threads: {}", scaled(double(cycles)),
+      p.run.cpu, scaled(double(instructions)), scaled(double(os)), p.processes.size(), p.threads.size());
   size_t shown = std::min<size_t>(10, self.size());
   std::partial_sort(self.begin(), self.begin() + static_cast<ptrdiff_t>(shown), self.end(), std::greater<>());
   for (size_t i = 0; i < shown && self[i].first; i++) {

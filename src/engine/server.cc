@@ -59,6 +59,8 @@ Result<Outcome> run(const Options& options) { return Server(options).run(); }
 
 // The handlers ring a doorbell that goes with us.
 Server::~Server() {
+  signal(orphaned_signal(), SIG_IGN);  // there is nothing left to end
+  child_doorbell = nullptr;
   for (int sig : {SIGCHLD, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT, SIGINT, SIGQUIT}) signal(sig, SIG_DFL);
 }
 

@@ -76,6 +76,16 @@ void skip_if(Emitter& e, uint8_t condition, F skipped) {
 
 static_assert(rt::clock_cells == 2);
 
+// The frame below t is taken off: t points at it then, and u is the clock that passed, which the caller's frame gets.
+void take_off(Emitter& e, Gpr t, Gpr u) {
+  e.load_gs(u, gs_counter({0}));
+  gs_op(e, 0x03, u, gs_counter({1}));
+  memory(e, 0x2b, u, t, clock_at - size);
+  lea8(e, t, t, -size);
+  e.store_gs(t, gs_top);
+  memory(e, 0x01, u, t, children_at - size);
+}
+
 }  // namespace
 
 // The runtime does it. Registers are kept, and flags where they must.
@@ -96,12 +106,7 @@ void Lowering::call_routine(rt::Routine routine, uint32_t a, uint32_t b, bool fl
 }
 
 void Lowering::pop_direct(const Op& op, Gpr t, Gpr u) {
-  e_.load_gs(u, gs_counter({0}));
-  gs_op(e_, 0x03, u, gs_counter({1}));
-  memory(e_, 0x2b, u, t, clock_at - size);
-  lea8(e_, t, t, -size);
-  e_.store_gs(t, gs_top);
-  memory(e_, 0x01, u, t, children_at - size);
+  take_off(e_, t, u);
   e_.bytes(0x65, 0x48, 0xff, 0x0c, 0x25);  // dec qword gs:[cell]
   e_.u32(gs_cell(op.callee));
   skip_if(e_, jne, [&] { gs_op(e_, 0x01, u, gs_cell(op.counter, rt::RecordTotal)); });
@@ -146,12 +151,7 @@ void Lowering::pop_indirect(const Op& op, Gpr t, Gpr u, SlowIf slow_if) {
   e_.bytes(0x0f, 0x94, 0x40 | (t & 7));
   if ((t & 7) == 4) e_.bytes(0x24);
   e_.bytes(site_at - size);
-  e_.load_gs(u, gs_counter({0}));
-  gs_op(e_, 0x03, u, gs_counter({1}));
-  memory(e_, 0x2b, u, t, clock_at - size);
-  lea8(e_, t, t, -size);
-  e_.store_gs(t, gs_top);
-  memory(e_, 0x01, u, t, children_at - size);
+  take_off(e_, t, u);
   if (t >> 3) e_.bytes(0x41);
   e_.bytes(0x80, 0x78 | (t & 7));  // cmp byte [t + …], 0
   if ((t & 7) == 4) e_.bytes(0x24);
