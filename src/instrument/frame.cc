@@ -2,9 +2,8 @@
 // them, they go through ah and al (lahf, seto).
 //
 // With t and u two registers, and `frame` the one on top when it is popped:
-//     delta = clock - frame.clock;  parent.children += delta
-//     if (--cells[callee] == 0) record.total += delta          a call inside a call of the same function counts once
-//     self = delta - frame.children;  record.max, record.min
+//     if (--cells[callee] == 0) record.total += clock - frame.clock        a call inside a call of the same function counts once
+//     self = self_clock - frame.self_clock;  record.max, record.min;  self_clock = frame.self_clock
 
 #include "instrument/lowering.h"
 
@@ -18,8 +17,9 @@ constexpr uint32_t gs_top = offsetof(rt::ThreadBlock, frames_top);
 constexpr int8_t size = sizeof(rt::Frame);
 static_assert(offsetof(rt::Frame, site) + 4 == offsetof(rt::Frame, callee));
 constexpr int8_t site_at = offsetof(rt::Frame, site), callee_at = offsetof(rt::Frame, callee),
-                 clock_at = offsetof(rt::Frame, clock), rsp_at = offsetof(rt::Frame, rsp),
-                 children_at = offsetof(rt::Frame, children);
+                 clock_at = offsetof(rt::Frame, begin.clock), self_at = offsetof(rt::Frame, begin.self),
+                 rsp_at = offsetof(rt::Frame, rsp);
+constexpr uint32_t gs_self_bias = offsetof(rt::ThreadBlock, self_bias);
 
 uint32_t gs_cell(Counter c, uint32_t n = 0) { return gs_counter({c.index + n}); }
 
@@ -38,13 +38,6 @@ void store_imm(Emitter& e, Gpr base, int8_t disp, uint32_t imm) {
   if ((base & 7) == 4) e.bytes(0x24);
   e.bytes(disp);
   e.u32(imm);
-}
-// mov qword [base + disp8], 0
-void store_zero(Emitter& e, Gpr base, int8_t disp) {
-  e.bytes(0x48 | base >> 3, 0xc7, 0x40 | (base & 7));
-  if ((base & 7) == 4) e.bytes(0x24);
-  e.bytes(disp);
-  e.u32(0);
 }
 // mov r32, [base + disp8]
 void load32(Emitter& e, Gpr reg, Gpr base, int8_t disp) {
@@ -76,17 +69,58 @@ void skip_if(Emitter& e, uint8_t condition, F skipped) {
 
 static_assert(rt::clock_cells == 2);
 
-// The frame below t is taken off: t points at it then, and u is the clock that passed, which the caller's frame gets.
-void take_off(Emitter& e, Gpr t, Gpr u) {
-  e.load_gs(u, gs_counter({0}));
-  gs_op(e, 0x03, u, gs_counter({1}));
-  memory(e, 0x2b, u, t, clock_at - size);
-  lea8(e, t, t, -size);
-  e.store_gs(t, gs_top);
-  memory(e, 0x01, u, t, children_at - size);
+// An instruction with xmm31 and [base + disp8 * unit] or, with mod 3, a general register.
+void vector(Emitter& e, uint8_t map, uint8_t p1, uint8_t p2, uint8_t opcode, uint8_t mod, Gpr base) {
+  e.bytes(0x62, (base >> 3 ? 0x40 : 0x60) | map, p1, p2, opcode, mod << 6 | 7 << 3 | (base & 7));
+  if (mod != 3 && (base & 7) == 4) e.bytes(0x24);
 }
+// vmovdqu64 [base + disp], xmm31
+void store_times(Emitter& e, Gpr base, int disp) {
+  vector(e, 1, 0xfe, 0x08, 0x7f, 1, base);
+  e.bytes(disp / 16);
+}
+// vmovhps xmm31, xmm31, [base + disp]
+void load_self_clock(Emitter& e, Gpr base, int disp) {
+  vector(e, 1, 0x04, 0x00, 0x16, 1, base);
+  e.bytes(disp / 8);
+}
+// vmovq r, xmm31
+void get_clock(Emitter& e, Gpr r) { vector(e, 1, 0xfd, 0x08, 0x7e, 3, r); }
+// vpextrq r, xmm31, 1
+void get_self_clock(Emitter& e, Gpr r) {
+  vector(e, 3, 0xfd, 0x08, 0x16, 3, r);
+  e.bytes(1);
+}
+static_assert(clock_at % 16 == 0 && size % 16 == 0 && self_at == clock_at + 8);
 
 }  // namespace
+
+// u = what passed since the frame below t was pushed.
+void Lowering::time_frame(Gpr t, Gpr u) {
+  if (register_clock_) {
+    get_clock(e_, u);
+  } else {
+    e_.load_gs(u, gs_counter({0}));
+    gs_op(e_, 0x03, u, gs_counter({1}));
+  }
+  memory(e_, 0x2b, u, t, clock_at - size);
+}
+
+// The frame below t ends, and with it what the self clock said in it; u, which is what time_frame() left, becomes its own time.
+void Lowering::end_frame(Gpr t, Gpr u) {
+  if (register_clock_) {
+    get_self_clock(e_, u);
+    memory(e_, 0x2b, u, t, self_at - size);
+    load_self_clock(e_, t, self_at - size);
+  } else {
+    memory(e_, 0x03, u, t, clock_at - size);
+    gs_op(e_, 0x03, u, gs_self_bias);
+    memory(e_, 0x2b, u, t, self_at - size);
+    gs_op(e_, 0x29, u, gs_self_bias);
+  }
+  lea8(e_, t, t, -size);
+  e_.store_gs(t, gs_top);
+}
 
 // The runtime does it. Registers are kept, and flags where they must.
 void Lowering::call_routine(rt::Routine routine, uint32_t a, uint32_t b, bool flags_free) {
@@ -105,12 +139,39 @@ void Lowering::call_routine(rt::Routine routine, uint32_t a, uint32_t b, bool fl
   e_.load_gs(x86::RCX, gs_rcx);
 }
 
+void Lowering::push_frame(const Op& op, Gpr t, Gpr u) {
+  if (register_clock_) {
+    e_.load_gs(t, gs_top);
+    store_times(e_, t, clock_at);
+  } else {
+    e_.load_gs(u, gs_counter({0}));
+    e_.load_gs(t, gs_counter({1}));
+    lea_sum(e_, u, u, t);
+    e_.load_gs(t, gs_top);
+    memory(e_, 0x89, u, t, clock_at);
+    e_.load_gs(t, gs_self_bias);
+    lea_sum(e_, u, u, t);
+    e_.load_gs(t, gs_top);
+    memory(e_, 0x89, u, t, self_at);
+  }
+  store_imm(e_, t, site_at, op.counter.index | (op.callee.index ? rt::direct_site : 0));
+  store_imm(e_, t, callee_at, op.callee.index);
+  if (op.value) lea8(e_, u, x86::RSP, static_cast<int8_t>(op.value));
+  memory(e_, 0x89, op.value ? u : x86::RSP, t, rsp_at);
+  lea8(e_, t, t, size);
+  e_.store_gs(t, gs_top);
+  if (!op.callee.index) return;
+  e_.load_gs(t, gs_cell(op.callee));
+  lea8(e_, t, t, 1);
+  e_.store_gs(t, gs_cell(op.callee));
+}
+
 void Lowering::pop_direct(const Op& op, Gpr t, Gpr u) {
-  take_off(e_, t, u);
+  time_frame(t, u);
   e_.bytes(0x65, 0x48, 0xff, 0x0c, 0x25);  // dec qword gs:[cell]
   e_.u32(gs_cell(op.callee));
   skip_if(e_, jne, [&] { gs_op(e_, 0x01, u, gs_cell(op.counter, rt::RecordTotal)); });
-  memory(e_, 0x2b, u, t, children_at);
+  end_frame(t, u);
   gs_op(e_, 0x3b, u, gs_cell(op.counter, rt::RecordMax));
   skip_if(e_, jbe, [&] { e_.store_gs(u, gs_cell(op.counter, rt::RecordMax)); });
   e_.bytes(0x48 | u >> 3, 0xf7, 0xd0 | (u & 7));  // not u
@@ -151,13 +212,13 @@ void Lowering::pop_indirect(const Op& op, Gpr t, Gpr u, SlowIf slow_if) {
   e_.bytes(0x0f, 0x94, 0x40 | (t & 7));
   if ((t & 7) == 4) e_.bytes(0x24);
   e_.bytes(site_at - size);
-  take_off(e_, t, u);
+  time_frame(t, u);
   if (t >> 3) e_.bytes(0x41);
   e_.bytes(0x80, 0x78 | (t & 7));  // cmp byte [t + …], 0
   if ((t & 7) == 4) e_.bytes(0x24);
-  e_.bytes(site_at, 0);
+  e_.bytes(site_at - size, 0);
   skip_if(e_, je, [&] { record(0x01, u, offsetof(rt::OtherRecord, total)); });
-  memory(e_, 0x2b, u, t, children_at);
+  end_frame(t, u);
   record(0x3b, u, offsetof(rt::OtherRecord, max));
   skip_if(e_, jbe, [&] { record(0x89, u, offsetof(rt::OtherRecord, max)); });
   e_.bytes(0x48 | u >> 3, 0xf7, 0xd0 | (u & 7));  // not u
@@ -182,24 +243,7 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
     e_.store_gs(x86::RAX, gs_spill(3));
   }
   switch (op.kind) {
-    case Op::PushFrame:
-      e_.load_gs(u, gs_counter({0}));
-      e_.load_gs(t, gs_counter({1}));
-      lea_sum(e_, u, u, t);
-      e_.load_gs(t, gs_top);
-      memory(e_, 0x89, u, t, clock_at);
-      e_.mov_imm64(u, uint64_t{op.callee.index} << 32 | op.counter.index | (op.callee.index ? rt::direct_site : 0));
-      memory(e_, 0x89, u, t, site_at);
-      if (op.value) lea8(e_, u, x86::RSP, static_cast<int8_t>(op.value));
-      memory(e_, 0x89, op.value ? u : x86::RSP, t, rsp_at);
-      store_zero(e_, t, children_at);
-      lea8(e_, t, t, size);
-      e_.store_gs(t, gs_top);
-      if (!op.callee.index) return;
-      e_.load_gs(u, gs_cell(op.callee));
-      lea8(e_, u, u, 1);
-      e_.store_gs(u, gs_cell(op.callee));
-      return;
+    case Op::PushFrame: return push_frame(op, t, u);
     case Op::PopFrame:
       e_.load_gs(t, gs_top);
       memory(e_, 0x39, x86::RSP, t, rsp_at - size);

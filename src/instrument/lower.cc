@@ -42,11 +42,11 @@ uint16_t registers_read(std::span<const Op> ops) {
 Bound size_bound(const x86::Function& f, const Plan& plan) {
   size_t n = 256;
   for (const Block& b : f.blocks) n += static_cast<size_t>(b.end - b.begin) + transfer_bound + tail_bound;
-  bool uses_gs = false;
+  bool has_long_forms = false;
   for (const Insn& i : f.insns)
-    if (i.shape->uses_gs) n += transfer_bound, uses_gs = true;
+    if (i.shape->uses_gs || uses_clock_register(i)) n += transfer_bound, has_long_forms = true;
   for (const Insertion& i : plan.insertions()) n += probe_bound(plan.ops_of(i)) + tail_bound;
-  return {n + f.jump_targets.size() * 16, uses_gs};
+  return {n + f.jump_targets.size() * 16, has_long_forms};
 }
 
 Lowered::Scratch& scratch_of(Lowered& lowered) {
@@ -63,8 +63,8 @@ void lower(const Input& input, Lowered& result) {
   x86::Liveness live = input.liveness;
   for (x86::RegSet& set : live.live_in) set.gpr |= read;
   for (x86::RegSet& set : live.live_out) set.gpr |= read;
-  Lowering({input.function, live, input.plan, input.code, input.uses_gs, input.out, input.base, input.table,
-            input.first_exit, input.find},
+  Lowering({input.function, live, input.plan, input.code, input.has_long_forms, input.out, input.base,
+            input.table, input.first_exit, input.find, input.has_clock},
            result)
       .run();
 }
@@ -81,8 +81,10 @@ Lowering::Lowering(const Input& in, Lowered& out)
       placed_(scratch_.placed),
       edges_(scratch_.edges),
       fixups_(scratch_.fixups),
-      tails_(scratch_.tails) {
-  placed_.clear(), edges_.clear(), fixups_.clear(), tails_.clear();
+      tails_(scratch_.tails),
+      literals_(scratch_.literals),
+      register_clock_(in.has_clock && clock_register_offset()) {
+  placed_.clear(), edges_.clear(), fixups_.clear(), tails_.clear(), literals_.clear();
   out_.size = 0;
   out_.blocks.clear();
   out_.table.clear();
@@ -104,8 +106,8 @@ void Lowering::run() {
                                                                                                 : transfer_bound);
     for (; probe_at != placed_.end() && probe_at->insn < block.first + block.count; ++probe_at)
       bound += probe_bound(in_.plan.ops_of(*probe_at->insertion));
-    if (in_.uses_gs)
-      for (const Insn& i : f_.insns_of(block)) bound += i.shape->uses_gs ? transfer_bound : 0;
+    if (in_.has_long_forms)
+      for (const Insn& i : f_.insns_of(block)) bound += i.shape->uses_gs || uses_clock_register(i) ? transfer_bound : 0;
     bound_[b] = bound;
   }
   emit_entry();
@@ -117,6 +119,7 @@ void Lowering::run() {
     }
   mark(Mark::Middle, f_.entry);
   for (size_t i = 0; i < tails_.size(); i++) emit_tail(Tail(tails_[i]));  // a tail may add further ones
+  emit_literals();
   resolve_fixups();
   for (BlockId b = 0; b < f_.blocks.size(); b++)
     out_.blocks.push_back({f_.blocks[b].begin, body_[b], f_.blocks[b].is_entry});
@@ -198,13 +201,17 @@ void Lowering::emit_block(BlockId b) {
   };
   while (i < plain) {
     probes_before(i);
+    bool lends = register_clock_ && uses_clock_register(insns[i]);
     uint32_t n = i;
     do n++;
     while (n < plain && !insns[n - 1].shape->uses_gs && !insns[n].shape->uses_gs &&
+           (lends || !register_clock_ || !uses_clock_register(insns[n])) &&
            !(p != placed_.end() && p->insn <= block.first + n - (p->after ? 1 : 0)));
+    while (lends && !uses_clock_register(insns[n - 1])) n--;
     auto from = static_cast<size_t>(insns[i].pc - block.begin), to = static_cast<size_t>(insns[n - 1].next() - block.begin);
     if (insns[i].shape->uses_gs) gs_insn(insns[i], bytes.subspan(from, to - from), live_before(i)), rax_ = -1;
-    else copy_plain(insns.subspan(i, n - i), bytes.subspan(from, to - from));
+    else if (lends) lend_clock_register(insns.subspan(i, n - i), bytes.subspan(from, to - from));
+    else mark(Mark::Run, insns[i].pc), copy(insns.subspan(i, n - i), bytes.subspan(from, to - from));
     for (; p != placed_.end() && p->insn == block.first + n - 1 && p->after; ++p)
       probe(in_.plan.ops_of(*p->insertion), live_before(n), insns[n - 1].next());
     i = n;
@@ -219,8 +226,7 @@ void Lowering::emit_block(BlockId b) {
 }
 
 // Instructions that fall through, copied as they are; [rip + disp32] gets the distance from here.
-void Lowering::copy_plain(std::span<const Insn> insns, std::span<const std::byte> bytes) {
-  mark(Mark::Run, insns.front().pc);
+void Lowering::copy(std::span<const Insn> insns, std::span<const std::byte> bytes) {
   uint32_t at = e_.offset();
   e_.copy(bytes);
   int64_t moved = insns.front().pc - AppPc{e_.pc_at(at).value};

@@ -74,12 +74,13 @@ struct Input {
   const x86::Liveness& liveness;
   const Plan& plan;
   const x86::ReadMemory& code;
-  bool uses_gs;  // as size_bound() said
+  bool has_long_forms;  // as size_bound() said
   std::span<std::byte> out;
   CachePc base;    // where `out` will be executed
   uint64_t table;  // where the table is in the target
   uint32_t first_exit;
   std::function<CachePc(AppPc)> find;  // a direct target that is translated already, or 0
+  bool has_clock = false;              // Tool::has_clock()
 };
 
 // The stub that a direct exit goes through while it is not linked (at most 32 bytes).
@@ -94,7 +95,7 @@ CachePc write_guard(std::span<std::byte> out, CachePc at, CachePc record);
 // An upper bound of the size that lower() needs.
 struct Bound {
   size_t bytes;
-  bool uses_gs;  // some instruction does
+  bool has_long_forms;  // some instruction becomes several
 };
 Bound size_bound(const x86::Function& function, const Plan& plan);
 // Writes the code to input.out; `result` is overwritten (its vectors are reused).

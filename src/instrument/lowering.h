@@ -1,6 +1,8 @@
-// The state of one lowering, shared by its parts: blocks (lower.cc), control transfers (transfer.cc), probes (probe.cc).
+// The state of one lowering, shared by its parts: blocks (lower.cc), control transfers (transfer.cc), probes (probe.cc,
+// frame.cc, clock.cc).
 #pragma once
 
+#include "instrument/clock.h"
 #include "instrument/emitter.h"
 #include "instrument/lower.h"
 #include "rt/abi.h"
@@ -36,12 +38,19 @@ struct Fixup {
   bool is_short;
 };
 
+// A number that an instruction reads, behind the code.
+struct Literal {
+  uint64_t value;
+  uint32_t displacement;  // offset of the instruction's
+};
+
 struct Lowered::Scratch {
   std::vector<uint32_t> body, bound;
   std::vector<Placed> placed;
   std::vector<const Insertion*> edges;
   std::vector<Fixup> fixups;
   std::vector<Tail> tails;
+  std::vector<Literal> literals;
 };
 Lowered::Scratch& scratch_of(Lowered& lowered);
 // Registers that a probe reads.
@@ -57,7 +66,7 @@ class Lowering {
   void place_probes();
   void emit_entry();
   void emit_block(x86::BlockId b);
-  void copy_plain(std::span<const x86::Insn> insns, std::span<const std::byte> bytes);
+  void copy(std::span<const x86::Insn> insns, std::span<const std::byte> bytes);
   void emit_block_end(x86::BlockId b, const x86::Insn& last, std::span<const std::byte> bytes);
   void fall_through(x86::BlockId b, AppPc next);
   void resolve_fixups();
@@ -86,10 +95,18 @@ class Lowering {
 
   // frame.cc
   void frame_op(const Op& op, x86::Gpr t, x86::Gpr u, bool flags_free);
+  void push_frame(const Op& op, x86::Gpr t, x86::Gpr u);
+  void time_frame(x86::Gpr t, x86::Gpr u);
+  void end_frame(x86::Gpr t, x86::Gpr u);
   void pop_direct(const Op& op, x86::Gpr t, x86::Gpr u);
   template <class SlowIf>
   void pop_indirect(const Op& op, x86::Gpr t, x86::Gpr u, SlowIf slow_if);
   void call_routine(rt::Routine routine, uint32_t a, uint32_t b, bool flags_free);
+
+  // clock.cc
+  void advance_clock(uint64_t by);
+  void lend_clock_register(std::span<const x86::Insn> insns, std::span<const std::byte> bytes);
+  void emit_literals();
 
   // gs.cc
   void gs_insn(const x86::Insn& insn, std::span<const std::byte> bytes, x86::RegSet live);
@@ -118,6 +135,8 @@ class Lowering {
   std::vector<const Insertion*>& edges_;
   std::vector<Fixup>& fixups_;
   std::vector<Tail>& tails_;
+  std::vector<Literal>& literals_;
+  const bool register_clock_;
   int64_t rax_ = -1;  // the system call number, where it is known
 };
 

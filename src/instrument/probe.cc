@@ -29,13 +29,13 @@ struct Places {
 bool fits(int64_t value) { return value == int32_t(value); }
 int64_t negated(int64_t value) { return int64_t(-uint64_t(value)); }
 
-bool uses_temp(const Op& op, int n) {
+bool uses_temp(const Op& op, int n, bool register_clock) {
   bool a = n == 0;
   switch (op.kind) {
     case Op::AddCounter:
     case Op::AddClock: return false;
+    case Op::PushFrame: return a || !register_clock || op.value;
     case Op::Call:
-    case Op::PushFrame:
     case Op::PopFrame:
     case Op::ArriveFrame:
     case Op::ResyncFrames: return true;
@@ -48,7 +48,8 @@ bool uses_temp(const Op& op, int n) {
 }
 
 // How many registers an operation needs besides temporaries.
-int scratch_count(const Op& op, bool flags_free) {
+int scratch_count(const Op& op, bool flags_free, bool register_clock) {
+  if (op.kind == Op::AddClock && register_clock) return 0;
   if (op.kind == Op::AddCounter || op.kind == Op::AddClock) return (flags_free ? 0 : 1) + (fits(op.value) ? 0 : 1);
   return op.kind == Op::Add && !fits(op.value) ? 1 : 0;
 }
@@ -60,8 +61,9 @@ struct Pool {
   uint16_t dead, others, wanted;
 
   Gpr take(bool& spilled) {
+    constexpr uint16_t no_arguments = 1 << x86::R10 | 1 << x86::R11;  // nobody waits for them at a call
     spilled = dead == 0;
-    Gpr r = lowest(dead ? dead : others ? others : wanted);
+    Gpr r = lowest(dead ? dead : others & no_arguments ? others & no_arguments : others ? others : wanted);
     exclude(r);
     return r;
   }
@@ -181,8 +183,8 @@ void Lowering::probe(std::span<const Op> ops, x86::RegSet live, AppPc app) {
   Places at;
   bool needs_scratch = false, keep_rcx = false;
   for (const Op& op : ops) {
-    for (int n = 0; n < 2; n++) at.used[n] |= uses_temp(op, n);
-    needs_scratch |= scratch_count(op, flags_free) > 0;
+    for (int n = 0; n < 2; n++) at.used[n] |= uses_temp(op, n, register_clock_);
+    needs_scratch |= scratch_count(op, flags_free, register_clock_) > 0;
     keep_rcx |= op.kind == Op::SkipUnless && !fits(negated(op.value));
   }
   bool lends = needs_scratch && !at.used[0];  // the place of A, which no operation uses, serves them all
@@ -218,10 +220,14 @@ void Lowering::probe(std::span<const Op> ops, x86::RegSet live, AppPc app) {
       frame_op(op, at.reg[0], at.reg[1], flags_free);
       continue;
     }
+    if (op.kind == Op::AddClock && register_clock_) {
+      advance_clock(static_cast<uint64_t>(op.value));
+      continue;
+    }
     Gpr scratch[2] = {at.reg[0], at.reg[0]};
     bool spilled[2] = {false, false};
     Pool rest = pool;
-    for (int n = lends ? 1 : 0; n < scratch_count(op, flags_free); n++) {
+    for (int n = lends ? 1 : 0; n < scratch_count(op, flags_free, register_clock_); n++) {
       scratch[n] = rest.take(spilled[n]);
       if (spilled[n]) e_.store_gs(scratch[n], gs_spill(2 + n));
     }

@@ -133,6 +133,8 @@ class Tool {
   virtual std::unique_ptr<Tool> copy() const = 0;
   // Translations may be kept beyond the process, and used by others, under this name; empty: they may not (code with counters).
   virtual std::string archive_name() const { return {}; }
+  // Its probes advance the virtual clock: see instrument/clock.h.
+  virtual bool has_clock() const { return false; }
   // Called once for every translated function, or part of one.
   virtual void plan(const Subject& subject, Counters& counters, Plan& plan) = 0;
   // A thread begins: in a new program at `pc`, or forked or cloned from `parent`.

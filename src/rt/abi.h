@@ -10,7 +10,7 @@
 
 namespace weir::rt {
 
-constexpr uint32_t abi_version = 3;
+constexpr uint32_t abi_version = 4;
 
 // ---- Where things lie in the target -------------------------------------------------------------------------------
 // The table maps the low 32 bits of a program address to its place in the cache: 8 bytes an entry, 32 GiB of address
@@ -120,6 +120,7 @@ enum Restore : uint64_t {
   RestoreSpill0 = 2,  // a probe holds a register of the program in spill[0] (its number is in values[2] & 15)
   RestoreSpill1 = 4,  // … and in spill[1] (number in values[2] >> 4 & 15)
   SetRcxToPc = 8,     // behind a system call: rcx is the program's pc
+  RestoreClock = 16,  // zmm31 is the program's, the clock is in `clock_away`
 };
 // values[0]: Place, values[1]: Restore bits, values[2]: spilled registers, values[3]: cache pc at which to resume
 
@@ -168,6 +169,13 @@ constexpr uint32_t interrupted_count = 16;
 constexpr uint32_t rt_stack_size = 12 << 10;
 constexpr uint32_t signal_stack_size = 8 << 10;
 
+// ---- The virtual clock --------------------------------------------------------------------------------------------
+// What a tool's probes add up, and how much of it belongs to the call that is under way: `self` advances as `clock` does, and is
+// set back, when a call returns, to what it was when the call began.
+struct Times {
+  uint64_t clock, self;
+};
+
 // ---- The thread block ---------------------------------------------------------------------------------------------
 // What translated code touches comes first.
 struct ThreadBlock {
@@ -213,6 +221,15 @@ struct ThreadBlock {
   uint32_t misses, signals;  // statistics
   uint32_t interrupted_next;
   uint8_t pending_info[128];
+
+  // The virtual clock, where a tool has one.
+  uint32_t clock_in_register;  // it is in xmm31,
+  uint32_t zmm31_offset;       // … which is here in the extended state of a signal frame
+  uint64_t self_bias;          // where it is not: Times::self less Times::clock
+  Times clock_away;            // where it is: here, while the program has the register,
+  Times clock_at_os_call;      // … and here, as it was at the last OS call
+  alignas(64) uint8_t zmm31[64];  // the program's
+
   Interrupted interrupted[interrupted_count];
   KernelSigaction own_actions[64];
 
@@ -229,18 +246,17 @@ static_assert(sizeof(ThreadBlock) <= 32 << 10);
 constexpr uint32_t counters_offset = 64 << 10;
 constexpr uint32_t frames_offset = 128 << 20;
 constexpr uint32_t max_counters = (frames_offset - counters_offset) / 8;
-constexpr uint32_t clock_cells = 2;  // the first cells are the virtual clock: their sum
+constexpr uint32_t clock_cells = 2;  // where the clock is in no register, it is the sum of the first cells
 
 // The parallel stack: a frame for every call that has not returned. A function is known by the cell that counts its
 // frames on the stack, a call site by the first cell of its record.
 struct Frame {
+  Times begin;  // when it was called
   uint32_t site;
-  uint32_t callee;    // 0: an indirect call, which has not arrived yet
-  uint64_t clock;     // when it was called
-  uint64_t rsp;       // when it has returned; the lowest bits: FrameBits
-  uint64_t children;  // clock that its own callees took
-  uint64_t os;        // clock that OS calls took, its callees' included
-  uint64_t context;   // with full paths: its node
+  uint32_t callee;   // 0: an indirect call, which has not arrived yet
+  uint64_t rsp;      // when it has returned; the lowest bits: FrameBits
+  uint64_t os;       // clock that OS calls took, its callees' included
+  uint64_t context;  // with full paths: its node
 };
 static_assert(sizeof(Frame) == 48);
 enum FrameBits : uint64_t {

@@ -2,7 +2,7 @@
 // whose callee is not the usual one, OS calls.
 //
 // A frame ends when control is back at its rsp, or above it on the same stack: rsp ≥ Frame::rsp. What a frame took is
-//     delta = clock - Frame::clock,  self = delta - Frame::children
+//     total = now.clock - Frame::begin.clock,  self = now.self - Frame::begin.self
 // and goes to the record of (site, callee), to the total only when the function has no other frame below.
 
 #include "rt/runtime.h"
@@ -23,11 +23,11 @@ bool has_os(const Frame& f) { return f.rsp & FrameHasOs; }
 bool is_tail(const Frame& f) { return f.rsp & FrameIsTail; }
 bool is_counted(const Frame& f) { return f.rsp & FrameIsCounted; }
 
-uint64_t clock(ThreadBlock* tb) {
-  uint64_t sum = 0;
-  for (uint32_t i = 0; i < clock_cells; i++) sum += cells(tb)[i];
-  return sum;
+void advance(ThreadBlock* tb, uint64_t by) {
+  Times t = now(tb);
+  set_clock(tb, {t.clock + by, t.self + by});
 }
+
 
 constexpr uint64_t near = 1 << 12;    // a function that is jumped to further away from its caller's frame has another stack
 constexpr uint64_t depth = 64 << 20;  // frames of one stack are no further apart than this
@@ -108,16 +108,15 @@ uint64_t context_for(ThreadBlock* tb, const Frame& parent, uint32_t site, uint32
 void pop(ThreadBlock* tb) {
   Frame* place = top(tb) - 1;
   const Frame f = *place;
-  uint64_t* counts = cells(tb);
-  uint64_t delta = counts[0] + counts[1] - f.clock, self = delta - f.children, os = has_os(f) ? f.os : 0;
+  Times end = now(tb);
+  uint64_t delta = end.clock - f.begin.clock, self = end.self - f.begin.self, os = has_os(f) ? f.os : 0;
+  set_clock(tb, {end.clock, f.begin.self});
   tb->frames_top = uint64_t(place);
-  bool outermost = f.callee && --counts[f.callee] == 0;
+  bool outermost = f.callee && --cells(tb)[f.callee] == 0;
   add(tb, f.site, f.callee ? f.callee : unknown_function, is_counted(f), outermost, delta, self, os);
   if (tools(tb)->contexts) at<Context>(tb, contexts_offset)[f.context].self += self;
-  if (place == bottom(tb)) return;
+  if (place == bottom(tb) || !os) return;
   Frame& parent = place[-1];
-  parent.children += delta;
-  if (!os) return;
   if (!has_os(parent)) parent.os = 0, parent.rsp |= FrameHasOs;
   parent.os += os;
 }
@@ -136,7 +135,7 @@ void push(ThreadBlock* tb, uint32_t site, uint32_t callee, uint64_t rsp) {
     return;
   }
   uint64_t context = callee ? context_for(tb, top(tb)[-1], site, callee, rsp & FrameIsCounted) : 0;
-  *top(tb) = {site, callee, clock(tb), rsp, 0, 0, context};
+  *top(tb) = {now(tb), site, callee, rsp, 0, context};
   tb->frames_top += sizeof(Frame);
   if (callee) cells(tb)[callee]++;
 }
@@ -144,7 +143,7 @@ void push(ThreadBlock* tb, uint32_t site, uint32_t callee, uint64_t rsp) {
 // The first frame of a stack that control was switched to: nobody called it.
 bool begins_stack(const Frame& f) { return f.site == start_site; }
 
-// The frames above `base` are of a stack that control has left for another: they end for now, and are kept. (Frame::clock is the
+// The frames above `base` are of a stack that control has left for another: they end for now, and are kept. (Its begin is the
 // number of the stack then.)
 void park(ThreadBlock* tb, Frame* base) {
   auto* parked = at<Frame>(tb, parked_offset);
@@ -153,7 +152,7 @@ void park(ThreadBlock* tb, Frame* base) {
   t->stacks++;
   if (t->parked + count > max_parked) t->lost++;
   else
-    for (uint32_t i = 0; i < count; i++) parked[t->parked] = base[i], parked[t->parked++].clock = t->stacks;
+    for (uint32_t i = 0; i < count; i++) parked[t->parked] = base[i], parked[t->parked++].begin = {t->stacks, 0};
   while (top(tb) > base) pop(tb);
 }
 
@@ -166,8 +165,8 @@ bool unpark(ThreadBlock* tb, uint64_t rsp) {
   while (i && rsp_of(parked[i - 1]) != rsp) i--;
   if (!i) return false;
   uint32_t first = i - 1, end = i;
-  while (first > 0 && parked[first - 1].clock == parked[first].clock) first--;
-  while (end < t->parked && parked[end].clock == parked[first].clock) end++;
+  while (first > 0 && parked[first - 1].begin.clock == parked[first].begin.clock) first--;
+  while (end < t->parked && parked[end].begin.clock == parked[first].begin.clock) end++;
   for (uint32_t k = first; k < i; k++)
     push(tb, parked[k].site, parked[k].callee, (parked[k].rsp & ~uint64_t{FrameHasOs}) | FrameIsCounted);
   for (uint32_t k = end; k < t->parked; k++) parked[first + k - end] = parked[k];
@@ -227,6 +226,30 @@ void resync(ThreadBlock* tb, uint32_t function, uint64_t rsp) {
 
 }  // namespace
 
+// (The runtime uses no vector registers, so xmm31 is what translated code left there.)
+Times now(ThreadBlock* tb) {
+  Times t;
+  if (tb->clock_in_register) {
+    asm volatile("vmovdqu64 %%xmm31, %0" : "=m"(t));
+    return t;
+  }
+  t.clock = cells(tb)[0] + cells(tb)[1];
+  t.self = t.clock + tb->self_bias;
+  return t;
+}
+void set_clock(ThreadBlock* tb, Times t) {
+  if (tb->clock_in_register) {
+    asm volatile("vmovdqu64 %0, %%xmm31" : : "m"(t));
+    return;
+  }
+  cells(tb)[0] = t.clock - cells(tb)[1];
+  tb->self_bias = t.self - t.clock;
+}
+
+void shift_frames(ThreadBlock* tb, Times by) {
+  for (Frame* f = bottom(tb); tb->frames_top && f < top(tb); f++) f->begin.clock -= by.clock, f->begin.self -= by.self;
+}
+
 void run_routine(ThreadBlock* tb, Routine routine, uint64_t a, uint64_t b) {
   uint64_t rsp = tb->regs.gpr[4];
   switch (routine) {
@@ -247,13 +270,16 @@ void run_routine(ThreadBlock* tb, Routine routine, uint64_t a, uint64_t b) {
       }
       [[fallthrough]];
     case Routine::TailArrival: arrive_by_jump(tb, uint32_t(a), rsp + 8); break;
-    case Routine::OsEnter: os_enter(tb, uint32_t(a)); break;
+    case Routine::OsEnter:
+      tb->clock_at_os_call = now(tb);
+      os_enter(tb, uint32_t(a));
+      break;
     case Routine::OsLeave: os_leave(tb); break;
     case Routine::RepeatBegin: tools(tb)->repeat = tb->rcx; break;
     case Routine::RepeatEnd: {
       uint64_t extra = (tools(tb)->repeat - tb->rcx) * (b >> 16) / (b & 0xffff);
       cells(tb)[a] += extra;
-      cells(tb)[0] += extra;
+      advance(tb, extra);
       break;
     }
   }

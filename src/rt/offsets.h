@@ -1,6 +1,6 @@
 // Offsets of ThreadBlock for the assembler; offsets_check in runtime.cc holds them to rt/abi.h.
 #pragma once
-#define ABI_VERSION 3
+#define ABI_VERSION 4
 #define REGS 192
 #define REGS_FLAGS 320
 #define REGS_PC 328
@@ -8,6 +8,6 @@
 #define SIGNAL_PENDING 984
 #define EXIT_MASK 1000
 #define EXIT_UNMASK 1008
-#define SIGNAL_STACK_TOP 11840
-#define STACK_TOP 24128
+#define SIGNAL_STACK_TOP 11904
+#define STACK_TOP 24192
 #define HAS_WRGSBASE 1020

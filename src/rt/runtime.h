@@ -24,6 +24,10 @@ bool write_memory(void* to, const void* from, uint64_t size);
 void run_routine(ThreadBlock* tb, Routine routine, uint64_t a, uint64_t b);
 void charge_os(ThreadBlock* tb, uint64_t time);
 OsRecord* os_record(ThreadBlock* tb, uint32_t function, uint32_t number);
+Times now(ThreadBlock* tb);  // the virtual clock
+void set_clock(ThreadBlock* tb, Times t);
+// It will begin again: as if it had been so all the time.
+void shift_frames(ThreadBlock* tb, Times by);
 void begin_handler(ThreadBlock* tb, uint64_t frame);
 void end_handler(ThreadBlock* tb, uint64_t frame);
 inline Tools* tools(ThreadBlock* tb) { return reinterpret_cast<Tools*>(reinterpret_cast<char*>(tb) + tools_offset); }
@@ -37,6 +41,8 @@ int64_t set_action(ThreadBlock* tb, int sig, uint64_t act, uint64_t old, uint64_
 void return_from_signal(ThreadBlock* tb);
 
 extern "C" {
+void* memcpy(void* to, const void* from, size_t n);
+void* memset(void* to, int value, size_t n);
 // execve with this signal mask; -ERESTARTSYS when a signal came before it.
 int64_t rt_exec(int64_t nr, const uint64_t* args, const uint64_t* mask);
 int64_t rt_clone(int64_t nr, const uint64_t* args, ThreadBlock* child);

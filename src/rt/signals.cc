@@ -127,8 +127,55 @@ void remember(ThreadBlock* tb, UContext* uc, uint64_t cache_pc) {
   tb->interrupted[tb->interrupted_next++ % interrupted_count] = {address(uc), uc->rip, cache_pc};
 }
 
+// Where a frame keeps zmm31; null: nowhere. (The kernel writes all of the area, or, where all registers in it were zero, nothing.)
+uint8_t* zmm31_of(ThreadBlock* tb, UContext* uc) {
+  constexpr uint32_t magic = 0x46505853, first_in_area = 16, area_size = 1024;
+  constexpr uint64_t area_bit = 1 << 7;
+  struct Extended {
+    uint8_t fxsave[464];
+    uint32_t magic, size;
+    uint64_t features;
+    uint32_t state_size, padding[7];
+    uint64_t in_use;
+  };
+  static_assert(offsetof(Extended, in_use) == 512);
+  auto* state = reinterpret_cast<Extended*>(uc->fpstate);
+  uint64_t area = tb->zmm31_offset - (31 - first_in_area) * 64;
+  if (!state || state->magic != magic || !(state->features & area_bit) || state->state_size < area + area_size)
+    return nullptr;
+  uint8_t* begin = reinterpret_cast<uint8_t*>(state);
+  if (!(state->in_use & area_bit)) memset(begin + area, 0, area_size);
+  state->in_use |= area_bit;
+  return begin + tb->zmm31_offset;
+}
+
+// A handler begins with all vector registers zero. The frame gets the program's zmm31, the clock goes on.
+void take_clock(ThreadBlock* tb, UContext* uc, bool is_away) {
+  if (!tb->clock_in_register) return;
+  Times clock = tb->clock_away;
+  uint8_t* saved = zmm31_of(tb, uc);
+  if (saved && !is_away) {
+    memcpy(&clock, saved, sizeof clock);
+    memcpy(saved, tb->zmm31, sizeof tb->zmm31);
+  }
+  memset(tb->zmm31, 0, sizeof tb->zmm31);
+  set_clock(tb, clock);
+}
+void return_clock(ThreadBlock* tb, UContext* uc) {
+  if (!tb->clock_in_register) return;
+  Times clock = now(tb);
+  uint8_t* saved = zmm31_of(tb, uc);
+  if (!saved) {  // a frame of the program's own making: all vector registers will be zero
+    memset(tb->zmm31, 0, sizeof tb->zmm31);
+    return shift_frames(tb, clock);
+  }
+  memcpy(tb->zmm31, saved, sizeof tb->zmm31);
+  memset(saved, 0, sizeof tb->zmm31);
+  memcpy(saved, &clock, sizeof clock);
+}
+
 // The frame is right: leave the runtime for the program's handler, as the kernel would have called it.
-int deliver(ThreadBlock* tb, int sig, SigInfo* info, UContext* uc) {
+int deliver(ThreadBlock* tb, int sig, SigInfo* info, UContext* uc, bool clock_is_away) {
   KernelSigaction& entry = tb->actions[sig - 1];
   KernelSigaction action = entry;
   tb->signals++;
@@ -139,7 +186,7 @@ int deliver(ThreadBlock* tb, int sig, SigInfo* info, UContext* uc) {
       queue_again(tb);
     }
     for (auto& i : tb->interrupted)
-      if (i.frame == address(uc)) uc->rip = i.cache_pc;
+      if (i.frame == address(uc) && i.cache_pc) uc->rip = i.cache_pc;
     return 0;
   }
   uint64_t mask = uc->sigmask | action.mask | (action.flags & SA_NODEFER ? 0 : signal_bit(sig));
@@ -154,6 +201,7 @@ int deliver(ThreadBlock* tb, int sig, SigInfo* info, UContext* uc) {
   tb->regs.gpr[2] = address(uc);
   tb->regs.gpr[4] = address(uc) - 8;
   tb->regs.flags = uc->eflags & ~(flag_tf | 0x400 | 0x10000);  // as the kernel clears TF, DF and RF
+  take_clock(tb, uc, clock_is_away);
   begin_handler(tb, address(uc));
   ask(tb, Request::Resume, action.handler, 1);
   tb->regs.pc = tb->request.pc;
@@ -195,14 +243,15 @@ int rt_signal(int sig, SigInfo* info, UContext* uc, ThreadBlock* tb) {
     begin_stepping(tb, sig, info, uc);
     return 0;
   }
+  bool clock_is_away = false;
   if (place != Place::NotCache) {
     if ((sig == SIGILL || sig == SIGFPE || sig == SIGTRAP || sig == SIGSYS) && info->code > 0 && info->addr == cache_pc)
       info->addr = tb->request.pc;
     mend_frame(tb, uc);
-    cache_pc = tb->request.values[3];
-    remember(tb, uc, cache_pc);
+    clock_is_away = tb->request.values[1] & RestoreClock;
+    remember(tb, uc, clock_is_away ? 0 : tb->request.values[3]);  // (in the middle of a stretch: to be translated anew)
   }
-  return deliver(tb, sig, info, uc);
+  return deliver(tb, sig, info, uc, clock_is_away);
 }
 
 void rt_requeue_pending(ThreadBlock* tb) {
@@ -247,6 +296,7 @@ void return_from_signal(ThreadBlock* tb) {
     ask(tb, Request::Resume, uc->rip);
     pc = tb->request.pc;
   }
+  return_clock(tb, uc);
   uint64_t mask = uc->sigmask;
   // Signals stay blocked until the program is back in its own context: a kept one is queued again there.
   block_signals(tb);

@@ -109,6 +109,7 @@ int64_t new_thread(ThreadBlock* tb, int64_t nr, const uint64_t* a, uint64_t next
   if (stack) child->regs.gpr[4] = stack;
   child->regs.pc = next_pc;
   child->app_gs = tb->app_gs;
+  memcpy(child->zmm31, tb->zmm31, sizeof tb->zmm31);
   child->quiet = tb->quiet;
   child->elsewhere = tb->elsewhere;
   unblock_signals(child, mask);
@@ -224,6 +225,7 @@ void rt_program(ThreadBlock* tb) {
 void rt_child(ThreadBlock* tb) {
   ask(tb, Request::Hello, uint64_t(sys(SYS_getpid)), uint64_t(sys(SYS_gettid)));
   if (!tb->request.values[0]) die("the weir process cannot find it");
+  if (tb->clock_in_register) set_clock(tb, {});
 }
 
 }  // extern "C"

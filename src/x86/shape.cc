@@ -154,7 +154,7 @@ void add_register(Shape& s, const Decoded& d, const ZydisDecodedOperand& op) {
   if (!(op.actions & ZYDIS_OPERAND_ACTION_MASK_READ) || is_zero_idiom(d)) return;
   s.reads = s.reads | set_of(reg);
   // Named by the immediate, which is not part of the shape.
-  if (op.encoding == ZYDIS_OPERAND_ENCODING_IS4) s.reads.vec = ~0u;
+  if (op.encoding == ZYDIS_OPERAND_ENCODING_IS4) s.reads.vec |= 0xffff;
   // A group of four registers, named by any of them.
   if (op.attributes & ZYDIS_OATTRIB_IS_MULTISOURCE4) s.reads.vec |= 0xfu << (ZydisRegisterGetId(reg) & ~3);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "instrument/clock.h"
 #include "tools/count/count.h"
 
 namespace weir::count {
@@ -34,12 +35,14 @@ void Count::begin_thread(std::byte* memory, const std::byte* parent, bool is_for
   auto* block = reinterpret_cast<rt::ThreadBlock*>(memory);
   auto* frames = reinterpret_cast<rt::Frame*>(memory + rt::frames_offset);
   auto* cells = reinterpret_cast<uint64_t*>(memory + rt::counters_offset);
+  block->zmm31_offset = instrument::clock_register_offset();
+  block->clock_in_register = block->zmm31_offset != 0;
   size_t n = 0;
   if (parent && is_fork)
     for (const rt::Frame& f : frames_of(parent))
-      frames[n++] = {f.site, f.callee, 0, (f.rsp & ~uint64_t{rt::FrameHasOs}) | rt::FrameIsCounted, 0, 0, 0};
+      frames[n++] = {{}, f.site, f.callee, (f.rsp & ~uint64_t{rt::FrameHasOs}) | rt::FrameIsCounted, 0, 0};
   // Of a new program no function is known yet: see close_frames(). The one that threads begin in may be called again.
-  if (!n) frames[n++] = {rt::start_site, cell_of_function_[function_around(pc)], 0, ~uint64_t{rt::frame_bits}, 0, 0, 0};
+  if (!n) frames[n++] = {{}, rt::start_site, cell_of_function_[function_around(pc)], ~uint64_t{rt::frame_bits}, 0, 0};
   reinterpret_cast<rt::Tools*>(memory + rt::tools_offset)->start =
       parent && is_fork ? table<rt::Tools>(parent, rt::tools_offset, 1)[0].start : pc.value;
   if (full_paths_) {
@@ -136,19 +139,30 @@ uint32_t Count::function_around(AppPc pc) const {
   return 0;
 }
 
-// Calls that had not returned: they took what they took up to now.
+// Calls that had not returned: they took what they took up to now. What the clock is now follows from the blocks. How much of it belongs to
+// the innermost call is known if the thread ended in an OS call; else it is no minimum or maximum.
 void Count::close_frames(const std::byte* memory, Thread& thread) const {
-  auto cells = table<uint64_t>(memory, rt::counters_offset, rt::clock_cells);
-  uint64_t clock = cells[0] + cells[1], children = 0, os = 0;
+  uint64_t clock = 0, os = 0;
+  for (size_t i = 0; i < blocks_.size(); i++) clock += thread.blocks[i] * blocks_[i].cycles + thread.extras[i];
+  rt::Times last = block_of(memory).clock_at_os_call;
+  bool self_is_known = last.clock == clock;
+  uint64_t self_clock = last.self;
   auto frames = frames_of(memory);
   std::unordered_map<uint32_t, uint32_t> depth;
   for (const rt::Frame& f : frames) depth[f.callee]++;
   for (size_t i = frames.size(); i--;) {
     const rt::Frame& f = frames[i];
-    uint64_t delta = clock - f.clock, self = delta - f.children - children;
+    uint64_t delta = clock - f.begin.clock, self = self_clock - f.begin.self;
     if (f.rsp & rt::FrameHasOs) os += f.os;
     uint32_t number = site_of(f.site);
-    if (f.context && f.context < thread.contexts.size()) thread.contexts[f.context].self += self;
+    if (f.context && f.context < thread.contexts.size()) {
+      if (!self_is_known) {  // all contexts together took all
+        self = clock;
+        for (const rt::Context& c : thread.contexts) self -= c.self;
+        for (size_t k = 0; k < i; k++) self -= frames[k + 1].begin.self - frames[k].begin.self;
+      }
+      thread.contexts[f.context].self += self;
+    }
     auto known = function_by_cell_.find(f.callee);
     uint32_t callee = known == function_by_cell_.end() ? 0 : known->second;
     if (i == 0 && f.site == rt::start_site)
@@ -156,8 +170,9 @@ void Count::close_frames(const std::byte* memory, Thread& thread) const {
     Calls& c = thread.calls[{number, callee}];
     if (!(f.site & rt::direct_site) && !(f.rsp & rt::FrameIsCounted)) c.calls++;  // (of direct ones the block has told)
     if (--depth[f.callee] == 0) c.total += delta, c.os += os;
-    c.max = std::max(c.max, self), c.min = std::min(c.min, self);
-    children = delta;
+    if (self_is_known) c.max = std::max(c.max, self), c.min = std::min(c.min, self);
+    self_is_known = true;
+    self_clock = f.begin.self;
   }
 }
 

@@ -71,6 +71,7 @@ class Count : public instrument::Tool {
  public:
   Count(std::shared_ptr<CostModel> cost, bool full_paths) : cost_(std::move(cost)), full_paths_(full_paths) {}
   std::unique_ptr<Tool> copy() const override { return std::make_unique<Count>(*this); }
+  bool has_clock() const override { return true; }
   void plan(const instrument::Subject& subject, instrument::Counters& counters, instrument::Plan& plan) override;
   void begin_thread(std::byte* memory, const std::byte* parent, bool is_fork, AppPc pc) override;
   void collect(const instrument::ThreadData& data) override;

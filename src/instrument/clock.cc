@@ -1,0 +1,76 @@
+#include "instrument/clock.h"
+
+#include <cpuid.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+#include "instrument/lowering.h"
+
+namespace weir::instrument {
+
+namespace {
+
+constexpr uint32_t gs_away = offsetof(rt::ThreadBlock, clock_away), gs_zmm31 = offsetof(rt::ThreadBlock, zmm31);
+
+uint32_t find_clock_register() {
+  const char* wanted = getenv("WEIR_CLOCK");
+  if (wanted && std::string_view(wanted) == "memory") return 0;
+  if (!__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512dq")) return 0;
+  uint32_t size = 0, area = 0, ecx = 0, edx = 0;
+  if (!__get_cpuid_count(13, 7, &size, &area, &ecx, &edx) || size != 1024) return 0;
+  return area + (31 - 16) * 64;
+}
+
+// vmovdqu64 gs:[disp], xmm31 (or zmm31), and back
+void move_vector(Emitter& e, uint8_t opcode, bool whole, uint32_t disp) {
+  e.bytes(0x65, 0x62, 0x61, 0xfe, whole ? 0x48 : 0x08, opcode, 0x3c, 0x25);
+  e.u32(disp);
+}
+constexpr uint8_t store = 0x7f, load = 0x6f;
+
+}  // namespace
+
+uint32_t clock_register_offset() {
+  static const uint32_t offset = find_clock_register();
+  return offset;
+}
+
+// vpaddq xmm31, xmm31, [rip + …]{1to2}
+void Lowering::advance_clock(uint64_t by) {
+  e_.bytes(0x62, 0x61, 0x85, 0x10, 0xd4, 0x3d);
+  literals_.push_back({by, e_.offset()});
+  e_.u32(0);
+}
+
+void Lowering::emit_literals() {
+  if (literals_.empty()) return;
+  std::ranges::sort(literals_, {}, &Literal::value);
+  e_.align(8);
+  for (size_t i = 0; i < literals_.size(); i++) {
+    if (i == 0 || literals_[i].value != literals_[i - 1].value) e_.u64(literals_[i].value);
+    uint32_t behind = literals_[i].displacement + 4;
+    e_.patch_u32(behind - 4, e_.offset() - 8 - behind);
+  }
+}
+
+// Instructions that use zmm31. A fault among them finds the clock in the thread block.
+void Lowering::lend_clock_register(std::span<const x86::Insn> insns, std::span<const std::byte> bytes) {
+  uint32_t begin = e_.offset();
+  AppPc first = insns.front().pc;
+  mark(Mark::Exact, first, 0, begin);
+  move_vector(e_, store, false, gs_away);
+  mark(Mark::Middle, first, 0, begin);
+  move_vector(e_, load, true, gs_zmm31);
+  for (const x86::Insn& i : insns) {
+    mark(Mark::Middle, i.pc, rt::RestoreClock);
+    copy(std::span(&i, 1), bytes.subspan(static_cast<size_t>(i.pc - first), i.shape->length));
+  }
+  mark(Mark::Middle, insns.back().next(), rt::RestoreClock);
+  move_vector(e_, store, true, gs_zmm31);
+  move_vector(e_, load, false, gs_away);
+  mark(Mark::Run, insns.back().next());
+}
+
+}  // namespace weir::instrument

@@ -1,0 +1,16 @@
+// The virtual clock. On a processor with AVX-512 it is in xmm31, a register that hardly any program uses: an addition costs one instruction,
+// neither flags nor a general register, and does not wait for memory. Elsewhere it is the sum of two cells.
+//
+// The program's own zmm31 is in the thread block meanwhile; instructions that use it get it for as long as they need it.
+#pragma once
+
+#include "x86/insn.h"
+
+namespace weir::instrument {
+
+// Where zmm31 is in the extended state of a signal frame. 0: the clock is in memory (WEIR_CLOCK=memory asks for that, too).
+uint32_t clock_register_offset();
+
+constexpr bool uses_clock_register(const x86::Insn& insn) { return (insn.shape->reads.vec | insn.shape->writes.vec) >> 31; }
+
+}  // namespace weir::instrument
