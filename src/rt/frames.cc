@@ -29,6 +29,11 @@ void advance(ThreadBlock* tb, uint64_t by) {
 }
 
 
+void set_self_clock(ThreadBlock* tb, Times now, uint64_t self) {
+  if (tb->clock_in_register) asm volatile("vpinsrq $1, %0, %%xmm31, %%xmm31" : : "r"(self));
+  else tb->self_bias = self - now.clock;
+}
+
 constexpr uint64_t near = 1 << 12;    // a function that is jumped to further away from its caller's frame has another stack
 constexpr uint64_t depth = 64 << 20;  // frames of one stack are no further apart than this
 
@@ -104,13 +109,15 @@ uint64_t context_for(ThreadBlock* tb, const Frame& parent, uint32_t site, uint32
   return first = t->contexts++;
 }
 
-// (Read once: what is written may be anything, for all the compiler knows.)
+// (Read once: what is written may be anything, for all the compiler knows. And as it was written, so that the processor finds it
+// among what is on its way to memory.)
 void pop(ThreadBlock* tb) {
   Frame* place = top(tb) - 1;
-  const Frame f = *place;
+  Frame f{place->begin, 0, 0, place->rsp, place->os, place->context};
+  asm("movl %2, %0\n\tmovl %3, %1" : "=&r"(f.site), "=r"(f.callee) : "m"(place->site), "m"(place->callee));
   Times end = now(tb);
   uint64_t delta = end.clock - f.begin.clock, self = end.self - f.begin.self, os = has_os(f) ? f.os : 0;
-  set_clock(tb, {end.clock, f.begin.self});
+  set_self_clock(tb, end, f.begin.self);
   tb->frames_top = uint64_t(place);
   bool outermost = f.callee && --cells(tb)[f.callee] == 0;
   add(tb, f.site, f.callee ? f.callee : unknown_function, is_counted(f), outermost, delta, self, os);
@@ -230,7 +237,7 @@ void resync(ThreadBlock* tb, uint32_t function, uint64_t rsp) {
 Times now(ThreadBlock* tb) {
   Times t;
   if (tb->clock_in_register) {
-    asm volatile("vmovdqu64 %%xmm31, %0" : "=m"(t));
+    asm volatile("vmovq %%xmm31, %0\n\tvpextrq $1, %%xmm31, %1" : "=r"(t.clock), "=r"(t.self));
     return t;
   }
   t.clock = cells(tb)[0] + cells(tb)[1];
