@@ -19,7 +19,9 @@ static_assert(offsetof(rt::Frame, site) + 4 == offsetof(rt::Frame, callee));
 constexpr int8_t site_at = offsetof(rt::Frame, site), callee_at = offsetof(rt::Frame, callee),
                  clock_at = offsetof(rt::Frame, begin.clock), self_at = offsetof(rt::Frame, begin.self),
                  rsp_at = offsetof(rt::Frame, rsp);
-constexpr uint32_t gs_self_bias = offsetof(rt::ThreadBlock, self_bias);
+constexpr uint32_t gs_self_bias = offsetof(rt::ThreadBlock, self_bias), gs_leaf = offsetof(rt::ThreadBlock, leaf.begin.clock),
+                   gs_leaf_self = offsetof(rt::ThreadBlock, leaf.begin.self),
+                   gs_leaf_site = offsetof(rt::ThreadBlock, leaf.site);
 
 uint32_t gs_cell(Counter c, uint32_t n = 0) { return gs_counter({c.index + n}); }
 
@@ -91,6 +93,15 @@ void get_self_clock(Emitter& e, Gpr r) {
   vector(e, 3, 0xfd, 0x08, 0x16, 3, r);
   e.bytes(1);
 }
+// vmovdqu64 gs:[disp], xmm31; vmovhps xmm31, xmm31, gs:[disp]
+void store_times_gs(Emitter& e, uint32_t disp) {
+  e.bytes(0x65, 0x62, 0x61, 0xfe, 0x08, 0x7f, 0x3c, 0x25);
+  e.u32(disp);
+}
+void load_self_clock_gs(Emitter& e, uint32_t disp) {
+  e.bytes(0x65, 0x62, 0x61, 0x04, 0x00, 0x16, 0x3c, 0x25);
+  e.u32(disp);
+}
 static_assert(clock_at % 16 == 0 && size % 16 == 0 && self_at == clock_at + 8);
 
 }  // namespace
@@ -132,10 +143,13 @@ void Lowering::call_routine(rt::Routine routine, uint32_t a, uint32_t b, bool fl
   set_argument(0, a);
   set_argument(1, b);
   e_.store_gs_imm(offsetof(rt::ThreadBlock, exit_id), static_cast<uint32_t>(routine));
+  call_runtime(flags_free ? offsetof(rt::ThreadBlock, enter_probe) : offsetof(rt::ThreadBlock, enter_routine));
+}
+void Lowering::call_runtime(uint32_t door) {
   e_.store_gs(x86::RCX, gs_rcx);
   e_.bytes(0x48, 0x8d, 0x0d);  // lea rcx, [behind the jump]
   e_.u32(8);
-  e_.jump_gs(flags_free ? offsetof(rt::ThreadBlock, enter_probe) : offsetof(rt::ThreadBlock, enter_routine));
+  e_.jump_gs(door);
   e_.load_gs(x86::RCX, gs_rcx);
 }
 
@@ -166,12 +180,42 @@ void Lowering::push_frame(const Op& op, Gpr t, Gpr u) {
   e_.store_gs(t, gs_cell(op.callee));
 }
 
-void Lowering::pop_direct(const Op& op, Gpr t, Gpr u) {
-  time_frame(t, u);
-  e_.bytes(0x65, 0x48, 0xff, 0x0c, 0x25);  // dec qword gs:[cell]
-  e_.u32(gs_cell(op.callee));
-  skip_if(e_, jne, [&] { gs_op(e_, 0x01, u, gs_cell(op.counter, rt::RecordTotal)); });
-  end_frame(t, u);
+void Lowering::begin_leaf(const Op& op, Gpr t, Gpr u) {
+  e_.store_gs_imm(gs_leaf_site, op.counter.index);
+  if (register_clock_) return store_times_gs(e_, gs_leaf);
+  e_.load_gs(u, gs_counter({0}));
+  e_.load_gs(t, gs_counter({1}));
+  lea_sum(e_, u, u, t);
+  e_.store_gs(u, gs_leaf);
+  e_.load_gs(t, gs_self_bias);
+  lea_sum(e_, u, u, t);
+  e_.store_gs(u, gs_leaf_self);
+}
+
+void Lowering::end_leaf(const Op& op, Gpr u) {
+  if (register_clock_) {
+    get_clock(e_, u);
+    gs_op(e_, 0x2b, u, gs_leaf);
+    gs_op(e_, 0x01, u, gs_cell(op.counter, rt::RecordTotal));
+    get_self_clock(e_, u);
+    gs_op(e_, 0x2b, u, gs_leaf_self);
+    load_self_clock_gs(e_, gs_leaf_self);
+  } else {
+    e_.load_gs(u, gs_counter({0}));
+    gs_op(e_, 0x03, u, gs_counter({1}));
+    gs_op(e_, 0x2b, u, gs_leaf);
+    gs_op(e_, 0x01, u, gs_cell(op.counter, rt::RecordTotal));
+    gs_op(e_, 0x03, u, gs_leaf);
+    gs_op(e_, 0x03, u, gs_self_bias);
+    gs_op(e_, 0x2b, u, gs_leaf_self);
+    gs_op(e_, 0x29, u, gs_self_bias);
+  }
+  e_.store_gs_imm(gs_leaf_site, 0);
+  note_self(op, u);
+}
+
+// The record's largest and smallest self time; u is lost.
+void Lowering::note_self(const Op& op, Gpr u) {
   gs_op(e_, 0x3b, u, gs_cell(op.counter, rt::RecordMax));
   skip_if(e_, jbe, [&] { e_.store_gs(u, gs_cell(op.counter, rt::RecordMax)); });
   e_.bytes(0x48 | u >> 3, 0xf7, 0xd0 | (u & 7));  // not u
@@ -179,9 +223,43 @@ void Lowering::pop_direct(const Op& op, Gpr t, Gpr u) {
   skip_if(e_, jbe, [&] { e_.store_gs(u, gs_cell(op.counter, rt::RecordMin)); });
 }
 
-// The record is where site and callee hash to. rax, which frame_op() has saved, points at it.
-template <class SlowIf>
-void Lowering::pop_indirect(const Op& op, Gpr t, Gpr u, SlowIf slow_if) {
+void Lowering::pop_direct(const Op& op, Gpr t, Gpr u) {
+  time_frame(t, u);
+  e_.bytes(0x65, 0x48, 0xff, 0x0c, 0x25);  // dec qword gs:[cell]
+  e_.u32(gs_cell(op.callee));
+  skip_if(e_, jne, [&] { gs_op(e_, 0x01, u, gs_cell(op.counter, rt::RecordTotal)); });
+  end_frame(t, u);
+  note_self(op, u);
+}
+
+// The callee is in rax, which frame_op() has saved.
+void Lowering::pop_indirect(const Op& op, Gpr t, Gpr u) {
+  load32(e_, x86::RAX, t, callee_at - size);
+  e_.bytes(0x65, 0x3b, 0x04, 0x25);  // cmp eax, gs:[…]
+  e_.u32(gs_cell(op.counter, rt::RecordCallee));
+  e_.bytes(0x0f, jne + 0x10);
+  tails_.push_back({Tail::OtherCallee, e_.offset(), nullptr, {}, 0, op.counter.index, 0, t, u});
+  Tail& other = tails_.back();
+  e_.u32(0);
+  e_.add_gs(gs_cell(op.counter, rt::RecordCalls), 1);
+  time_frame(t, u);
+  e_.bytes(0x65, 0x48, 0xff, 0x0c, 0xc5);  // dec qword gs:[rax*8 + counters]
+  e_.u32(rt::counters_offset);
+  skip_if(e_, jne, [&] { gs_op(e_, 0x01, u, gs_cell(op.counter, rt::RecordTotal)); });
+  end_frame(t, u);
+  note_self(op, u);
+  other.back = e_.offset();
+}
+
+// Out of line: the record is where site and callee hash to.
+void Lowering::pop_other_callee(const Tail& tail) {
+  Gpr t = tail.t, u = tail.u;
+  std::vector<uint32_t> slow;
+  auto slow_if = [&](uint8_t condition) {
+    e_.bytes(0x0f, condition + 0x10);
+    slow.push_back(e_.offset());
+    e_.u32(0);
+  };
   // op reg, gs:[rax + a field of the record]
   auto record = [&](uint8_t opcode, Gpr reg, size_t field, bool wide = true) {
     e_.bytes(0x65);
@@ -195,14 +273,14 @@ void Lowering::pop_indirect(const Op& op, Gpr t, Gpr u, SlowIf slow_if) {
   e_.bytes(0x69, 0xc0 | (u & 7));  // imul eax, u, …
   e_.u32(rt::others_hash_callee);
   e_.bytes(0x05);  // add eax, …
-  e_.u32(op.counter.index * rt::others_hash_site);
+  e_.u32(tail.argument * rt::others_hash_site);
   e_.bytes(0xc1, 0xe8, 32 - rt::near_others_bits);  // shr eax, …
   static_assert(sizeof(rt::OtherRecord) == 48);
   e_.bytes(0x48, 0x8d, 0x04, 0x40, 0x48, 0xc1, 0xe0, 4);  // lea rax, [rax + rax*2]; shl rax, 4
   record(0x39, u, offsetof(rt::OtherRecord, callee), false);
   slow_if(jne);
   record(0x81, no_reg(7), offsetof(rt::OtherRecord, site), false);  // cmp dword […], imm32
-  e_.u32(op.counter.index);
+  e_.u32(tail.argument);
   slow_if(jne);
   record(0xff, no_reg(0), offsetof(rt::OtherRecord, calls));              // inc
   e_.bytes(0x65, 0x48 | (u >> 3) << 1, 0xff, 0x0c, 0xc5 | (u & 7) << 3);  // dec qword gs:[u*8 + counters]
@@ -224,6 +302,10 @@ void Lowering::pop_indirect(const Op& op, Gpr t, Gpr u, SlowIf slow_if) {
   e_.bytes(0x48 | u >> 3, 0xf7, 0xd0 | (u & 7));  // not u
   record(0x3b, u, offsetof(rt::OtherRecord, min));
   skip_if(e_, jbe, [&] { record(0x89, u, offsetof(rt::OtherRecord, min)); });
+  e_.bytes(0xe9);
+  e_.u32(tail.back - (e_.offset() + 4));
+  for (uint32_t from : slow)
+    tails_.push_back({Tail::Routine, from, nullptr, {}, static_cast<uint32_t>(rt::Routine::Leave), 0, tail.back});
 }
 
 void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
@@ -235,7 +317,7 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
   };
   rt::Routine routine = rt::Routine::Leave;
   uint32_t argument = 0;
-  bool keeps_flags = !flags_free && (op.kind == Op::PopFrame || op.kind == Op::ArriveFrame || op.kind == Op::ResyncFrames);
+  bool keeps_flags = !flags_free && (op.kind == Op::PopFrame || op.kind == Op::EndLeaf || op.kind == Op::ArriveFrame || op.kind == Op::ResyncFrames);
   bool keeps_rax = keeps_flags || (op.kind == Op::PopFrame && !op.callee.index);
   if (keeps_rax) e_.store_gs(x86::RAX, gs_spill(2));
   if (keeps_flags) {
@@ -244,12 +326,14 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
   }
   switch (op.kind) {
     case Op::PushFrame: return push_frame(op, t, u);
+    case Op::BeginLeaf: return begin_leaf(op, t, u);
+    case Op::EndLeaf: end_leaf(op, t); break;
     case Op::PopFrame:
       e_.load_gs(t, gs_top);
       memory(e_, 0x39, x86::RSP, t, rsp_at - size);
       slow_if(jne);
       if (op.callee.index) pop_direct(op, t, u);
-      else pop_indirect(op, t, u, slow_if);
+      else pop_indirect(op, t, u);
       break;
     case Op::ArriveFrame:
       routine = rt::Routine::TailArrival;

@@ -24,13 +24,14 @@ struct Placed {
 };
 // Code that is emitted behind the function: what a call goes through, what a miss does, what a link waits at.
 struct Tail {
-  enum Kind : uint8_t { CallThunk, IndirectCallThunk, IndirectMiss, ReturnMiss, LinkStub, TableEntry, Edge, Routine };
+  enum Kind : uint8_t { CallThunk, IndirectCallThunk, IndirectMiss, ReturnMiss, LinkStub, TableEntry, Edge, Routine, OtherCallee };
   Kind kind;
   uint32_t from;  // offset of the 32-bit displacement that leads here
   const x86::Insn* insn = nullptr;
   AppPc target = {};
   uint32_t number = 0;              // bytes that a return pops; a block; an exit; a routine
-  uint32_t argument = 0, back = 0;  // Routine: A, and where to go on
+  uint32_t argument = 0, back = 0;  // Routine: A, and where to go on; OtherCallee: the site
+  x86::Gpr t = x86::RAX, u = x86::RAX;
 };
 struct Fixup {
   uint32_t offset;
@@ -96,12 +97,16 @@ class Lowering {
   // frame.cc
   void frame_op(const Op& op, x86::Gpr t, x86::Gpr u, bool flags_free);
   void push_frame(const Op& op, x86::Gpr t, x86::Gpr u);
+  void begin_leaf(const Op& op, x86::Gpr t, x86::Gpr u);
+  void end_leaf(const Op& op, x86::Gpr u);
+  void note_self(const Op& op, x86::Gpr u);
   void time_frame(x86::Gpr t, x86::Gpr u);
   void end_frame(x86::Gpr t, x86::Gpr u);
   void pop_direct(const Op& op, x86::Gpr t, x86::Gpr u);
-  template <class SlowIf>
-  void pop_indirect(const Op& op, x86::Gpr t, x86::Gpr u, SlowIf slow_if);
+  void pop_indirect(const Op& op, x86::Gpr t, x86::Gpr u);
+  void pop_other_callee(const Tail& tail);
   void call_routine(rt::Routine routine, uint32_t a, uint32_t b, bool flags_free);
+  void call_runtime(uint32_t door);
 
   // clock.cc
   void advance_clock(uint64_t by);

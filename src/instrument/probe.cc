@@ -35,6 +35,8 @@ bool uses_temp(const Op& op, int n, bool register_clock) {
     case Op::AddCounter:
     case Op::AddClock: return false;
     case Op::PushFrame: return a || !register_clock || op.value;
+    case Op::BeginLeaf: return !register_clock;
+    case Op::EndLeaf: return a;
     case Op::Call:
     case Op::PopFrame:
     case Op::ArriveFrame:

@@ -43,6 +43,8 @@ struct Op {
     // The parallel stack (rt::Frame): `counter` is the record of a call site, `callee` the counter of a function.
     PushFrame,  // a call of `callee` (none: whoever arrives) begins, which ends `value` bytes above rsp (and rt::FrameBits)
     PopFrame,   // it has returned
+    BeginLeaf,  // a call of a function that calls nobody begins: it needs no frame
+    EndLeaf,    // … and has returned
     ArriveFrame,   // whoever was called, it is `callee`
     ResyncFrames,  // control is here, in the middle of the function `callee`: calls below rsp have ended
     SetJumpSite,   // an indirect jump that may be a tail call: its record

@@ -303,9 +303,10 @@ void Lowering::emit_tail(const Tail& t) {
       e_.load_gs(x86::RCX, gs_rcx);
       jump_block(t.number, no_block);
       break;
+    case Tail::OtherCallee: pop_other_callee(t); break;
     case Tail::Routine:
-      comes_here(t.from);
-      call_routine(static_cast<rt::Routine>(t.number), t.argument, 0, true);
+      if (static_cast<rt::Routine>(t.number) == rt::Routine::Leave) call_runtime(offsetof(rt::ThreadBlock, enter_leave));
+      else call_routine(static_cast<rt::Routine>(t.number), t.argument, 0, true);
       e_.bytes(0xe9);
       e_.u32(t.back - (e_.offset() + 4));
       break;

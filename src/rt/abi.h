@@ -150,6 +150,19 @@ constexpr bool is_engine_call(int64_t nr) {
   }
 }
 
+// ---- The virtual clock --------------------------------------------------------------------------------------------
+// What a tool's probes add up, and how much of it belongs to the call that is under way: `self` advances as `clock` does, and is
+// set back, when a call returns, to what it was when the call began.
+struct Times {
+  uint64_t clock, self;
+};
+
+// A call of a function that calls nobody.
+struct LeafCall {
+  Times begin;
+  uint64_t site;  // 0: none is under way
+};
+
 // ---- Signals ------------------------------------------------------------------------------------------------------
 // The kernel's struct sigaction.
 struct KernelSigaction {
@@ -163,18 +176,12 @@ struct Interrupted {  // a context that a signal handler of the program interrup
   uint64_t frame;     // address of its ucontext
   uint64_t app_pc;
   uint64_t cache_pc;
+  LeafCall leaf;
 };
 
 constexpr uint32_t interrupted_count = 16;
 constexpr uint32_t rt_stack_size = 12 << 10;
 constexpr uint32_t signal_stack_size = 8 << 10;
-
-// ---- The virtual clock --------------------------------------------------------------------------------------------
-// What a tool's probes add up, and how much of it belongs to the call that is under way: `self` advances as `clock` does, and is
-// set back, when a call returns, to what it was when the call began.
-struct Times {
-  uint64_t clock, self;
-};
 
 // ---- The thread block ---------------------------------------------------------------------------------------------
 // What translated code touches comes first.
@@ -197,7 +204,7 @@ struct ThreadBlock {
   uint64_t enter_guard;
   uint64_t enter_routine;
   uint64_t enter_probe;
-  uint64_t padding;
+  uint64_t enter_leave;
 
   Registers regs;  // the program's, while the runtime runs
   RequestBlock request;
@@ -226,6 +233,7 @@ struct ThreadBlock {
   uint32_t clock_in_register;  // it is in xmm31,
   uint32_t zmm31_offset;       // … which is here in the extended state of a signal frame
   uint64_t self_bias;          // where it is not: Times::self less Times::clock
+  LeafCall leaf;
   Times clock_away;            // where it is: here, while the program has the register,
   Times clock_at_os_call;      // … and here, as it was at the last OS call
   alignas(64) uint8_t zmm31[64];  // the program's
@@ -277,10 +285,14 @@ enum RecordCell : uint32_t {
   RecordMin,    // … the complement of the minimum, as cells begin with 0
   RecordOs,     // time of OS calls
   record_cells,
+  // Of a site whose callee is not known: the first one that it had. Others have records elsewhere.
+  RecordCallee = record_cells,  // by its cell; 0: none yet
+  RecordCalls,
+  indirect_record_cells,
 };
 
-// Records of indirect sites and tail calls through pointers, by site and callee: translated code looks in the first table, at
-// one place; what is not there is in the second.
+// Records of the other callees of such sites, by site and callee: translated code looks in the first table, at one place; what is
+// not there is in the second.
 struct OtherRecord {
   uint32_t site, callee;
   uint64_t total, max, min, os, calls;  // as above
@@ -336,6 +348,7 @@ static_assert(uint64_t{context_index_offset} + context_index_size * 4 <= block_s
 // Routines that probes can call, with two arguments.
 enum class Routine : uint32_t {
   AddToCounter,  // counter number A += B
+  Nothing,
   Enter,         // a call: A is the site, as frames have it, B the callee, by its cell
   EnterTail,     // … a tail call
   Leave,         // the return site of a call
@@ -380,7 +393,7 @@ static_assert(sizeof(SpacePage) <= space_page_size);
 // ---- The head of the runtime's image ------------------------------------------------------------------------------
 struct RuntimeHeader {
   uint64_t version;
-  uint64_t enter_link, enter_indirect, enter_syscall, enter_guard, enter_routine, enter_probe;
+  uint64_t enter_link, enter_indirect, enter_syscall, enter_guard, enter_routine, enter_probe, enter_leave;
   uint64_t begin;  // where a new program enters
   uint64_t image_size;
 };

@@ -23,13 +23,24 @@ bool has_os(const Frame& f) { return f.rsp & FrameHasOs; }
 bool is_tail(const Frame& f) { return f.rsp & FrameIsTail; }
 bool is_counted(const Frame& f) { return f.rsp & FrameIsCounted; }
 
+// (The runtime uses no vector registers, so xmm31 is what translated code left there.)
+[[gnu::always_inline]] inline Times read_clock(ThreadBlock* tb) {
+  Times t;
+  if (tb->clock_in_register) {
+    asm volatile("vmovq %%xmm31, %0\n\tvpextrq $1, %%xmm31, %1" : "=r"(t.clock), "=r"(t.self));
+    return t;
+  }
+  t.clock = cells(tb)[0] + cells(tb)[1];
+  t.self = t.clock + tb->self_bias;
+  return t;
+}
 void advance(ThreadBlock* tb, uint64_t by) {
   Times t = now(tb);
   set_clock(tb, {t.clock + by, t.self + by});
 }
 
 
-void set_self_clock(ThreadBlock* tb, Times now, uint64_t self) {
+[[gnu::always_inline]] inline void set_self_clock(ThreadBlock* tb, Times now, uint64_t self) {
   if (tb->clock_in_register) asm volatile("vpinsrq $1, %0, %%xmm31, %%xmm31" : : "r"(self));
   else tb->self_bias = self - now.clock;
 }
@@ -74,14 +85,26 @@ OtherRecord* other_record(ThreadBlock* tb, uint32_t site, uint32_t callee) {
   return other;
 }
 
-void add(ThreadBlock* tb, uint32_t site, uint32_t callee, bool counted, bool outermost, uint64_t delta, uint64_t self,
-         uint64_t os) {
-  if (site & direct_site) {
-    uint64_t* record = cells(tb) + (site & ~direct_site);
-    if (outermost) record[RecordTotal] += delta, record[RecordOs] += os;
-    if (self > record[RecordMax]) record[RecordMax] = self;
-    if (~self > record[RecordMin]) record[RecordMin] = ~self;
-    return;
+// What a call took.
+struct Taken {
+  uint64_t total, self, os;
+};
+
+[[gnu::always_inline]] inline void add_to_cells(uint64_t* record, bool outermost, const Taken& t) {
+  if (outermost) record[RecordTotal] += t.total, record[RecordOs] += t.os;
+  if (t.self > record[RecordMax]) record[RecordMax] = t.self;
+  if (~t.self > record[RecordMin]) record[RecordMin] = ~t.self;
+}
+
+void add(ThreadBlock* tb, uint32_t site, uint32_t callee, bool counted, bool outermost, const Taken& t) {
+  uint64_t* record = cells(tb) + (site & ~direct_site);
+  if (site & direct_site) return add_to_cells(record, outermost, t);
+  if (site > signal_site && callee != unknown_function) {
+    if (!record[RecordCallee]) record[RecordCallee] = callee;
+    if (record[RecordCallee] == callee) {
+      record[RecordCalls] += !counted;
+      return add_to_cells(record, outermost, t);
+    }
   }
   OtherRecord* other = other_record(tb, site, callee);
   if (!other) {
@@ -89,9 +112,9 @@ void add(ThreadBlock* tb, uint32_t site, uint32_t callee, bool counted, bool out
     return;
   }
   other->calls += !counted;
-  if (outermost) other->total += delta, other->os += os;
-  if (self > other->max) other->max = self;
-  if (~self > other->min) other->min = ~self;
+  if (outermost) other->total += t.total, other->os += t.os;
+  if (t.self > other->max) other->max = t.self;
+  if (~t.self > other->min) other->min = ~t.self;
 }
 
 // The node for a call from here, if there are to be any.
@@ -109,23 +132,29 @@ uint64_t context_for(ThreadBlock* tb, const Frame& parent, uint32_t site, uint32
   return first = t->contexts++;
 }
 
-// (Read once: what is written may be anything, for all the compiler knows. And as it was written, so that the processor finds it
-// among what is on its way to memory.)
-void pop(ThreadBlock* tb) {
+// The frame on top ends. (It is read once: what is written may be anything, for all the compiler knows. And as it was written, so that the
+// processor finds it among what is on its way to memory.)
+[[gnu::always_inline]] inline Frame take_off(ThreadBlock* tb, Taken& taken) {
   Frame* place = top(tb) - 1;
   Frame f{place->begin, 0, 0, place->rsp, place->os, place->context};
   asm("movl %2, %0\n\tmovl %3, %1" : "=&r"(f.site), "=r"(f.callee) : "m"(place->site), "m"(place->callee));
-  Times end = now(tb);
-  uint64_t delta = end.clock - f.begin.clock, self = end.self - f.begin.self, os = has_os(f) ? f.os : 0;
+  Times end = read_clock(tb);
+  taken = {end.clock - f.begin.clock, end.self - f.begin.self, has_os(f) ? f.os : 0};
   set_self_clock(tb, end, f.begin.self);
   tb->frames_top = uint64_t(place);
+  return f;
+}
+
+void pop(ThreadBlock* tb) {
+  Taken taken;
+  Frame f = take_off(tb, taken);
   bool outermost = f.callee && --cells(tb)[f.callee] == 0;
-  add(tb, f.site, f.callee ? f.callee : unknown_function, is_counted(f), outermost, delta, self, os);
-  if (tools(tb)->contexts) at<Context>(tb, contexts_offset)[f.context].self += self;
-  if (place == bottom(tb) || !os) return;
-  Frame& parent = place[-1];
+  add(tb, f.site, f.callee ? f.callee : unknown_function, is_counted(f), outermost, taken);
+  if (tools(tb)->contexts) at<Context>(tb, contexts_offset)[f.context].self += taken.self;
+  if (top(tb) == bottom(tb) || !taken.os) return;
+  Frame& parent = top(tb)[-1];
   if (!has_os(parent)) parent.os = 0, parent.rsp |= FrameHasOs;
-  parent.os += os;
+  parent.os += taken.os;
 }
 
 // The frame on top has returned, and with it those that it was tail-called from.
@@ -233,17 +262,7 @@ void resync(ThreadBlock* tb, uint32_t function, uint64_t rsp) {
 
 }  // namespace
 
-// (The runtime uses no vector registers, so xmm31 is what translated code left there.)
-Times now(ThreadBlock* tb) {
-  Times t;
-  if (tb->clock_in_register) {
-    asm volatile("vmovq %%xmm31, %0\n\tvpextrq $1, %%xmm31, %1" : "=r"(t.clock), "=r"(t.self));
-    return t;
-  }
-  t.clock = cells(tb)[0] + cells(tb)[1];
-  t.self = t.clock + tb->self_bias;
-  return t;
-}
+Times now(ThreadBlock* tb) { return read_clock(tb); }
 void set_clock(ThreadBlock* tb, Times t) {
   if (tb->clock_in_register) {
     asm volatile("vmovdqu64 %0, %%xmm31" : : "m"(t));
@@ -263,6 +282,7 @@ void run_routine(ThreadBlock* tb, Routine routine, uint64_t a, uint64_t b) {
     case Routine::AddToCounter:
       if (a < max_counters) cells(tb)[a] += b;
       break;
+    case Routine::Nothing: break;
     case Routine::Enter: push(tb, uint32_t(a), uint32_t(b), rsp); break;
     case Routine::EnterTail: push(tb, uint32_t(a), uint32_t(b), (rsp + 8) | FrameIsTail); break;
     case Routine::Leave: settle(tb, rsp); break;
@@ -292,6 +312,25 @@ void run_routine(ThreadBlock* tb, Routine routine, uint64_t a, uint64_t b) {
   }
 }
 
+// A return site whose frame is not on top: most often, what it called has called another at its end, directly. See enter_leave.
+extern "C" [[gnu::no_caller_saved_registers]] void rt_leave() {
+  ThreadBlock* tb;
+  asm("movq %%gs:0, %0" : "=r"(tb));
+  uint64_t rsp = tb->regs.gpr[4];
+  for (bool is_tail = true; is_tail;) {
+    const Frame& f = top(tb)[-1];
+    is_tail = f.rsp == (rsp | FrameIsTail);
+    if ((!is_tail && f.rsp != rsp) || !(f.site & direct_site)) {
+      tb->exit_id = uint32_t(Routine::Leave);
+      return;
+    }
+    Taken taken;
+    Frame ended = take_off(tb, taken);
+    add_to_cells(cells(tb) + (ended.site & ~direct_site), --cells(tb)[ended.callee] == 0, taken);
+  }
+  tb->exit_id = uint32_t(Routine::Nothing);
+}
+
 // Time that the kernel took for the function that runs now.
 void charge_os(ThreadBlock* tb, uint64_t time) {
   tools(tb)->os_clock += time;
@@ -311,7 +350,11 @@ OsRecord* os_record(ThreadBlock* tb, uint32_t function, uint32_t number) {
 
 // A handler of the program begins, or has ended. Its frame ends where its signal frame is.
 void begin_handler(ThreadBlock* tb, uint64_t frame) {
-  if (tb->frames_top) push(tb, signal_site, 0, frame);
+  if (!tb->frames_top) return;
+  for (auto& i : tb->interrupted)
+    if (i.frame == frame) i.leaf = tb->leaf;
+  tb->leaf = {};
+  push(tb, signal_site, 0, frame);
 }
 void end_handler(ThreadBlock* tb, uint64_t frame) {
   if (tb->frames_top) settle(tb, frame);

@@ -14,6 +14,8 @@ static_assert(DEAD == offsetof(ThreadBlock, dead));
 static_assert(SIGNAL_PENDING == offsetof(ThreadBlock, signal_pending));
 static_assert(EXIT_MASK == offsetof(ThreadBlock, exit_mask));
 static_assert(EXIT_UNMASK == offsetof(ThreadBlock, exit_unmask));
+static_assert(EXIT_ID == offsetof(ThreadBlock, exit_id));
+static_assert(ROUTINE_NOTHING == uint32_t(Routine::Nothing));
 static_assert(HAS_WRGSBASE == offsetof(ThreadBlock, has_wrgsbase));
 static_assert(SIGNAL_STACK_TOP == offsetof(ThreadBlock, signal_stack) + signal_stack_size);
 static_assert(STACK_TOP == offsetof(ThreadBlock, stack) + rt_stack_size);

@@ -124,7 +124,7 @@ void mend_frame(ThreadBlock* tb, UContext* uc) {
 }
 
 void remember(ThreadBlock* tb, UContext* uc, uint64_t cache_pc) {
-  tb->interrupted[tb->interrupted_next++ % interrupted_count] = {address(uc), uc->rip, cache_pc};
+  tb->interrupted[tb->interrupted_next++ % interrupted_count] = {address(uc), uc->rip, cache_pc, {}};
 }
 
 // Where a frame keeps zmm31; null: nowhere. (The kernel writes all of the area, or, where all registers in it were zero, nothing.)
@@ -290,8 +290,12 @@ void return_from_signal(ThreadBlock* tb) {
   auto* uc = reinterpret_cast<UContext*>(rsp);
   uint64_t pc = 0;
   end_handler(tb, rsp);
-  for (auto& i : tb->interrupted)
-    if (i.frame == rsp && i.app_pc == uc->rip) pc = i.cache_pc, i = {};
+  for (auto& i : tb->interrupted) {
+    if (i.frame != rsp) continue;
+    if (i.app_pc == uc->rip) pc = i.cache_pc;
+    tb->leaf = i.leaf;
+    i = {};
+  }
   if (!pc) {
     ask(tb, Request::Resume, uc->rip);
     pc = tb->request.pc;

@@ -690,6 +690,8 @@ struct Model {
       switch (op.kind) {
         case Op::PushFrame:
         case Op::PopFrame:
+        case Op::BeginLeaf:
+        case Op::EndLeaf:
         case Op::ArriveFrame:
         case Op::ResyncFrames:
         case Op::SetJumpSite:

@@ -88,18 +88,25 @@ void Count::collect(const instrument::ThreadData& data) {
     }
   }
 
-  for (const auto& [record, number] : site_by_cell_) {
-    const Site& site = sites_[number];
-    if (site.callee == profile::none) continue;
-    Calls c{0, cell(record + rt::RecordTotal), cell(record + rt::RecordMax), ~cell(record + rt::RecordMin),
-            cell(record + rt::RecordOs)};
-    c.calls = site.taken.index ? cell(site.taken.index) : thread.blocks[site.block];
-    if (c.calls || c.total) thread.calls[{number, site.callee}] = c;
-  }
   auto function = [&](uint32_t cell) {
     auto f = function_by_cell_.find(cell);
     return f == function_by_cell_.end() ? 0 : f->second;
   };
+  for (const auto& [record, number] : site_by_cell_) {
+    const Site& site = sites_[number];
+    Calls c{0, cell(record + rt::RecordTotal), cell(record + rt::RecordMax), ~cell(record + rt::RecordMin),
+            cell(record + rt::RecordOs)};
+    uint32_t callee = site.callee;
+    if (callee == profile::none) {
+      auto first = static_cast<uint32_t>(cell(record + rt::RecordCallee));
+      if (!first) continue;
+      callee = function(first);
+      c.calls = cell(record + rt::RecordCalls);
+    } else {
+      c.calls = site.taken.index ? cell(site.taken.index) : thread.blocks[site.block];
+    }
+    if (c.calls || c.total) thread.calls[{number, callee}] = c;
+  }
   const auto& tools = table<rt::Tools>(data.memory, rt::tools_offset, 1)[0];
   auto others = table<rt::OtherRecord>(data.memory, rt::others_offset, rt::max_others);
   for (uint32_t i : table<uint32_t>(data.memory, rt::others_list_offset, std::min(tools.others, rt::max_others))) {
@@ -147,6 +154,13 @@ void Count::close_frames(const std::byte* memory, Thread& thread) const {
   rt::Times last = block_of(memory).clock_at_os_call;
   bool self_is_known = last.clock == clock;
   uint64_t self_clock = last.self;
+  if (const rt::LeafCall& leaf = block_of(memory).leaf; leaf.site) {
+    uint32_t number = site_of(static_cast<uint32_t>(leaf.site));
+    if (uint32_t callee = sites_[number].callee; callee != profile::none)
+      thread.calls[{number, callee}].total += clock - leaf.begin.clock;
+    self_is_known = true;
+    self_clock = leaf.begin.self;
+  }
   auto frames = frames_of(memory);
   std::unordered_map<uint32_t, uint32_t> depth;
   for (const rt::Frame& f : frames) depth[f.callee]++;

@@ -23,11 +23,14 @@ struct BlockCost {
 };
 using CostModel = std::function<BlockCost(std::span<const std::byte> block)>;
 
+enum class Leaf : uint8_t { Unknown, No, Yes };
+
 struct Function {
   AppPc begin, end;
   uint32_t image = 0;
   uint64_t bias = 0;
   bool is_stub = false;  // of a procedure linkage table: no function for anybody but the linker
+  Leaf leaf = Leaf::Unknown;
 };
 
 struct Block {
@@ -86,6 +89,7 @@ class Count : public instrument::Tool {
  private:
   class Planner;
   uint32_t function_at(const instrument::Subject& subject, AppPc pc, instrument::Counters& counters);
+  bool is_leaf(const instrument::Subject& subject, uint32_t function);
   uint32_t add_site(Site site, instrument::Counter record);
   uint32_t site_of(uint32_t cell) const;
   uint32_t function_around(AppPc pc) const;

@@ -131,7 +131,7 @@ class Count::Planner {
     uint32_t callee = target ? tool_.function_at(s_, target, counters_) : profile::none;
     if (callee != profile::none && tool_.functions_[callee].is_stub) callee = profile::none;
     bool known = callee != profile::none;
-    Counter record = counters_.allocate(known ? uint32_t{rt::record_cells} : 1);
+    Counter record = counters_.allocate(known ? uint32_t{rt::record_cells} : uint32_t{rt::indirect_record_cells});
     tool_.add_site({pc, function_, kind, callee, first_block_ + b}, record);
     return {record, known ? cell_of(callee) : Counter{}};
   }
@@ -155,6 +155,12 @@ class Count::Planner {
       case BlockEnd::Call: {
         bool direct = last.kind() == x86::Kind::Call;
         Target t = site(b, last.pc, direct ? SiteKind::Call : SiteKind::IndirectCall, direct ? last.target : AppPc{});
+        if (t.callee.index && !tool_.full_paths_ && tool_.is_leaf(s_, tool_.sites_.back().callee)) {
+          plan_.insert(Where::Before, index, {{.kind = Op::BeginLeaf, .counter = t.record}});
+          if (block.fallthrough != no_block)
+            plan_.insert(Where::ReturnSite, block.fallthrough, {{.kind = Op::EndLeaf, .counter = t.record}});
+          break;
+        }
         plan_.insert(Where::Before, index, {push(t, false)});
         Op pop{.kind = Op::PopFrame, .counter = t.record, .callee = t.callee};
         if (block.fallthrough != no_block)

@@ -1,0 +1,57 @@
+// Functions that call nobody. Their calls need no frame: nothing can begin between call and return but a signal handler.
+
+#include <algorithm>
+
+#include "tools/count/count.h"
+
+namespace weir::count {
+
+namespace {
+
+constexpr int64_t max_size = 512;  // larger ones would be lifted for little
+
+// push, pop, leave, add and sub: what a function does with its own stack. Who does anything else may go to another.
+bool keeps_stack(std::span<const std::byte> insn) {
+  auto b = [&](size_t i) { return i < insn.size() ? static_cast<uint8_t>(insn[i]) : uint8_t{0}; };
+  size_t i = (b(0) & 0xf0) == 0x40;
+  if (b(i) >= 0x50 && b(i) <= 0x5f) return b(i) != 0x5c || i;  // (with a prefix it is r12)
+  if (b(i) == 0x68 || b(i) == 0x6a || b(i) == 0xc9) return true;
+  bool by_constant = b(i) == 0x81 || b(i) == 0x83;
+  return by_constant && (b(i + 1) == 0xc4 || b(i + 1) == 0xec);
+}
+
+bool stays(const x86::Block& b) {
+  switch (b.ends) {
+    case x86::BlockEnd::Return: return true;
+    case x86::BlockEnd::FallThrough: return b.fallthrough != x86::no_block;
+    case x86::BlockEnd::Jump: return b.taken != x86::no_block;
+    case x86::BlockEnd::Branch: return b.fallthrough != x86::no_block && b.taken != x86::no_block;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+bool Count::is_leaf(const instrument::Subject& subject, uint32_t function) {
+  Function& f = functions_[function];
+  if (f.leaf != Leaf::Unknown) return f.leaf == Leaf::Yes;
+  f.leaf = Leaf::No;
+  AppRange bounds = subject.bounds_of(f.begin);
+  if (bounds.begin != f.begin || bounds.end - bounds.begin > max_size) return false;
+  auto bytes = subject.image_code(bounds.begin, static_cast<size_t>(bounds.end - bounds.begin));
+  x86::ReadMemory code = [&](AppPc at, size_t size) -> std::span<const std::byte> {
+    auto offset = static_cast<size_t>(at - bounds.begin);
+    return at < bounds.begin || offset >= bytes.size() ? std::span<const std::byte>{}
+                                                       : bytes.subspan(offset, std::min(size, bytes.size() - offset));
+  };
+  x86::Function lifted = x86::lift(f.begin, bounds, code, code);
+  bool is_leaf = !lifted.blocks.empty() && std::ranges::all_of(lifted.blocks, stays) &&
+                 std::ranges::all_of(lifted.insns, [&](const x86::Insn& i) {
+                   return !(i.shape->writes.gpr >> x86::RSP & 1) || i.kind() == x86::Kind::Return ||
+                          keeps_stack(code(i.pc, i.shape->length));
+                 });
+  if (is_leaf) f.leaf = Leaf::Yes;
+  return is_leaf;
+}
+
+}  // namespace weir::count
