@@ -21,7 +21,9 @@ struct Value {
   template <std::integral T>
   Value(T n) : kind(Kind::Integer), integer(saturated(n)) {}
   Value(std::string_view s) : kind(Kind::Text), size(static_cast<uint32_t>(s.size())), data(s.data()) {}
-  Value(std::span<const uint8_t> b) : kind(Kind::Blob), size(static_cast<uint32_t>(b.size())), data(b.data()) {}
+  // No bytes are NULL.
+  Value(std::span<const std::byte> b)
+      : kind(b.empty() ? Kind::Null : Kind::Blob), size(static_cast<uint32_t>(b.size())), data(b.data()) {}
 
   Kind kind = Kind::Null;
   uint32_t size = 0;
@@ -42,8 +44,8 @@ struct Value {
 struct Row {
   static constexpr size_t max = 16;
   template <class... V>
-    requires(std::constructible_from<Value, V> && ...)
-  Row(V&&... v) : values{Value(std::forward<V>(v))...}, size(sizeof...(V)) {
+  requires(std::constructible_from<Value, V>&&...) Row(V&&... v)
+      : values{Value(std::forward<V>(v))...}, size(sizeof...(V)) {
     static_assert(sizeof...(V) <= max);
   }
   std::array<Value, max> values;

@@ -80,11 +80,19 @@ BlockOrder order_blocks(const Profile& p) {
   return order;
 }
 
-// A row of block_line.
-struct Part {
-  uint32_t block, position;
-  const LinePart* line;
+// A row of block_line: a block in the new numbering, and which of its lines that is.
+struct LineRow {
+  uint32_t block, position, line;
 };
+std::vector<LineRow> order_lines(const Profile& p, const BlockOrder& order) {
+  std::vector<LineRow> rows;
+  rows.reserve(p.lines.size());
+  for (uint32_t i = 0; i < p.lines.size(); i++) rows.push_back({order.new_of_old[p.lines[i].block], 0, i});
+  if (!std::ranges::is_sorted(rows, {}, &LineRow::block)) std::ranges::stable_sort(rows, {}, &LineRow::block);
+  for (size_t i = 1; i < rows.size(); i++)
+    if (rows[i].block == rows[i - 1].block) rows[i].position = rows[i - 1].position + 1;
+  return rows;
+}
 
 Result<> insert_code(const Database& db, const Profile& p, const BlockOrder& order, Strings& strings) {
   TRY_VOID(insert_all(db, "image", p.images.size(), [&](size_t i) {
@@ -98,17 +106,13 @@ Result<> insert_code(const Database& db, const Profile& p, const BlockOrder& ord
   }));
   TRY_VOID(insert_all(db, "block", p.blocks.size(), [&](size_t i) {
     const Block& b = p.blocks[order.old_of_new[i]];
-    return Row(i, id(b.function), b.offset, std::span(b.bytes), b.instructions, b.cycles);
+    return Row(i, id(b.function), b.offset, p.code_of(b), b.instructions, b.cycles);
   }));
 
-  std::vector<Part> parts;
-  for (uint32_t i = 0; i < p.blocks.size(); i++) {
-    uint32_t position = 0;
-    for (const LinePart& part : p.blocks[order.old_of_new[i]].lines) parts.push_back({i, position++, &part});
-  }
-  TRY_VOID(insert_all(db, "block_line", parts.size(), [&](size_t i) {
-    const LinePart& l = *parts[i].line;
-    return Row(parts[i].block, parts[i].position, strings.id(l.file), l.line, strings.id(l.inlined), l.instructions,
+  std::vector<LineRow> lines = order_lines(p, order);
+  TRY_VOID(insert_all(db, "block_line", lines.size(), [&](size_t i) {
+    const LinePart& l = p.lines[lines[i].line];
+    return Row(lines[i].block, lines[i].position, strings.id(l.file), l.line, strings.id(l.inlined), l.instructions,
                l.cycles);
   }));
   return insert_all(db, "site", p.sites.size(), [&](size_t i) {
@@ -141,7 +145,7 @@ struct Counted {
   const Count* count;
 };
 template <class Count, class Key>
-std::vector<Counted<Count>> in_order(const Profile& p, std::vector<Count> Thread::* counts, Key key) {
+std::vector<Counted<Count>> in_order(const Profile& p, std::vector<Count> Thread::*counts, Key key) {
   std::vector<Counted<Count>> all;
   for (uint32_t t = 0; t < p.threads.size(); t++)
     for (const Count& count : p.threads[t].*counts) all.push_back({t, &count});

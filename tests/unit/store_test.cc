@@ -93,13 +93,13 @@ Profile load(const std::string& path) {
   for (Statement s = r.db.prepare("SELECT function, offset, bytes, instructions, cycles, id FROM block ORDER BY id");
        s.next();) {
     auto bytes = s.blob(2);
-    auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
-    Block b{s.u32(0), s.u64(1), {data, data + bytes.size()}, s.small(3), s.small(4), {}};
+    p.blocks.push_back({s.u32(0), s.u64(1), static_cast<uint32_t>(p.code.size()), static_cast<uint32_t>(bytes.size()),
+                        s.small(3), s.small(4)});
+    p.code.insert(p.code.end(), bytes.begin(), bytes.end());
     Statement l =
         r.db.prepare("SELECT file, line, inlined, instructions, cycles FROM block_line WHERE block = ? ORDER BY position");
     l.bind(1, s.u64(5));
-    while (l.next()) b.lines.push_back({r.string(l, 0), l.small(1), r.string(l, 2), l.small(3), l.small(4)});
-    p.blocks.push_back(b);
+    while (l.next()) p.lines.push_back({s.u32(5), r.string(l, 0), l.small(1), r.string(l, 2), l.small(3), l.small(4)});
   }
   for (Statement s = r.db.prepare("SELECT function, offset, kind, file, line FROM site ORDER BY id"); s.next();)
     p.sites.push_back({s.u32(0), s.u64(1), static_cast<SiteKind>(number_of(s.text(2), SiteKind::Start, site_kind)),
@@ -140,8 +140,14 @@ Profile load(const std::string& path) {
 }
 
 // The same facts in one order, whatever the order and numbers were: blocks by place, contexts by path.
+struct BlockFacts {
+  std::vector<std::byte> code;
+  uint32_t instructions = 0, cycles = 0;
+  std::vector<LinePart> lines;
+  bool operator==(const BlockFacts&) const = default;
+};
 struct Facts {
-  std::map<std::pair<uint32_t, uint64_t>, Block> blocks;
+  std::map<std::pair<uint32_t, uint64_t>, BlockFacts> blocks;
   std::map<std::tuple<uint32_t, uint32_t, uint64_t>, std::pair<uint64_t, Cycles>> block_counts;
   std::map<std::vector<uint32_t>, Context> contexts;
   std::map<std::pair<uint32_t, uint32_t>, FunctionCount> functions;
@@ -151,7 +157,14 @@ struct Facts {
 };
 Facts facts_of(const Profile& p, uint32_t context_base_of_thread(const Profile&, uint32_t)) {
   Facts f;
-  for (const Block& b : p.blocks) f.blocks[{b.function, b.offset}] = b;
+  for (const Block& b : p.blocks) {
+    auto code = p.code_of(b);
+    f.blocks[{b.function, b.offset}] = {{code.begin(), code.end()}, b.instructions, b.cycles, {}};
+  }
+  for (LinePart line : p.lines) {
+    const Block& b = p.blocks[std::exchange(line.block, none)];
+    f.blocks[{b.function, b.offset}].lines.push_back(line);
+  }
   for (uint32_t t = 0; t < p.threads.size(); t++) {
     const Thread& thread = p.threads[t];
     for (const BlockCount& c : thread.blocks)
