@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "cost/memo.h"
 #include "x86/insn.h"
@@ -41,7 +42,7 @@ Result<const Module*> module() {
 
 // The module by size and date and, for a file that is about "this host", the CPU as it calls itself.
 uint64_t maker_of(const std::string& module_path, bool host) {
-  struct stat st{};
+  struct stat st {};
   if (stat(module_path.c_str(), &st)) return 0;
   std::array<uint64_t, 3> module{static_cast<uint64_t>(st.st_size), static_cast<uint64_t>(st.st_mtim.tv_sec),
                                  static_cast<uint64_t>(st.st_mtim.tv_nsec)};
@@ -62,10 +63,7 @@ struct Canonical {
   std::array<std::byte, 16> bytes{};
   uint8_t length = 0;  // 0: cut off, or nobody knows how long it is
 
-  explicit Canonical(std::span<const std::byte> code) {
-    x86::Insn insn = x86::decode(code, {});
-    const x86::Shape& shape = *insn.shape;
-    length = shape.length;
+  Canonical(std::span<const std::byte> code, const x86::Shape& shape) : length(shape.length) {
     if (!length) return;
     memcpy(bytes.data(), code.data(), length);
     if (auto disp = std::span(bytes).subspan(shape.disp_offset, shape.disp_size);
@@ -81,12 +79,31 @@ struct Canonical {
 
 }  // namespace
 
+// The instructions that came last, by hash: nine of ten are among them, and these fit into the caches of the CPU.
+class Recent {
+ public:
+  struct Entry {
+    Key key;
+    Descriptor descriptor;
+  };
+  Entry& place_of(Key key) {
+    uint64_t mixed = (key.low ^ std::rotl(key.high, 29)) * 0x9E3779B97F4A7C15ull;
+    return entries_[mixed >> (64 - bits)];
+  }
+
+ private:
+  static constexpr int bits = 12;
+  std::vector<Entry> entries_ = std::vector<Entry>(size_t{1} << bits);
+};
+
 struct Model::State {
   Cpu cpu;
   Memo memo;
+  Recent recent;
   MemoFile file;
   BlockSum sum{cpu};
   std::vector<uint32_t> so_far;
+  std::vector<x86::Insn> insns;    // of a block that came without
   const Module* module = nullptr;  // null until it is needed
   Source* source = nullptr;
   std::string path;  // of the file; empty: none
@@ -107,15 +124,21 @@ struct Model::State {
     return {};
   }
 
+  Descriptor unknown() const { return {.micro_ops = cpu.width}; }  // one cycle
   Descriptor descriptor(const Canonical& insn) {
-    Descriptor unknown{.micro_ops = cpu.width};  // one cycle
-    if (!insn.length) return unknown;
+    if (!insn.length) return unknown();
     Key key = insn.key();
+    Recent::Entry& place = recent.place_of(key);
+    if (place.key != key) place = {key, look_up(key, insn.code())};
+    return place.descriptor;
+  }
+  Descriptor look_up(Key key, std::span<const std::byte> code) {
     if (const Descriptor* known = memo.find(key)) return *known;
     if (const Descriptor* known = file.take(key, memo)) return *known;
     asked++;
-    if (!source && !open(cpu.name)) return unknown;  // (create() has seen the module; somebody took it away since)
-    return memo.insert(key, module->describe(*source, insn.code(), memo.pool()));
+    // (create() has seen the module; somebody took it away since)
+    if (!source && !open(cpu.name)) return unknown();
+    return memo.insert(key, module->describe(*source, code, memo.pool()));
   }
 };
 
@@ -146,17 +169,28 @@ size_t Model::known() const { return state_->memo.size(); }
 size_t Model::asked() const { return state_->asked; }
 
 Cost Model::cost(std::span<const std::byte> block) {
+  state_->insns.clear();
+  for (auto rest = block; !rest.empty();) {
+    state_->insns.push_back(x86::decode(rest, {}));
+    size_t length = state_->insns.back().shape->length;
+    rest = rest.subspan(length ? length : rest.size());
+  }
+  return cost(block, state_->insns);
+}
+
+Cost Model::cost(std::span<const std::byte> block, std::span<const x86::Insn> insns) {
   State& s = *state_;
   Cost cost;
   s.sum.clear();
   s.so_far.clear();
-  while (!block.empty()) {
-    Canonical insn(block);
+  for (const x86::Insn& i : insns) {
+    if (block.empty()) break;
+    Canonical insn(block, *i.shape);
     Descriptor d = s.descriptor(insn);
     s.sum.add(d, s.memo.figures(d));
     s.so_far.push_back(s.sum.bounds().cycles());
     cost.unknown += !d.known;
-    block = insn.length ? block.subspan(insn.length) : std::span<const std::byte>();
+    block = block.subspan(insn.length ? insn.length : block.size());
   }
   if (s.so_far.empty()) return cost;
   cost.bounds = s.sum.bounds();

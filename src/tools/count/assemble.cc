@@ -82,6 +82,13 @@ std::vector<uint32_t> Assembler::add_blocks(const Count& tool, std::span<const u
   std::vector<uint32_t> ids;
   ids.reserve(tool.blocks().size());
   const Pool& pool = tool.pool();
+  if (p_.blocks.empty()) {  // often it is the only program
+    p_.blocks.reserve(tool.blocks().size());
+    insns_.reserve(tool.blocks().size());
+    p_.code.reserve(pool.code.size());
+    lengths_.reserve(pool.lengths.size());
+    so_far_.reserve(pool.so_far.size());
+  }
   auto append = [](auto& to, const auto& from, uint32_t first, uint32_t count) {
     to.insert(to.end(), from.begin() + first, from.begin() + first + count);
   };

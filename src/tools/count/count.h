@@ -21,7 +21,7 @@ struct BlockCost {
   uint32_t cycles;
   std::span<const uint32_t> so_far;
 };
-using CostModel = std::function<BlockCost(std::span<const std::byte> block)>;
+using CostModel = std::function<BlockCost(std::span<const std::byte> block, std::span<const x86::Insn> insns)>;
 
 struct Function {
   AppPc begin, end;
@@ -77,7 +77,7 @@ rt::OsClass os_class(uint32_t number);
 
 class Count : public instrument::Tool {
  public:
-  Count(std::shared_ptr<CostModel> cost, bool full_paths) : cost_(std::move(cost)), full_paths_(full_paths) {}
+  Count(std::shared_ptr<CostModel> cost, bool full_paths);
   std::unique_ptr<Tool> copy() const override { return std::make_unique<Count>(*this); }
   void plan(const instrument::Subject& subject, instrument::Counters& counters, instrument::Plan& plan) override;
   void begin_thread(std::byte* memory, const std::byte* parent, bool is_fork, AppPc pc) override;

@@ -35,6 +35,16 @@ Op call(rt::Routine routine, Counter a = {}, uint32_t b = 0) {
 
 }  // namespace
 
+// Room for a large program: pages that are never touched cost nothing, and moving to a larger place does.
+Count::Count(std::shared_ptr<CostModel> cost, bool full_paths) : cost_(std::move(cost)), full_paths_(full_paths) {
+  constexpr size_t blocks = 1 << 19;
+  blocks_.reserve(blocks);
+  pool_.code.reserve(16 * blocks);
+  pool_.lengths.reserve(4 * blocks);
+  pool_.so_far.reserve(4 * blocks);
+  sites_.reserve(blocks / 4);
+}
+
 // One function at a time.
 class Count::Planner {
  public:
@@ -70,7 +80,7 @@ class Count::Planner {
       block.instructions = b.count, block.insn = static_cast<uint32_t>(pool.lengths.size());
       pool.code.insert(pool.code.end(), bytes.begin(), bytes.end());
       for (const x86::Insn& i : f_.insns_of(b)) pool.lengths.push_back(i.shape->length);
-      BlockCost cost = free ? BlockCost{} : (*tool_.cost_)(bytes);
+      BlockCost cost = free ? BlockCost{} : (*tool_.cost_)(bytes, f_.insns_of(b));
       block.cycles = cost.cycles;
       auto known = cost.so_far.first(std::min<size_t>(cost.so_far.size(), b.count));
       pool.so_far.insert(pool.so_far.end(), known.begin(), known.end());
