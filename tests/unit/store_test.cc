@@ -223,6 +223,41 @@ TEST_F(StoreTest, TablesComeBack) { expect_round_trip(fixture::tables(), file); 
 TEST_F(StoreTest, EveryFieldComesBack) { expect_round_trip(fixture::rich(), file); }
 TEST_F(StoreTest, AnEmptyProfileComesBack) { expect_round_trip({}, file); }
 
+// What SQLite itself finds wrong with a file that it did not fill.
+void expect_whole(const std::string& file) {
+  auto db = Database::open_to_read(file);
+  ASSERT_TRUE(db);
+  Statement check = db->prepare("PRAGMA integrity_check");
+  ASSERT_TRUE(check.next());
+  EXPECT_EQ(check.text(0), "ok");
+}
+
+// Rows that fill pages to the last byte, and those that go on in other pages; `process_word` is a table of its key.
+TEST_F(StoreTest, TextsOfAllSizesComeBack) {
+  Profile p = fixture::tables();
+  for (size_t size = 0; size < 300; size++) p.processes[0].notes.emplace_back(size, 'a');
+  for (size_t around : {1000, 2030, 4080, 8160, 16340, 18400, 32720, 100'000})
+    for (size_t size = around; size < around + 60; size++) p.processes[0].notes.emplace_back(size, 'b');
+  for (size_t around : {16320, 32700})
+    for (size_t size = around; size < around + 60; size++)
+      p.functions.push_back({0, size, 1, "", std::string(size, 'c'), "", 0});
+  expect_round_trip(p, file);
+  expect_whole(file);
+}
+
+TEST_F(StoreTest, NumbersOfAllSizesComeBack) {
+  Profile p = fixture::tables();
+  for (int bits = 0; bits < 63; bits++)
+    for (uint64_t n : {(uint64_t{1} << bits) - 1, uint64_t{1} << bits}) p.functions.push_back({0, n, n, "", "f", "", 0});
+  expect_round_trip(p, file);
+  expect_whole(file);
+}
+
+TEST_F(StoreTest, ManyRowsComeBack) {
+  expect_round_trip(fixture::large(3000, 30000, 30000), file);
+  expect_whole(file);
+}
+
 TEST_F(StoreTest, LargestNumbersComeBackOrAreCapped) {
   Profile p = fixture::tables();
   p.threads[0].functions[0].calls = INT64_MAX;
