@@ -2,6 +2,8 @@
 // allocation; what the key is, and how it is hashed, is the caller's affair.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -12,13 +14,17 @@ class IndexTable {
   // The index of the element with this hash that `is_it` agrees to; where there is none `next`, which is remembered.
   template <class IsIt>
   uint32_t find_or_add(uint32_t hash, uint32_t next, IsIt is_it) {
-    if ((size_ + 1) * 2 > slots_.size()) grow();
+    if ((size_ + 1) * 2 > slots_.size()) grow(slots_.size() * 2);
     size_t i = first_slot(hash);
     for (; slots_[i].index != empty; i = (i + 1) & (slots_.size() - 1))
       if (slots_[i].hash == hash && is_it(slots_[i].index)) return slots_[i].index;
     slots_[i] = {hash, next};
     size_++;
     return next;
+  }
+  // Room for so many.
+  void reserve(size_t elements) {
+    if (elements * 2 > slots_.size()) grow(std::bit_ceil(elements * 2));
   }
 
  private:
@@ -28,9 +34,9 @@ class IndexTable {
   };
 
   size_t first_slot(uint32_t hash) const { return hash & (slots_.size() - 1); }
-  void grow() {
+  void grow(size_t slots) {
     std::vector<Slot> old = std::move(slots_);
-    slots_.assign(old.empty() ? 1024 : old.size() * 2, {});
+    slots_.assign(std::max<size_t>(1024, slots), {});
     for (Slot s : old) {
       if (s.index == empty) continue;
       size_t i = first_slot(s.hash);

@@ -91,7 +91,7 @@ struct Canonical {
   std::span<const std::byte> code() const { return std::as_bytes(std::span(&bytes, 1)).first(length); }
 };
 
-// The instructions that came last, by hash: nine of ten are among them, and these fit into the caches of the CPU.
+// The instructions that came last, by hash: most are among them, and these fit into the caches of the CPU.
 class Recent {
  public:
   struct Entry {
