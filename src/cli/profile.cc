@@ -152,7 +152,7 @@ Result<int> make_profile(const Words& words, const Settings& s) {
   assembler.finish();
   TRY_VOID(store::write(result, s.output));
   if (!s.quiet) print_summary(result, s.output);
-  // All is said and written. To give back the memory piece by piece would take a tenth of the time of a short run.
+  // All is said and written; to give back the memory piece by piece would only take time.
   fflush(nullptr);
   _exit(outcome.status);
 }
