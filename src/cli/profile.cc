@@ -113,8 +113,8 @@ Result<int> make_profile(const Words& words, const Settings& s) {
   TRY(cost::Model model, cost::Model::create(s.cpu));
   bool by_instructions = s.clock == "instructions";
   std::vector<uint32_t> ones;
-  auto cost = std::make_shared<count::CostModel>([&](std::span<const std::byte> block) {
-    cost::Cost c = model.cost(block);
+  auto cost = std::make_shared<count::CostModel>([&](std::span<const std::byte> block, std::span<const x86::Insn> insns) {
+    cost::Cost c = model.cost(block, insns);
     if (!by_instructions) return count::BlockCost{c.cycles, c.so_far};
     ones.resize(c.so_far.size());
     for (uint32_t i = 0; i < ones.size(); i++) ones[i] = i + 1;
@@ -152,7 +152,9 @@ Result<int> make_profile(const Words& words, const Settings& s) {
   assembler.finish();
   TRY_VOID(store::write(result, s.output));
   if (!s.quiet) print_summary(result, s.output);
-  return outcome.status;
+  // All is said and written; to give back the memory piece by piece would only take time.
+  fflush(nullptr);
+  _exit(outcome.status);
 }
 
 }  // namespace

@@ -49,6 +49,9 @@ class BlockSum {
   Bounds bounds_;
   uint32_t micro_ops_ = 0, held_ = 0;
   std::array<uint32_t, max_resources> load_{};
+  // Times of all blocks follow each other on one clock, so that a new block need not forget when the units were ready in
+  // those before: this one began at `begin_`, and nothing before was ready later.
+  uint32_t begin_ = 0, latest_ = 0;
   std::array<uint32_t, max_units> ready_{};
 };
 

@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "cost/bounds.h"
+#include "x86/insn.h"
 
 namespace weir::cost {
 
@@ -37,6 +38,8 @@ class Model {
   const std::string& cpu() const;
   // Of the block that these bytes are.
   Cost cost(std::span<const std::byte> block);
+  // … and of one that is decoded already.
+  Cost cost(std::span<const std::byte> block, std::span<const x86::Insn> insns);
   // What was new in this run is written down for later ones; quietly, if at all.
   void save();
   // For statistics: different instructions that are known, and how many of them LLVM was asked for in this run.

@@ -8,8 +8,10 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,24 +41,24 @@ struct Function {
   bool operator==(const Function&) const = default;
 };
 
+struct Block {
+  uint32_t function = none;
+  uint64_t offset = 0;
+  uint32_t code = 0, size = 0;  // its bytes, in Profile::code: what a report disassembles, and costs again for another CPU
+  uint32_t instructions = 0;
+  uint32_t cycles = 0;
+  bool operator==(const Block&) const = default;
+};
+
 // The instructions of one block that come from one source line of one (possibly inlined) function.
 struct LinePart {
+  uint32_t block = none;
   std::string file;  // of the instruction, not of the function: inlined code keeps its own
   uint32_t line = 0;
   std::string inlined;  // the innermost inlined function there, demangled; empty: none
   uint32_t instructions = 0;
   uint32_t cycles = 0;  // the parts of a block add up to the block
   bool operator==(const LinePart&) const = default;
-};
-
-struct Block {
-  uint32_t function = none;
-  uint64_t offset = 0;
-  std::vector<uint8_t> bytes;  // its code: what a report disassembles, and costs again for another CPU
-  uint32_t instructions = 0;
-  uint32_t cycles = 0;
-  std::vector<LinePart> lines;
-  bool operator==(const Block&) const = default;
 };
 
 // An instruction that calls, or jumps to another function (a tail call), or the place that a signal interrupted.
@@ -176,9 +178,13 @@ struct Profile {
   std::vector<Image> images;
   std::vector<Function> functions;  // also those that never ran (coverage)
   std::vector<Block> blocks;        // those that were translated; count 0 is possible
+  std::vector<std::byte> code;      // of all blocks: there may be millions, so they own no memory of their own
+  std::vector<LinePart> lines;      // of a block in the order of its instructions
   std::vector<CallSite> sites;
   std::vector<Process> processes;
   std::vector<Thread> threads;
+
+  std::span<const std::byte> code_of(const Block& b) const { return std::span(code).subspan(b.code, b.size); }
   bool operator==(const Profile&) const = default;
 };
 

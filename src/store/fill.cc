@@ -1,4 +1,4 @@
-// Every table in the order of its key, so that SQLite appends. Blocks and contexts are numbered anew for that (schema.cc
+// Every table in the order of its key, as it must be (tree.h). Blocks and contexts are numbered anew for that (schema.cc
 // says how); the other ids are the indices of the profile's vectors.
 #include "store/fill.h"
 
@@ -8,7 +8,6 @@
 #include <tuple>
 
 #include "profile/os_call.h"
-#include "store/bulk.h"
 #include "store/context_order.h"
 #include "store/intern.h"
 #include "store/schema.h"
@@ -42,22 +41,13 @@ const char* name_of(OsClass c) {
   return "";
 }
 
-Result<> insert(const Database& db, std::string_view table, const Row& row) {
-  return insert_all(db, table, 1, [&](size_t) { return row; });
-}
-
-Result<> insert_words(const Database& db, std::string_view kind, const std::vector<std::string>& words) {
-  return insert_all(db, "run_word", words.size(), [&](size_t i) { return Row(kind, i, std::string_view(words[i])); });
-}
-
-Result<> insert_run(const Database& db, const Run& run) {
-  TRY_VOID(insert(db, "weir", Row(std::string_view(kind_of_profile), schema_version, std::string_view(run.weir_version))));
-  TRY_VOID(insert(
-      db, "run",
-      Row(std::string_view(run.directory), std::string_view(run.cpu), std::string_view(run.host_cpu), run.cycles_per_second,
-          std::string_view(run.clock), run.os_separate, run.full_paths, run.started, run.ended, run.complete)));
-  TRY_VOID(insert_words(db, "command", run.command));
-  return insert_words(db, "environment", run.environment);
+void add_run(Tables& tables, const Run& run) {
+  tables.rows("weir").add(kind_of_profile, schema_version, run.weir_version);
+  tables.rows("run").add(run.directory, run.cpu, run.host_cpu, run.cycles_per_second, run.clock, run.os_separate,
+                         run.full_paths, run.started, run.ended, run.complete);
+  Rows words = tables.rows("run_word");
+  for (size_t i = 0; i < run.command.size(); i++) words.add("command", i, run.command[i]);
+  for (size_t i = 0; i < run.environment.size(); i++) words.add("environment", i, run.environment[i]);
 }
 
 // The blocks by function and place; `first[f]` is where those of function f begin, in the new numbering.
@@ -80,58 +70,94 @@ BlockOrder order_blocks(const Profile& p) {
   return order;
 }
 
-// A row of block_line.
-struct Part {
-  uint32_t block, position;
-  const LinePart* line;
+// A row of block_line: a block in the new numbering, and which of its lines that is.
+struct LineRow {
+  uint32_t block, position, line;
 };
-
-Result<> insert_code(const Database& db, const Profile& p, const BlockOrder& order, Strings& strings) {
-  TRY_VOID(insert_all(db, "image", p.images.size(), [&](size_t i) {
-    const Image& m = p.images[i];
-    return Row(i, std::string_view(m.path), std::string_view(m.build_id), m.size, m.modified);
-  }));
-  TRY_VOID(insert_all(db, "function", p.functions.size(), [&](size_t i) {
-    const Function& f = p.functions[i];
-    return Row(i, id(f.image), f.offset, f.size, strings.id(f.linkage_name), strings.number(f.name), strings.id(f.file),
-               f.line, order.first[i], order.first[i + 1] - order.first[i]);
-  }));
-  TRY_VOID(insert_all(db, "block", p.blocks.size(), [&](size_t i) {
-    const Block& b = p.blocks[order.old_of_new[i]];
-    return Row(i, id(b.function), b.offset, std::span(b.bytes), b.instructions, b.cycles);
-  }));
-
-  std::vector<Part> parts;
-  for (uint32_t i = 0; i < p.blocks.size(); i++) {
-    uint32_t position = 0;
-    for (const LinePart& part : p.blocks[order.old_of_new[i]].lines) parts.push_back({i, position++, &part});
-  }
-  TRY_VOID(insert_all(db, "block_line", parts.size(), [&](size_t i) {
-    const LinePart& l = *parts[i].line;
-    return Row(parts[i].block, parts[i].position, strings.id(l.file), l.line, strings.id(l.inlined), l.instructions,
-               l.cycles);
-  }));
-  return insert_all(db, "site", p.sites.size(), [&](size_t i) {
-    const CallSite& s = p.sites[i];
-    return Row(i, id(s.function), s.offset, std::string_view(name_of(s.kind)), strings.id(s.file), s.line);
-  });
+std::vector<LineRow> order_lines(const Profile& p, const BlockOrder& order) {
+  std::vector<LineRow> rows;
+  rows.reserve(p.lines.size());
+  for (uint32_t i = 0; i < p.lines.size(); i++) rows.push_back({order.new_of_old[p.lines[i].block], 0, i});
+  if (!std::ranges::is_sorted(rows, {}, &LineRow::block)) std::ranges::stable_sort(rows, {}, &LineRow::block);
+  for (size_t i = 1; i < rows.size(); i++)
+    if (rows[i].block == rows[i - 1].block) rows[i].position = rows[i - 1].position + 1;
+  return rows;
 }
 
-Result<> insert_processes(const Database& db, const Profile& p) {
-  TRY_VOID(insert_all(db, "process", p.processes.size(), [&](size_t i) {
-    const Process& process = p.processes[i];
-    return Row(i, process.pid, id(process.parent), process.started, process.ended,
-               process.exit_status ? Value(*process.exit_status) : Value());
-  }));
-  for (size_t i = 0; i < p.processes.size(); i++) {
-    for (auto& [kind, words] : {std::pair("command", &p.processes[i].command), std::pair("note", &p.processes[i].notes)})
-      TRY_VOID(insert_all(db, "process_word", words->size(),
-                          [&](size_t k) { return Row(i, std::string_view(kind), k, std::string_view((*words)[k])); }));
+void add_images(Tables& tables, const Profile& p) {
+  Rows images = tables.rows("image");
+  for (size_t i = 0; i < p.images.size(); i++) {
+    const Image& m = p.images[i];
+    images.add(i, m.path, m.build_id, m.size, m.modified);
   }
-  return insert_all(db, "thread", p.threads.size(), [&](size_t i) {
+}
+
+void add_functions(Tables& tables, const Profile& p, const BlockOrder& order, Strings& strings) {
+  Rows functions = tables.rows("function");
+  for (size_t i = 0; i < p.functions.size(); i++) {
+    const Function& f = p.functions[i];
+    Value file = strings.id(f.file), name = strings.number(f.name), linkage_name = strings.id(f.linkage_name);
+    functions.add(i, id(f.image), f.offset, f.size, linkage_name, name, file, f.line, order.first[i],
+                  order.first[i + 1] - order.first[i]);
+  }
+}
+
+void add_blocks(Tables& tables, const Profile& p, const BlockOrder& order) {
+  Rows blocks = tables.rows("block");
+  for (size_t i = 0; i < p.blocks.size(); i++) {
+    const Block& b = p.blocks[order.old_of_new[i]];
+    blocks.add(i, id(b.function), b.offset, p.code_of(b), b.instructions, b.cycles);
+  }
+}
+
+void add_lines(Tables& tables, const Profile& p, const BlockOrder& order, Strings& strings) {
+  Rows lines = tables.rows("block_line");
+  for (const LineRow& row : order_lines(p, order)) {
+    const LinePart& l = p.lines[row.line];
+    Value inlined = strings.id(l.inlined), file = strings.id(l.file);
+    lines.add(row.block, row.position, file, l.line, inlined, l.instructions, l.cycles);
+  }
+}
+
+void add_sites(Tables& tables, const Profile& p, Strings& strings) {
+  {
+    Rows sites = tables.rows("site");
+    for (size_t i = 0; i < p.sites.size(); i++) {
+      const CallSite& s = p.sites[i];
+      sites.add(i, id(s.function), s.offset, name_of(s.kind), strings.id(s.file), s.line);
+    }
+  }
+  // No function comes before all others, as NULL does.
+  auto function = [&](uint32_t site) { return p.sites[site].function + 1; };
+  std::vector<uint32_t> order(p.sites.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order, {}, [&](uint32_t site) { return uint64_t{function(site)} << 32 | site; });
+  Rows index = tables.rows("site_function");
+  for (uint32_t site : order) index.add(id(p.sites[site].function), site);
+}
+
+void add_processes(Tables& tables, const Profile& p) {
+  {
+    Rows processes = tables.rows("process");
+    for (size_t i = 0; i < p.processes.size(); i++) {
+      const Process& process = p.processes[i];
+      processes.add(i, process.pid, id(process.parent), process.started, process.ended,
+                    process.exit_status ? Value(*process.exit_status) : Value());
+    }
+  }
+  {
+    Rows words = tables.rows("process_word");
+    for (size_t i = 0; i < p.processes.size(); i++) {
+      const Process& process = p.processes[i];
+      for (size_t k = 0; k < process.command.size(); k++) words.add(i, "command", k, process.command[k]);
+      for (size_t k = 0; k < process.notes.size(); k++) words.add(i, "note", k, process.notes[k]);
+    }
+  }
+  Rows threads = tables.rows("thread");
+  for (size_t i = 0; i < p.threads.size(); i++) {
     const Thread& t = p.threads[i];
-    return Row(i, id(t.process), t.tid, std::string_view(t.name), t.cycles, t.instructions, t.os_time);
-  });
+    threads.add(i, id(t.process), t.tid, t.name, t.cycles, t.instructions, t.os_time);
+  }
 }
 
 // The counts of all threads in the order of `key`, which ends with the thread. A key may come once.
@@ -141,7 +167,7 @@ struct Counted {
   const Count* count;
 };
 template <class Count, class Key>
-std::vector<Counted<Count>> in_order(const Profile& p, std::vector<Count> Thread::* counts, Key key) {
+std::vector<Counted<Count>> in_order(const Profile& p, std::vector<Count> Thread::*counts, Key key) {
   std::vector<Counted<Count>> all;
   for (uint32_t t = 0; t < p.threads.size(); t++)
     for (const Count& count : p.threads[t].*counts) all.push_back({t, &count});
@@ -150,74 +176,84 @@ std::vector<Counted<Count>> in_order(const Profile& p, std::vector<Count> Thread
   return all;
 }
 
-Result<> insert_counts(const Database& db, const Profile& p, const BlockOrder& order) {
-  auto functions = in_order(p, &Thread::functions, [](const FunctionCount& c) { return std::tuple(c.function); });
-  TRY_VOID(insert_all(db, "function_count", functions.size(), [&](size_t i) {
-    const FunctionCount& c = *functions[i].count;
-    return Row(c.function, functions[i].thread, c.calls, c.self, least(c.self_range), most(c.self_range), c.total,
-               c.os_calls, c.os_time, c.os_time_total);
-  }));
-  auto calls = in_order(p, &Thread::calls, [](const CallCount& c) { return std::tuple(c.callee, c.site); });
-  TRY_VOID(insert_all(db, "call_count", calls.size(), [&](size_t i) {
-    const CallCount& c = *calls[i].count;
-    return Row(c.callee, c.site, calls[i].thread, c.calls, c.total, c.os_time_total, least(c.self_range),
-               most(c.self_range));
-  }));
-  auto blocks = in_order(p, &Thread::blocks, [&](const BlockCount& c) { return std::tuple(order.new_of_old[c.block]); });
-  std::erase_if(blocks, [](const auto& b) { return b.count->count == 0 && b.count->extra == 0; });
-  TRY_VOID(insert_all(db, "block_count", blocks.size(), [&](size_t i) {
-    const BlockCount& c = *blocks[i].count;
-    return Row(order.new_of_old[c.block], blocks[i].thread, c.count, c.extra);
-  }));
-  auto os_calls = in_order(p, &Thread::os_calls, [](const OsCount& c) { return std::tuple(c.function, c.number); });
-  TRY_VOID(insert_all(db, "os_count", os_calls.size(), [&](size_t i) {
-    const OsCount& c = *os_calls[i].count;
-    return Row(c.function, c.number, os_calls[i].thread, c.calls, c.errors, c.uncharged, c.time,
-               std::string_view(name_of(c.os_class)));
-  }));
-  std::set<uint32_t> distinct;
-  for (const auto& c : os_calls) distinct.insert(c.count->number);
-  std::vector<uint32_t> numbers(distinct.begin(), distinct.end());
-  std::string name;  // of the row at hand
-  return insert_all(db, "os_call", numbers.size(), [&](size_t i) {
-    name = os_call_name(numbers[i]);
-    return Row(numbers[i], std::string_view(name));
-  });
+void add_function_counts(Tables& tables, const Profile& p) {
+  Rows rows = tables.rows("function_count");
+  for (auto [thread, c] : in_order(p, &Thread::functions, [](const FunctionCount& c) { return std::tuple(c.function); }))
+    rows.add(c->function, thread, c->calls, c->self, least(c->self_range), most(c->self_range), c->total, c->os_calls,
+             c->os_time, c->os_time_total);
 }
 
-Result<> insert_contexts(const Database& db, const Profile& p) {
+void add_call_counts(Tables& tables, const Profile& p) {
+  {
+    Rows rows = tables.rows("call_count");
+    for (auto [thread, c] : in_order(p, &Thread::calls, [](const CallCount& c) { return std::tuple(c.callee, c.site); }))
+      rows.add(c->callee, c->site, thread, c->calls, c->total, c->os_time_total, least(c->self_range), most(c->self_range));
+  }
+  Rows index = tables.rows("call_count_site");
+  for (auto [thread, c] : in_order(p, &Thread::calls, [](const CallCount& c) { return std::tuple(c.site, c.callee); }))
+    index.add(c->site, c->callee, thread);
+}
+
+void add_block_counts(Tables& tables, const Profile& p, const BlockOrder& order) {
+  Rows rows = tables.rows("block_count");
+  for (auto [thread, c] :
+       in_order(p, &Thread::blocks, [&](const BlockCount& c) { return std::tuple(order.new_of_old[c.block]); }))
+    if (c->count || c->extra) rows.add(order.new_of_old[c->block], thread, c->count, c->extra);
+}
+
+void add_os_counts(Tables& tables, const Profile& p) {
+  std::set<uint32_t> numbers;
+  {
+    Rows rows = tables.rows("os_count");
+    for (auto [thread, c] :
+         in_order(p, &Thread::os_calls, [](const OsCount& c) { return std::tuple(c.function, c.number); })) {
+      rows.add(c->function, c->number, thread, c->calls, c->errors, c->uncharged, c->time, name_of(c->os_class));
+      numbers.insert(c->number);
+    }
+  }
+  Rows calls = tables.rows("os_call");
+  for (uint32_t number : numbers) calls.add(number, os_call_name(number));
+}
+
+void add_contexts(Tables& tables, const Profile& p) {
+  Rows rows = tables.rows("context");
   uint32_t base = 0;  // of the thread's contexts: ids are the whole file's
   for (uint32_t t = 0; t < p.threads.size(); t++) {
     const std::vector<Context>& contexts = p.threads[t].contexts;
     std::vector<OrderedContext> ordered = order_contexts(contexts);
-    TRY_VOID(insert_all(db, "context", ordered.size(), [&](size_t i) {
+    for (uint32_t i = 0; i < ordered.size(); i++) {
       const OrderedContext& o = ordered[i];
       const Context& c = contexts[o.original];
-      return Row(base + i, t, o.parent == none ? Value() : Value(base + o.parent), id(c.site), id(c.function), c.calls,
-                 c.self, c.os_time, o.total, o.os_time_total, base + o.first_child, o.children);
-    }));
+      rows.add(base + i, t, o.parent == none ? Value() : Value(base + o.parent), id(c.site), id(c.function), c.calls,
+               c.self, c.os_time, o.total, o.os_time_total, base + o.first_child, o.children);
+    }
     base += static_cast<uint32_t>(ordered.size());
   }
-  return {};
+}
+
+void add_strings(Tables& tables, const Strings& strings) {
+  Rows rows = tables.rows("string");
+  for (size_t i = 0; i < strings.all().size(); i++) rows.add(i, strings.all()[i]);
 }
 
 }  // namespace
 
-Result<> fill(const Database& db, const Profile& p) {
-  TRY_VOID(db.execute(
-      fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}; BEGIN", application_id, schema_version).c_str()));
-  TRY_VOID(db.execute(create_tables));
+void fill(Tables& tables, const Profile& p) {
   Strings strings;
   BlockOrder order = order_blocks(p);
-  TRY_VOID(insert_run(db, p.run));
-  TRY_VOID(insert_code(db, p, order, strings));
-  TRY_VOID(insert_processes(db, p));
-  TRY_VOID(insert_counts(db, p, order));
-  TRY_VOID(insert_contexts(db, p));
-  TRY_VOID(
-      insert_all(db, "string", strings.all().size(), [&](size_t i) { return Row(i, std::string_view(strings.all()[i])); }));
-  TRY_VOID(db.execute(create_indices));
-  return db.execute("COMMIT");
+  add_run(tables, p.run);
+  add_images(tables, p);
+  add_functions(tables, p, order, strings);
+  add_blocks(tables, p, order);
+  add_lines(tables, p, order, strings);
+  add_sites(tables, p, strings);
+  add_processes(tables, p);
+  add_function_counts(tables, p);
+  add_call_counts(tables, p);
+  add_block_counts(tables, p, order);
+  add_os_counts(tables, p);
+  add_contexts(tables, p);
+  add_strings(tables, strings);
 }
 
 }  // namespace weir::store

@@ -1,11 +1,11 @@
-// From a Profile to the rows of an empty database.
+// From a Profile to the rows of a new store.
 #pragma once
 
 #include "profile/profile.h"
-#include "store/sqlite.h"
+#include "store/tables.h"
 
 namespace weir::store {
 
-Result<> fill(const Database& db, const profile::Profile& profile);
+void fill(Tables& tables, const profile::Profile& profile);
 
 }  // namespace weir::store

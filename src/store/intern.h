@@ -1,12 +1,12 @@
 // Strings are written once, and named by number.
 #pragma once
 
-#include <string>
+#include <functional>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
-#include "store/bulk.h"
+#include "base/index_table.h"
+#include "store/value.h"
 
 namespace weir::store {
 
@@ -14,15 +14,17 @@ namespace weir::store {
 class Strings {
  public:
   uint32_t number(std::string_view s) {
-    auto [it, added] = numbers_.try_emplace(s, static_cast<uint32_t>(all_.size()));
-    if (added) all_.push_back(s);
-    return it->second;
+    auto next = static_cast<uint32_t>(all_.size());
+    uint32_t found = table_.find_or_add(static_cast<uint32_t>(std::hash<std::string_view>()(s)), next,
+                                        [&](uint32_t i) { return all_[i] == s; });
+    if (found == next) all_.push_back(s);
+    return found;
   }
   Value id(std::string_view s) { return s.empty() ? Value() : Value(number(s)); }
   const std::vector<std::string_view>& all() const { return all_; }
 
  private:
-  std::unordered_map<std::string_view, uint32_t> numbers_;
+  IndexTable table_;
   std::vector<std::string_view> all_;
 };
 

@@ -8,6 +8,6 @@ inline constexpr int schema_version = 1;
 inline constexpr const char* kind_of_profile = "exact profile";
 
 extern const char* const create_tables;
-extern const char* const create_indices;  // when the tables are filled
+extern const char* const create_indices;
 
 }  // namespace weir::store

@@ -1,5 +1,4 @@
-// A profile is written into a new file beside the old one, without a journal and in one transaction, brought to the disk,
-// and only then given its name. At every instant `path` is the old file or the new one, each whole.
+// A profile is written into a new file beside the old one, without a journal, brought to the disk, and only then given its name. At every instant `path` is the old file or the new one, each whole.
 #include "store/write.h"
 
 #include <fcntl.h>
@@ -7,7 +6,7 @@
 
 #include "base/fd.h"
 #include "store/fill.h"
-#include "store/sqlite.h"
+#include "store/tables.h"
 
 namespace weir::store {
 namespace {
@@ -35,6 +34,7 @@ class TemporaryFile {
   }
 
   const std::string& name() const { return name_; }
+  int fd() const { return fd_.get(); }
   Result<> sync() {
     if (fsync(fd_.get()) != 0) return fail_errno("{}: cannot be written", name_);
     return {};
@@ -73,8 +73,10 @@ Result<> keep_old(const std::string& path) {
 Result<> write(const profile::Profile& profile, const std::string& path) {
   TRY(TemporaryFile file, TemporaryFile::beside(path));
   Result<> filled = [&]() -> Result<> {
-    TRY(Database db, Database::open_to_write(file.name()));
-    return fill(db, profile);
+    TRY(Tables tables, Tables::create(file.name(), file.fd()));
+    fill(tables, profile);
+    if (Result<> written = tables.finish(); !written) return fail("{}: {}", path, written.error().what);
+    return {};
   }();
   if (!filled) {  // the user knows no temporary file
     std::string what = filled.error().what;

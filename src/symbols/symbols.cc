@@ -8,6 +8,7 @@
 #include "symbols/debug_info.h"
 #include "symbols/frames.h"
 #include "symbols/functions.h"
+#include "symbols/unpacked.h"
 
 namespace weir::symbols {
 
@@ -33,7 +34,7 @@ struct Symbols::Parts {
   void search_debug() {
     if (debug_searched || !image->elf) return;
     debug_searched = true;
-    if (!image->has_dwarf()) debug = find_debug_file(*image, options);
+    if (!image->has_dwarf()) debug = unpacked(find_debug_file(*image, options));
     bool has_symbols = std::ranges::any_of(image->sections, [](auto& s) { return s.header.sh_type == SHT_SYMTAB; });
     if (!debug && !has_symbols) mini = mini_debug_file(*image);
   }

@@ -351,6 +351,37 @@ TEST(A8DebugFiles, ByBuildId) {
   EXPECT_FALSE(Symbols::open(scratch() / "stripped", {.debug_root = scratch() / "root"})->has_lines());
 }
 
+// A compressed debug file is unpacked once; the copy is used if it is one.
+TEST(A8DebugFiles, AreKeptUnpacked) {
+  setenv("XDG_CACHE_HOME", (scratch() / "cache").c_str(), 1);
+  std::string whole = build_cxx("packed", "g++ -O2 -g -gz=zlib"), id = build_id_of(whole);
+  std::string file = fmt::format("packed_root/.build-id/{}/{}.debug", id.substr(0, 2), id.substr(2));
+  output_of("mkdir -p $(dirname " + file + ") && objcopy --only-keep-debug packed " + file + " && strip -o bare packed");
+  auto expect_lines = [&] {
+    auto symbols = Symbols::open(scratch() / "bare", {.debug_root = scratch() / "packed_root"});
+    EXPECT_EQ(symbols->debug_path(), scratch() / file);
+    expect_lines_of(*symbols, whole);
+  };
+  auto copies = [] { return output_of("ls cache/weir | grep -c ^debug-"); };
+  expect_lines();
+  EXPECT_EQ(copies(), "1\n");
+  std::string before = output_of("stat -c %i cache/weir/debug-*");
+  expect_lines();
+  EXPECT_EQ(output_of("stat -c %i cache/weir/debug-*"), before);
+  // What is no copy any more is made anew.
+  output_of("truncate -s 100 cache/weir/debug-*");
+  expect_lines();
+  EXPECT_NE(output_of("stat -c %s cache/weir/debug-*"), "100\n");
+  // The file has changed.
+  output_of("touch -d 2001-01-01 " + file);
+  expect_lines();
+  EXPECT_EQ(copies(), "2\n");
+  // Nothing can be kept.
+  output_of("rm -r cache && touch cache");
+  expect_lines();
+  unsetenv("XDG_CACHE_HOME");
+}
+
 TEST(A8DebugFiles, OfTheCLibrary) {
   std::string path = "/lib/x86_64-linux-gnu/libc.so.6";
   if (Symbols::open(path)->debug_path().empty()) GTEST_SKIP() << "libc6-dbg is not installed";

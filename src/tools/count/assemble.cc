@@ -7,12 +7,19 @@
 
 #include <algorithm>
 
+#include "tools/count/sums.h"
+
 namespace weir::count {
 
 using profile::none;
 using profile::SiteKind;
 
 namespace {
+
+// Blocks that are asked for one after the other are near each other in the hash table: in a line of the CPU's cache.
+uint32_t hash_of_block(uint32_t function, uint64_t offset) {
+  return (hash_of(function, offset >> 5) & ~7u) | (offset >> 2 & 7);
+}
 
 // The vDSO is the same in all processes, so ours will do.
 std::vector<std::byte> own_vdso() {
@@ -29,7 +36,7 @@ uint32_t Assembler::image(const std::string& path) {
   if (!is_new) return known->second;
   profile::Image image;
   image.path = path == "[anonymous]" ? "[code written at run time]" : path;
-  struct stat st{};
+  struct stat st {};
   if (stat(path.c_str(), &st) == 0) image.size = static_cast<uint64_t>(st.st_size), image.modified = st.st_mtime;
   ImageState state;
   if (path == "[vdso]") state.symbols = symbols::Symbols::from_memory(own_vdso(), path);
@@ -44,104 +51,164 @@ uint32_t Assembler::image(const std::string& path) {
 
 uint32_t Assembler::function(uint32_t image, uint64_t offset, uint64_t size) {
   ImageState& state = images_[image];
-  if (state.symbols)
-    if (const symbols::Function* f = state.symbols->function_at({offset}))
-      offset = f->range.begin.value, size = f->range.size();
-  auto [known, is_new] = state.functions.try_emplace(offset, static_cast<uint32_t>(p_.functions.size()));
-  if (is_new) p_.functions.push_back({image, offset, size, "", "", "", 0});
-  return known->second;
+  const symbols::Function* f = state.symbols ? state.symbols->function_at({offset}) : nullptr;
+  if (f) offset = f->range.begin.value, size = f->range.size();
+  if (f) state.functions.resize(state.symbols->functions().size(), none);
+  uint32_t& id = f ? state.functions[static_cast<size_t>(f - state.symbols->functions().data())]
+                   : state.unlisted_functions.try_emplace(offset, none).first->second;
+  if (id != none) return id;
+  p_.functions.push_back({image, offset, size, "", "", "", 0});
+  return id = static_cast<uint32_t>(p_.functions.size() - 1);
 }
 
 void Assembler::add(Count& tool, const Program& program) {
   auto process = static_cast<uint32_t>(p_.processes.size());
   p_.processes.push_back({program.pid, none, program.command, program.started, program.ended, program.exit_status, {}});
   parents_.push_back(program.parent);
+  std::vector<uint32_t> functions = add_functions(tool, program);
+  std::vector<uint32_t> blocks = add_blocks(tool, functions);
+  std::vector<uint32_t> sites = add_sites(tool, functions);
+  for (const Thread& t : tool.take(program.pid)) add_thread(tool, t, process, functions, blocks, sites);
+}
 
-  std::vector<uint32_t> functions, blocks, sites;
+// These three give the ids of what the tool has, by the tool's own numbers. Programs have code in common: it is added once.
+std::vector<uint32_t> Assembler::add_functions(const Count& tool, const Program& program) {
+  std::vector<uint32_t> ids;
+  ids.reserve(tool.functions().size());
   for (const Function& f : tool.functions()) {
     bool known = &f != tool.functions().data();
     uint32_t where = image(known && f.image < program.images.size() ? program.images[f.image] : "[anonymous]");
-    functions.push_back(function(where, f.begin.value - f.bias, static_cast<uint64_t>(f.end - f.begin)));
+    ids.push_back(function(where, f.begin.value - f.bias, static_cast<uint64_t>(f.end - f.begin)));
   }
+  return ids;
+}
+
+std::vector<uint32_t> Assembler::add_blocks(const Count& tool, std::span<const uint32_t> functions) {
+  std::vector<uint32_t> ids;
+  ids.reserve(tool.blocks().size());
+  const Pool& pool = tool.pool();
+  if (p_.blocks.empty()) {  // often it is the only program
+    known_blocks_.reserve(tool.blocks().size());
+    p_.blocks.reserve(tool.blocks().size());
+    insns_.reserve(tool.blocks().size());
+    p_.code.reserve(pool.code.size());
+    lengths_.reserve(pool.lengths.size());
+    so_far_.reserve(pool.so_far.size());
+  }
+  auto append = [](auto& to, const auto& from, uint32_t first, uint32_t count) {
+    to.insert(to.end(), from.begin() + first, from.begin() + first + count);
+  };
   for (const Block& b : tool.blocks()) {
     uint64_t offset = b.begin.value - tool.functions()[b.function].bias;
     uint32_t owner = functions[b.function];
-    auto [known, is_new] = blocks_.try_emplace({owner, offset, b.bytes.size()}, static_cast<uint32_t>(p_.blocks.size()));
-    blocks.push_back(known->second);
-    if (!is_new) continue;
-    auto* bytes = reinterpret_cast<const uint8_t*>(b.bytes.data());
-    p_.blocks.push_back({owner, offset, {bytes, bytes + b.bytes.size()}, b.instructions, b.cycles, {}});
-    lengths_.push_back(b.lengths);
-    so_far_.push_back(b.so_far);
+    auto next = static_cast<uint32_t>(p_.blocks.size());
+    uint32_t id = known_blocks_.find_or_add(hash_of_block(owner, offset), next, [&](uint32_t i) {
+      const profile::Block& known = p_.blocks[i];
+      return known.function == owner && known.offset == offset && known.size == b.size;
+    });
+    ids.push_back(id);
+    if (id != next) continue;
+    p_.blocks.push_back({owner, offset, static_cast<uint32_t>(p_.code.size()), b.size, b.instructions, b.cycles});
+    insns_.push_back({static_cast<uint32_t>(lengths_.size()), 0});
+    append(p_.code, pool.code, b.code, b.size);
+    append(lengths_, pool.lengths, b.insn, b.instructions);
+    append(so_far_, pool.so_far, b.insn, b.instructions);
   }
+  return ids;
+}
+
+std::vector<uint32_t> Assembler::add_sites(const Count& tool, std::span<const uint32_t> functions) {
+  std::vector<uint32_t> ids;
+  ids.reserve(tool.sites().size());
   for (uint32_t i = 0; i < tool.sites().size(); i++) {
     const Site& s = tool.sites()[i];
     SiteKind kind = i == Count::start ? SiteKind::Start : i == Count::signal ? SiteKind::Signal : s.kind;
     bool is_code = i > Count::signal;
     uint32_t owner = is_code ? functions[s.function] : none;
     uint64_t offset = is_code ? s.pc.value - tool.functions()[s.function].bias : 0;
-    auto [known, is_new] = sites_.try_emplace({owner, offset, kind}, static_cast<uint32_t>(p_.sites.size()));
-    if (is_new) p_.sites.push_back({owner, offset, kind, "", 0});
-    sites.push_back(known->second);
+    auto next = static_cast<uint32_t>(p_.sites.size());
+    uint32_t id = known_sites_.find_or_add(hash_of(owner, offset), next, [&](uint32_t k) {
+      const profile::CallSite& known = p_.sites[k];
+      return known.function == owner && known.offset == offset && known.kind == kind;
+    });
+    ids.push_back(id);
+    if (id == next) p_.sites.push_back({owner, offset, kind, "", 0});
   }
-  for (const Thread& t : tool.take(program.pid)) add_thread(tool, t, process, functions, blocks, sites);
+  return ids;
 }
 
-void Assembler::add_thread(Count& tool, const Thread& t, uint32_t process, std::span<const uint32_t> functions,
+namespace {
+
+void widen(profile::Range& range, profile::Range by) {
+  range.min = std::min(range.min, by.min), range.max = std::max(range.max, by.max);
+}
+
+void add_up_functions(std::vector<profile::FunctionCount>& counts) {
+  add_up(counts, &profile::FunctionCount::function, [](profile::FunctionCount& sum, const profile::FunctionCount& c) {
+    sum.calls += c.calls, sum.self += c.self, sum.total += c.total;
+    sum.os_calls += c.os_calls, sum.os_time += c.os_time, sum.os_time_total += c.os_time_total;
+    widen(sum.self_range, c.self_range);
+  });
+}
+
+void add_up_calls(std::vector<profile::CallCount>& counts) {
+  auto key = [](const profile::CallCount& c) { return uint64_t{c.site} << 32 | c.callee; };
+  add_up(counts, key, [](profile::CallCount& sum, const profile::CallCount& c) {
+    sum.calls += c.calls, sum.total += c.total, sum.os_time_total += c.os_time_total;
+    widen(sum.self_range, c.self_range);
+  });
+}
+
+void add_up_os_calls(std::vector<profile::OsCount>& counts) {
+  auto key = [](const profile::OsCount& c) { return uint64_t{c.function} << 32 | c.number; };
+  add_up(counts, key, [](profile::OsCount& sum, const profile::OsCount& c) {
+    sum.calls += c.calls, sum.errors += c.errors, sum.uncharged += c.uncharged, sum.time += c.time;
+  });
+}
+
+}  // namespace
+
+void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process, std::span<const uint32_t> functions,
                            std::span<const uint32_t> blocks, std::span<const uint32_t> sites) {
   profile::Thread out;
   out.process = process;
   out.tid = t.tid;
   out.os_time = t.os_time;
-  std::map<uint32_t, profile::BlockCount> block_counts;
-  std::map<uint32_t, profile::FunctionCount> function_counts;
-  std::map<std::pair<uint32_t, uint32_t>, profile::CallCount> calls;
-  std::map<std::pair<uint32_t, uint32_t>, profile::OsCount> os_calls;
-  auto of = [&](uint32_t function) -> profile::FunctionCount& {
-    auto& f = function_counts[functions[function]];
+  auto add_function = [&](uint32_t function) -> profile::FunctionCount& {
+    profile::FunctionCount& f = out.functions.emplace_back();
     f.function = functions[function];
     return f;
   };
-  for (size_t i = 0; i < t.blocks.size(); i++) {
-    if (!t.blocks[i]) continue;
-    const Block& b = tool.blocks()[i];
-    auto& count = block_counts[blocks[i]];
-    count.block = blocks[i];
-    count.count += t.blocks[i];
-    count.extra += t.extras[i];
-    uint64_t cycles = t.blocks[i] * b.cycles + t.extras[i];
-    of(b.function).self += cycles;
+  for (const profile::BlockCount& c : t.blocks) {
+    const Block& b = tool.blocks()[c.block];
+    out.blocks.push_back({blocks[c.block], c.count, c.extra});
+    uint64_t cycles = c.count * b.cycles + c.extra;
+    if (out.functions.empty() || out.functions.back().function != functions[b.function]) add_function(b.function);
+    out.functions.back().self += cycles;
     out.cycles += cycles;
-    out.instructions += t.blocks[i] * b.instructions;
+    out.instructions += c.count * b.instructions;
   }
-  for (const auto& [key, c] : t.calls) {
-    auto [site, callee] = key;
-    auto& f = of(callee);
-    auto& call = calls[{sites[site], functions[callee]}];
-    call.site = sites[site], call.callee = functions[callee];
-    call.calls += c.calls, call.total += c.total, call.os_time_total += c.os;
-    f.calls += c.calls, f.total += c.total, f.os_time_total += c.os;
-    for (profile::Range* range : {&call.self_range, &f.self_range})
-      range->min = std::min(range->min, c.min), range->max = std::max(range->max, c.max);
+  for (const Calls& c : t.calls) {
+    out.calls.push_back({sites[c.site], functions[c.callee], c.calls, c.total, c.os, {c.min, c.max}});
+    auto& f = add_function(c.callee);
+    f.calls = c.calls, f.total = c.total, f.os_time_total = c.os, f.self_range = {c.min, c.max};
   }
   for (const rt::OsRecord& r : t.os_calls) {
-    auto& f = of(r.function);
-    f.os_calls += r.calls, f.os_time += r.time;
-    auto& o = os_calls[{functions[r.function], r.number}];
-    o.function = functions[r.function], o.number = r.number;
-    o.calls += r.calls, o.errors += r.errors, o.uncharged += r.uncharged, o.time += r.time;
-    o.os_class = static_cast<profile::OsClass>(os_class(r.number));
+    auto& f = add_function(r.function);
+    f.os_calls = r.calls, f.os_time = r.time;
+    out.os_calls.push_back(
+        {f.function, r.number, r.calls, r.errors, r.uncharged, r.time, static_cast<profile::OsClass>(os_class(r.number))});
   }
   for (size_t i = 1; i < t.contexts.size(); i++) {
     const rt::Context& c = t.contexts[i];
     out.contexts.push_back(
         {c.parent && c.parent < i ? c.parent - 1 : none, sites[c.site], functions[c.callee], c.calls, c.self, c.os});
   }
-  for (auto& [key, c] : block_counts) out.blocks.push_back(c);
+  add_up_functions(out.functions);
+  add_up_calls(out.calls);
+  add_up_os_calls(out.os_calls);
   ran_.resize(p_.functions.size());
-  for (auto& [key, f] : function_counts) out.functions.push_back(f), ran_[key] = true;
-  for (auto& [key, c] : calls) out.calls.push_back(c);
-  for (auto& [key, o] : os_calls) out.os_calls.push_back(o);
+  for (const profile::FunctionCount& f : out.functions) ran_[f.function] = true;
   if (t.lost)
     p_.processes[process].notes.push_back(fmt::format("thread {}: {} calls did not fit into a table", t.tid, t.lost));
   p_.threads.push_back(std::move(out));
@@ -173,67 +240,28 @@ void Assembler::finish() {
 // Those that never ran are known too (A8).
 void Assembler::name_functions(uint32_t index) {
   ImageState& state = images_[index];
-  if (state.symbols)
-    for (const symbols::Function& f : state.symbols->functions())
-      if (f.kind != symbols::Kind::PltEntry) function(index, f.range.begin.value, f.range.size());
   std::string base = p_.images[index].path.substr(p_.images[index].path.rfind('/') + 1);
-  for (const auto& [offset, id] : state.functions) {
+  for (const auto& [offset, id] : state.unlisted_functions) p_.functions[id].name = fmt::format("{}+{:#x}", base, offset);
+  if (!state.symbols) return;
+  std::span<const symbols::Function> listed = state.symbols->functions();
+  state.functions.resize(listed.size(), none);
+  for (size_t i = 0; i < listed.size(); i++) {
+    const symbols::Function& f = listed[i];
+    uint64_t offset = f.range.begin.value;
+    uint32_t& id = state.functions[i];
+    bool ran = id != none && ran_[id];
+    if (id == none) {
+      if (f.kind == symbols::Kind::PltEntry) continue;
+      id = static_cast<uint32_t>(p_.functions.size());
+      p_.functions.push_back({index, offset, f.range.size(), "", "", "", 0});
+    }
     profile::Function& out = p_.functions[id];
-    const symbols::Function* f = state.symbols ? state.symbols->function_at({offset}) : nullptr;
-    out.name = f && !f->name.empty() ? f->name : fmt::format("{}+{:#x}", base, offset);
-    if (!f) continue;
-    out.linkage_name = f->linkage_name;
-    if (id >= ran_.size() || !ran_[id]) continue;  // (where the others are declared would take long to find)
-    symbols::Place place = state.symbols->declaration({offset});
+    out.name = !f.name.empty() ? f.name : fmt::format("{}+{:#x}", base, offset);
+    out.linkage_name = f.linkage_name;
+    if (!ran) continue;  // (where the others are declared would take long to find)
+    symbols::Place place = state.symbols->declaration(f.range.begin);
     out.file = place.file, out.line = place.line;
   }
-}
-
-void Assembler::find_lines(uint32_t index) {
-  ImageState& state = images_[index];
-  if (!state.symbols || !state.symbols->has_lines()) return;
-  // Every instruction once, in order: (address, block, cycles), and the sites.
-  struct Asked {
-    elf::Vaddr address;
-    uint32_t block, cycles, site;
-  };
-  std::vector<Asked> asked;
-  for (uint32_t b = 0; b < p_.blocks.size(); b++) {
-    const profile::Block& block = p_.blocks[b];
-    if (p_.functions[block.function].image != index || !ran_[block.function]) continue;
-    uint64_t address = block.offset;
-    uint32_t before = 0;
-    for (size_t i = 0; i < lengths_[b].size(); i++) {
-      uint32_t so_far = i < so_far_[b].size() ? so_far_[b][i] : before;
-      asked.push_back({{address}, b, so_far - before, none});
-      before = so_far;
-      address += lengths_[b][i];
-    }
-  }
-  for (uint32_t s = 0; s < p_.sites.size(); s++)
-    if (p_.sites[s].function != none && p_.functions[p_.sites[s].function].image == index && ran_[p_.sites[s].function])
-      asked.push_back({{p_.sites[s].offset}, none, 0, s});
-  std::stable_sort(asked.begin(), asked.end(), [](const Asked& a, const Asked& b) { return a.address < b.address; });
-  std::vector<elf::Vaddr> addresses;
-  for (const Asked& a : asked) addresses.push_back(a.address);
-  state.symbols->frames(addresses, [&](size_t i, std::span<const symbols::Frame> frames) {
-    if (frames.empty()) return;
-    const Asked& a = asked[i];
-    const symbols::Frame& inner = frames.front();
-    if (a.site != none) {
-      p_.sites[a.site].file = inner.place.file, p_.sites[a.site].line = inner.place.line;
-      return;
-    }
-    std::string_view inlined = frames.size() > 1 ? inner.function : std::string_view{};
-    auto& lines = p_.blocks[a.block].lines;
-    auto part = std::find_if(lines.begin(), lines.end(), [&](const profile::LinePart& l) {
-      return l.line == inner.place.line && l.file == inner.place.file && l.inlined == inlined;
-    });
-    if (part == lines.end())
-      part = lines.insert(part, {std::string(inner.place.file), inner.place.line, std::string(inlined), 0, 0});
-    part->instructions++;
-    part->cycles += a.cycles;
-  });
 }
 
 }  // namespace weir::count

@@ -3,8 +3,8 @@
 
 #include <map>
 #include <memory>
-#include <tuple>
 
+#include "base/index_table.h"
 #include "profile/profile.h"
 #include "symbols/symbols.h"
 #include "tools/count/count.h"
@@ -30,11 +30,20 @@ class Assembler {
  private:
   struct ImageState {
     std::unique_ptr<symbols::Symbols> symbols;
-    std::map<uint64_t, uint32_t> functions;  // by offset
+    std::vector<uint32_t> functions;                  // by their place in symbols->functions()
+    std::map<uint64_t, uint32_t> unlisted_functions;  // by offset
   };
+  // The instructions of a block in the pools: they say how many cycles passed since an earlier one.
+  struct Insns {
+    uint32_t first = 0, before = 0;
+  };
+  class Cutter;
   uint32_t image(const std::string& path);
   uint32_t function(uint32_t image, uint64_t offset, uint64_t size);
-  void add_thread(Count& tool, const Thread& thread, uint32_t process, std::span<const uint32_t> functions,
+  std::vector<uint32_t> add_functions(const Count& tool, const Program& program);
+  std::vector<uint32_t> add_blocks(const Count& tool, std::span<const uint32_t> functions);
+  std::vector<uint32_t> add_sites(const Count& tool, std::span<const uint32_t> functions);
+  void add_thread(const Count& tool, const Thread& thread, uint32_t process, std::span<const uint32_t> functions,
                   std::span<const uint32_t> blocks, std::span<const uint32_t> sites);
   void find_parents();
   void cut_blocks();
@@ -44,11 +53,12 @@ class Assembler {
   profile::Profile& p_;
   std::vector<ImageState> images_;
   std::map<std::string, uint32_t> image_by_path_;
-  std::map<std::tuple<uint32_t, uint64_t, size_t>, uint32_t> blocks_;            // by function, offset and size
-  std::map<std::tuple<uint32_t, uint64_t, profile::SiteKind>, uint32_t> sites_;  // by function, offset and kind
-  std::vector<uint32_t> parents_;                                                // by process: a pid
-  std::vector<std::vector<uint8_t>> lengths_;                                    // of the instructions of blocks
-  std::vector<std::vector<uint32_t>> so_far_;
+  IndexTable known_blocks_;        // by function, offset and size
+  IndexTable known_sites_;         // by function, offset and kind
+  std::vector<uint32_t> parents_;  // by process: a pid
+  std::vector<Insns> insns_;       // by block
+  std::vector<uint8_t> lengths_;   // the pools, as in Pool
+  std::vector<uint32_t> so_far_;
   std::vector<bool> ran_;  // functions
 };
 

@@ -1,7 +1,7 @@
 // What a thread leaves behind: its counters, its records, and the frames of calls that never returned.
 
 #include <algorithm>
-#include <utility>
+#include <unordered_map>
 
 #include "instrument/clock.h"
 #include "tools/count/count.h"
@@ -14,6 +14,8 @@ template <class T>
 std::span<const T> table(const std::byte* memory, uint32_t offset, uint32_t count) {
   return {reinterpret_cast<const T*>(memory + offset), count};
 }
+
+uint64_t at(std::span<const uint64_t> cells, uint32_t index) { return index < cells.size() ? cells[index] : 0; }
 
 const rt::ThreadBlock& block_of(const std::byte* memory) { return *reinterpret_cast<const rt::ThreadBlock*>(memory); }
 
@@ -61,64 +63,16 @@ void Count::begin_thread(std::byte* memory, const std::byte* parent, bool is_for
 void Count::collect(const instrument::ThreadData& data) {
   Thread thread;
   thread.tid = data.tid;
-  thread.blocks.resize(blocks_.size());
-  thread.extras.resize(blocks_.size());
-  auto cell = [&](uint32_t index) { return index < data.cells.size() ? data.cells[index] : 0; };
-  // A block without a counter stands before its successors in the tree: leaves first.
-  std::vector<bool> known(blocks_.size());
-  std::vector<uint32_t> open;
-  for (uint32_t b = 0; b < blocks_.size(); b++) {
-    open.push_back(b);
-    while (!open.empty()) {
-      uint32_t i = open.back();
-      const Block& block = blocks_[i];
-      bool ready = true;
-      if (!known[i] && !block.counter.index)
-        for (uint32_t s : block.successors)
-          if (s != profile::none && !known[s]) open.push_back(s), ready = false;
-      if (!ready) continue;
-      open.pop_back();
-      if (known[i]) continue;
-      known[i] = true;
-      if (block.counter.index) thread.blocks[i] = cell(block.counter.index);
-      else
-        for (uint32_t s : block.successors)
-          if (s != profile::none) thread.blocks[i] += thread.blocks[s];
-      if (block.extra.index) thread.extras[i] = cell(block.extra.index);
-    }
-  }
-
-  auto function = [&](uint32_t cell) {
-    auto f = function_by_cell_.find(cell);
-    return f == function_by_cell_.end() ? 0 : f->second;
-  };
-  for (const auto& [record, number] : site_by_cell_) {
-    const Site& site = sites_[number];
-    Calls c{0, cell(record + rt::RecordTotal), cell(record + rt::RecordMax), ~cell(record + rt::RecordMin),
-            cell(record + rt::RecordOs)};
-    uint32_t callee = site.callee;
-    if (callee == profile::none) {
-      auto first = static_cast<uint32_t>(cell(record + rt::RecordCallee));
-      if (!first) continue;
-      callee = function(first);
-      c.calls = cell(record + rt::RecordCalls);
-    } else {
-      c.calls = site.taken.index ? cell(site.taken.index) : thread.blocks[site.block];
-    }
-    if (c.calls || c.total) thread.calls[{number, callee}] = c;
-  }
+  std::vector<uint64_t> counts = count_blocks(data.cells);
+  for (uint32_t b = 0; b < counts.size(); b++)
+    if (counts[b])
+      thread.blocks.push_back({b, counts[b], blocks_[b].extra.index ? at(data.cells, blocks_[b].extra.index) : 0});
+  add_calls(data, counts, thread);
   const auto& tools = table<rt::Tools>(data.memory, rt::tools_offset, 1)[0];
-  auto others = table<rt::OtherRecord>(data.memory, rt::others_offset, rt::max_others);
-  for (uint32_t i : table<uint32_t>(data.memory, rt::others_list_offset, std::min(tools.others, rt::max_others))) {
-    const rt::OtherRecord& r = others[i % rt::max_others];
-    Calls& c = thread.calls[{site_of(r.site), function(r.callee)}];
-    c.calls += r.calls, c.total += r.total, c.os += r.os;
-    c.max = std::max(c.max, r.max), c.min = std::min(c.min, ~r.min);
-  }
   auto os = table<rt::OsRecord>(data.memory, rt::os_offset, rt::max_os);
   for (uint32_t i : table<uint32_t>(data.memory, rt::os_list_offset, std::min(tools.os, rt::max_os))) {
     rt::OsRecord r = os[i % rt::max_os];
-    r.function = function(r.function);
+    r.function = function_of(r.function);
     r.number--;
     thread.os_calls.push_back(r);
   }
@@ -127,17 +81,70 @@ void Count::collect(const instrument::ThreadData& data) {
   auto contexts = table<rt::Context>(data.memory, rt::contexts_offset, std::min(tools.contexts, rt::max_contexts));
   thread.contexts.assign(contexts.begin(), contexts.end());
   close_frames(data.memory, thread);
-  for (rt::Context& c : thread.contexts) c.site = site_of(c.site), c.callee = function(c.callee);
+  for (rt::Context& c : thread.contexts) c.site = site_of(c.site), c.callee = function_of(c.callee);
   if (thread.contexts.size() > 1 && thread.contexts[1].site == start)
     thread.contexts[1].callee = function_around({tools.start});
   threads_[data.pid].push_back(std::move(thread));
 }
 
+// A block without a counter stands before its successors in the tree: leaves first.
+std::vector<uint64_t> Count::count_blocks(std::span<const uint64_t> cells) const {
+  std::vector<uint64_t> counts(blocks_.size());
+  std::vector<bool> known(blocks_.size());
+  for (uint32_t b = 0; b < blocks_.size(); b++)
+    if (uint32_t cell = blocks_[b].counter.index) counts[b] = at(cells, cell), known[b] = true;
+  std::vector<uint32_t> open;
+  for (uint32_t b = 0; b < blocks_.size(); b++) {
+    if (!known[b]) open.push_back(b);
+    while (!open.empty()) {
+      uint32_t i = open.back();
+      bool ready = true;
+      for (uint32_t s : blocks_[i].successors)
+        if (s != profile::none && !known[s]) open.push_back(s), ready = false;
+      if (!ready) continue;
+      open.pop_back();
+      if (known[i]) continue;
+      known[i] = true;
+      for (uint32_t s : blocks_[i].successors)
+        if (s != profile::none) counts[i] += counts[s];
+    }
+  }
+  return counts;
+}
+
+// Direct calls have records of their own, and so has the first callee of an indirect call; the others are in a hash table.
+void Count::add_calls(const instrument::ThreadData& data, std::span<const uint64_t> block_counts, Thread& thread) const {
+  for (uint32_t i = 0; i < sites_.size(); i++) {
+    const Site& site = sites_[i];
+    auto cell = [&](uint32_t n) { return at(data.cells, site.record.index + n); };
+    uint32_t callee = site.callee;
+    uint64_t calls = 0;
+    if (callee != profile::none) calls = site.taken.index ? at(data.cells, site.taken.index) : block_counts[site.block];
+    else if (!site.record.index || !cell(rt::RecordCallee)) continue;
+    else callee = function_of(static_cast<uint32_t>(cell(rt::RecordCallee))), calls = cell(rt::RecordCalls);
+    if (calls || cell(rt::RecordTotal))
+      thread.calls.push_back(
+          {i, callee, calls, cell(rt::RecordTotal), cell(rt::RecordMax), ~cell(rt::RecordMin), cell(rt::RecordOs)});
+  }
+  const auto& tools = table<rt::Tools>(data.memory, rt::tools_offset, 1)[0];
+  auto others = table<rt::OtherRecord>(data.memory, rt::others_offset, rt::max_others);
+  for (uint32_t i : table<uint32_t>(data.memory, rt::others_list_offset, std::min(tools.others, rt::max_others))) {
+    const rt::OtherRecord& r = others[i % rt::max_others];
+    thread.calls.push_back({site_of(r.site), function_of(r.callee), r.calls, r.total, r.max, ~r.min, r.os});
+  }
+}
+
 uint32_t Count::site_of(uint32_t cell) const {
   cell &= ~rt::direct_site;
   if (cell <= rt::signal_site) return cell;
-  auto site = site_by_cell_.find(cell);
-  return site == site_by_cell_.end() ? start : site->second;
+  auto codes = std::span(sites_).subspan(signal + 1);
+  auto site = std::ranges::lower_bound(codes, cell, {}, [](const Site& s) { return s.record.index; });
+  return site == codes.end() || site->record.index != cell ? start : static_cast<uint32_t>(&*site - sites_.data());
+}
+
+uint32_t Count::function_of(uint32_t cell) const {
+  auto found = std::ranges::lower_bound(cell_of_function_, cell);
+  return found == cell_of_function_.end() || *found != cell ? 0 : static_cast<uint32_t>(found - cell_of_function_.begin());
 }
 
 uint32_t Count::function_around(AppPc pc) const {
@@ -150,14 +157,14 @@ uint32_t Count::function_around(AppPc pc) const {
 // the innermost call is known if the thread ended in an OS call; else it is no minimum or maximum.
 void Count::close_frames(const std::byte* memory, Thread& thread) const {
   uint64_t clock = 0, os = 0;
-  for (size_t i = 0; i < blocks_.size(); i++) clock += thread.blocks[i] * blocks_[i].cycles + thread.extras[i];
+  for (const profile::BlockCount& b : thread.blocks) clock += b.count * blocks_[b.block].cycles + b.extra;
   rt::Times last = block_of(memory).clock_at_os_call;
   bool self_is_known = last.clock == clock;
   uint64_t self_clock = last.self;
   if (const rt::LeafCall& leaf = block_of(memory).leaf; leaf.site) {
     uint32_t number = site_of(static_cast<uint32_t>(leaf.site));
     if (uint32_t callee = sites_[number].callee; callee != profile::none)
-      thread.calls[{number, callee}].total += clock - leaf.begin.clock;
+      thread.calls.push_back({number, callee, 0, clock - leaf.begin.clock});
     self_is_known = true;
     self_clock = leaf.begin.self;
   }
@@ -177,14 +184,14 @@ void Count::close_frames(const std::byte* memory, Thread& thread) const {
       }
       thread.contexts[f.context].self += self;
     }
-    auto known = function_by_cell_.find(f.callee);
-    uint32_t callee = known == function_by_cell_.end() ? 0 : known->second;
+    uint32_t callee = function_of(f.callee);
     if (i == 0 && f.site == rt::start_site)
       callee = function_around({table<rt::Tools>(memory, rt::tools_offset, 1)[0].start});
-    Calls& c = thread.calls[{number, callee}];
+    Calls c{number, callee};
     if (!(f.site & rt::direct_site) && !(f.rsp & rt::FrameIsCounted)) c.calls++;  // (of direct ones the block has told)
-    if (--depth[f.callee] == 0) c.total += delta, c.os += os;
-    if (self_is_known) c.max = std::max(c.max, self), c.min = std::min(c.min, self);
+    if (--depth[f.callee] == 0) c.total = delta, c.os = os;
+    if (self_is_known) c.max = c.min = self;
+    thread.calls.push_back(c);
     self_is_known = true;
     self_clock = f.begin.self;
   }

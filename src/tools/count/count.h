@@ -9,8 +9,8 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <unordered_map>
 
+#include "base/flat_map.h"
 #include "instrument/tool.h"
 #include "profile/profile.h"
 
@@ -21,7 +21,7 @@ struct BlockCost {
   uint32_t cycles;
   std::span<const uint32_t> so_far;
 };
-using CostModel = std::function<BlockCost(std::span<const std::byte> block)>;
+using CostModel = std::function<BlockCost(std::span<const std::byte> block, std::span<const x86::Insn> insns)>;
 
 enum class Leaf : uint8_t { Unknown, No, Yes };
 
@@ -36,13 +36,19 @@ struct Function {
 struct Block {
   AppPc begin;
   uint32_t function = 0;
-  std::vector<std::byte> bytes = {};
-  std::vector<uint8_t> lengths = {};  // of its instructions
-  std::vector<uint32_t> so_far = {};  // cycles, instruction by instruction
-  uint32_t instructions = 0, cycles = 0;
+  uint32_t size = 0, code = 0;          // its bytes, and where they begin in Pool::code
+  uint32_t instructions = 0, insn = 0;  // and those in Pool::lengths and so_far
+  uint32_t cycles = 0;
   instrument::Counter counter = {};  // none: it ran as often as its successors together
   uint32_t successors[2] = {profile::none, profile::none};
   instrument::Counter extra = {};  // cycles of repeated instructions; none: it has none
+};
+
+// What blocks are made of, one behind the other. (Half a million blocks are ordinary: a compiler.)
+struct Pool {
+  std::vector<std::byte> code;
+  std::vector<uint8_t> lengths;  // of instructions
+  std::vector<uint32_t> so_far;  // cycles of the block, up to and with this instruction
 };
 
 struct Site {
@@ -51,20 +57,22 @@ struct Site {
   profile::SiteKind kind = profile::SiteKind::Call;
   uint32_t callee = profile::none;  // where it is known
   uint32_t block = 0;               // that it ends
+  instrument::Counter record = {};  // its cells
   instrument::Counter taken = {};   // of a conditional jump: the block does not tell
 };
 
 // Calls from a site to a function, of one thread.
 struct Calls {
+  uint32_t site = 0, callee = 0;
   uint64_t calls = 0, total = 0, max = 0, min = UINT64_MAX, os = 0;
 };
 
 struct Thread {
   uint32_t tid = 0;
-  std::vector<uint64_t> blocks, extras;                  // by block
-  std::map<std::pair<uint32_t, uint32_t>, Calls> calls;  // by site and callee
-  std::vector<rt::OsRecord> os_calls;                    // `function` is an index
-  std::vector<rt::Context> contexts;                     // `site` and `callee` are indices; the first is none
+  std::vector<profile::BlockCount> blocks;  // those that ran
+  std::vector<Calls> calls;                 // of a site and callee there may be several
+  std::vector<rt::OsRecord> os_calls;       // `function` is an index
+  std::vector<rt::Context> contexts;        // `site` and `callee` are indices; the first is none
   uint64_t os_time = 0, lost = 0;
 };
 
@@ -72,7 +80,7 @@ rt::OsClass os_class(uint32_t number);
 
 class Count : public instrument::Tool {
  public:
-  Count(std::shared_ptr<CostModel> cost, bool full_paths) : cost_(std::move(cost)), full_paths_(full_paths) {}
+  Count(std::shared_ptr<CostModel> cost, bool full_paths);
   std::unique_ptr<Tool> copy() const override { return std::make_unique<Count>(*this); }
   bool has_clock() const override { return true; }
   void plan(const instrument::Subject& subject, instrument::Counters& counters, instrument::Plan& plan) override;
@@ -83,6 +91,7 @@ class Count : public instrument::Tool {
   static constexpr uint32_t start = 0, signal = 1;
   std::span<const Function> functions() const { return functions_; }  // the first is unknown code
   std::span<const Block> blocks() const { return blocks_; }
+  const Pool& pool() const { return pool_; }
   std::span<const Site> sites() const { return sites_; }
   std::vector<Thread> take(uint32_t pid);
 
@@ -90,19 +99,21 @@ class Count : public instrument::Tool {
   class Planner;
   uint32_t function_at(const instrument::Subject& subject, AppPc pc, instrument::Counters& counters);
   bool is_leaf(const instrument::Subject& subject, uint32_t function);
-  uint32_t add_site(Site site, instrument::Counter record);
   uint32_t site_of(uint32_t cell) const;
+  uint32_t function_of(uint32_t cell) const;
   uint32_t function_around(AppPc pc) const;
+  std::vector<uint64_t> count_blocks(std::span<const uint64_t> cells) const;
+  void add_calls(const instrument::ThreadData& data, std::span<const uint64_t> block_counts, Thread& thread) const;
   void close_frames(const std::byte* memory, Thread& thread) const;
 
   std::shared_ptr<CostModel> cost_;
   bool full_paths_;  // A6: every call goes through the runtime, which keeps the calling-context tree
   std::vector<Function> functions_{{}};
+  std::vector<uint32_t> cell_of_function_{rt::unknown_function};  // ascending, as cells are handed out
   std::vector<Block> blocks_;
-  std::vector<Site> sites_{{}, {}};
-  std::unordered_map<AppPc, uint32_t> function_by_begin_;
-  std::unordered_map<uint32_t, uint32_t> function_by_cell_{{rt::unknown_function, 0}}, site_by_cell_;
-  std::vector<uint32_t> cell_of_function_{rt::unknown_function};
+  Pool pool_;
+  std::vector<Site> sites_{{}, {}};                  // their records are ascending, too
+  FlatMap<uint32_t> function_by_begin_;              // and 0 where none is known
   std::map<uint32_t, std::vector<Thread>> threads_;  // by pid
 };
 

@@ -3,24 +3,21 @@
 // two blocks: every block is cut where another one begins, and the counts of equal parts are added up.
 //
 // What a part costs depends on what was before it: the smaller figure is the block's, the rest is `extra`, so that the sums stay.
+//
+// Most functions were translated once, and need nothing of this. Here the blocks also get their order: by function and place.
 
 #include <algorithm>
+#include <utility>
 
 #include "cost/strings.h"
 #include "tools/count/assemble.h"
+#include "tools/count/sums.h"
 
 namespace weir::count {
 
 namespace {
 
-struct Part {
-  uint32_t block;  // the new one
-  uint32_t cycles;
-  bool repeats;  // has the string instructions whose cycles depend on the run
-};
-
-bool has_repetition(const profile::Block& block, std::span<const uint8_t> lengths) {
-  auto code = std::as_bytes(std::span(block.bytes));
+bool has_repetition(std::span<const std::byte> code, std::span<const uint8_t> lengths) {
   for (size_t at = 0, i = 0; i < lengths.size(); at += lengths[i++])
     if (auto s = cost::string_instruction(code.subspan(at, lengths[i])); s && s->repeated) return true;
   return false;
@@ -28,61 +25,147 @@ bool has_repetition(const profile::Block& block, std::span<const uint8_t> length
 
 }  // namespace
 
-void Assembler::cut_blocks() {
-  std::vector<std::pair<uint32_t, uint64_t>> begins;
-  for (const profile::Block& b : p_.blocks) begins.emplace_back(b.function, b.offset);
-  std::sort(begins.begin(), begins.end());
-  std::vector<profile::Block> old = std::exchange(p_.blocks, {});
-  auto lengths = std::exchange(lengths_, {});
-  auto so_far = std::exchange(so_far_, {});
-  std::map<std::tuple<uint32_t, uint64_t, size_t>, uint32_t> known;
-  std::vector<std::vector<Part>> parts(old.size());
+class Assembler::Cutter {
+ public:
+  explicit Cutter(Assembler& a)
+      : a_(a), old_(std::exchange(a.p_.blocks, {})), old_insns_(std::exchange(a.insns_, {})), parts_of_(old_.size()) {
+    a_.p_.blocks.reserve(old_.size());
+    a_.insns_.reserve(old_.size());
+    parts_.reserve(old_.size());
+  }
 
-  for (uint32_t b = 0; b < old.size(); b++) {
-    size_t first = 0, at = 0, begin = 0, count = lengths[b].size();
-    auto cycles_before = [&](size_t i) { return i && i <= so_far[b].size() ? so_far[b][i - 1] : 0; };
-    for (size_t i = 0; i < count; i++) {
-      at += lengths[b][i];
-      bool last = i + 1 == count;
-      if (!last && !std::binary_search(begins.begin(), begins.end(), std::pair(old[b].function, old[b].offset + at)))
-        continue;
-      uint32_t before = cycles_before(first);
-      profile::Block part = old[b];
-      part.offset += begin;
-      part.bytes.assign(old[b].bytes.begin() + ptrdiff_t(begin), old[b].bytes.begin() + ptrdiff_t(at));
-      part.instructions = static_cast<uint32_t>(i + 1 - first);
-      part.cycles = (last ? old[b].cycles : cycles_before(i + 1)) - before;
-      std::vector<uint8_t> its_lengths(lengths[b].begin() + ptrdiff_t(first), lengths[b].begin() + ptrdiff_t(i + 1));
-      std::vector<uint32_t> its_cycles;
-      for (size_t k = first; k <= i && k < so_far[b].size(); k++) its_cycles.push_back(so_far[b][k] - before);
-      auto [place, is_new] = known.try_emplace({part.function, part.offset, part.bytes.size()}, uint32_t(p_.blocks.size()));
-      parts[b].push_back({place->second, part.cycles, has_repetition(part, its_lengths)});
-      if (is_new) {
-        p_.blocks.push_back(std::move(part));
-        lengths_.push_back(std::move(its_lengths));
-        so_far_.push_back(std::move(its_cycles));
-      } else if (part.cycles < p_.blocks[place->second].cycles) {
-        p_.blocks[place->second].cycles = part.cycles;
-        so_far_[place->second] = std::move(its_cycles);
-      }
-      first = i + 1, begin = at;
+  void cut() {
+    std::vector<uint32_t> order = by_function();
+    for (size_t i = 0, end; i < order.size(); i = end) {
+      for (end = i + 1; end < order.size() && old_[order[end]].function == old_[order[i]].function;) end++;
+      auto blocks = std::span(order).subspan(i, end - i);
+      if (are_apart(blocks)) keep(blocks);
+      else cut_function(blocks);
     }
   }
-  for (profile::Thread& t : p_.threads) {
-    std::map<uint32_t, profile::BlockCount> counts;
+
+  void move_counts(profile::Thread& t) const {
+    std::vector<profile::BlockCount> counts;
+    counts.reserve(t.blocks.size());
     for (const profile::BlockCount& c : t.blocks) {
       uint64_t extra = c.extra;
-      for (const Part& part : parts[c.block]) {
-        profile::BlockCount& sum = counts[part.block];
-        sum.block = part.block;
-        sum.count += c.count;
-        sum.extra += c.count * (part.cycles - p_.blocks[part.block].cycles);
-        if (part.repeats) sum.extra += std::exchange(extra, 0);
+      for (const Part& part : parts_of(c.block)) {
+        const profile::Block& block = a_.p_.blocks[part.block];
+        counts.push_back({part.block, c.count, c.count * (part.cycles - block.cycles)});
+        if (extra && has_repetition(a_.p_.code_of(block), lengths_of(part.block)))
+          counts.back().extra += std::exchange(extra, 0);
       }
     }
-    t.blocks.clear();
-    for (const auto& [id, c] : counts) t.blocks.push_back(c);
+    add_up(counts, &profile::BlockCount::block,
+           [](profile::BlockCount& sum, const profile::BlockCount& c) { sum.count += c.count, sum.extra += c.extra; });
+    t.blocks = std::move(counts);
   }
+
+ private:
+  // What an old block has become a part of, and what this part of it cost.
+  struct Part {
+    uint32_t block, cycles;
+  };
+  struct Parts {
+    uint32_t first = 0, count = 0;
+  };
+  // A part that has no block yet.
+  struct Piece {
+    uint32_t old;
+    profile::Block block;
+    Insns insns;
+  };
+
+  std::span<const Part> parts_of(uint32_t old) const {
+    return std::span(parts_).subspan(parts_of_[old].first, parts_of_[old].count);
+  }
+  std::span<const uint8_t> lengths_of(uint32_t block) const {
+    return std::span(a_.lengths_).subspan(a_.insns_[block].first, a_.p_.blocks[block].instructions);
+  }
+
+  // The old blocks, those of a function together, as they came.
+  std::vector<uint32_t> by_function() const {
+    std::vector<uint32_t> next(a_.p_.functions.size() + 1), order(old_.size());
+    for (const profile::Block& b : old_) next[b.function + 1]++;
+    for (size_t f = 1; f < next.size(); f++) next[f] += next[f - 1];
+    for (uint32_t b = 0; b < old_.size(); b++) order[next[old_[b].function]++] = b;
+    return order;
+  }
+
+  // One behind the other, as a translation leaves them.
+  bool are_apart(std::span<const uint32_t> blocks) const {
+    for (size_t i = 1; i < blocks.size(); i++)
+      if (old_[blocks[i - 1]].offset + old_[blocks[i - 1]].size > old_[blocks[i]].offset) return false;
+    return true;
+  }
+
+  uint32_t add(const profile::Block& block, Insns insns) {
+    a_.p_.blocks.push_back(block);
+    a_.insns_.push_back(insns);
+    return static_cast<uint32_t>(a_.p_.blocks.size() - 1);
+  }
+  void add_part(uint32_t old, Part part) {
+    if (!parts_of_[old].count++) parts_of_[old].first = static_cast<uint32_t>(parts_.size());
+    parts_.push_back(part);
+  }
+
+  void keep(std::span<const uint32_t> blocks) {
+    for (uint32_t b : blocks)
+      if (old_[b].instructions) add_part(b, {add(old_[b], old_insns_[b]), old_[b].cycles});
+  }
+
+  void cut_function(std::span<const uint32_t> blocks) {
+    std::vector<uint64_t> begins;
+    for (uint32_t b : blocks) begins.push_back(old_[b].offset);
+    std::ranges::sort(begins);
+    std::vector<Piece> pieces;
+    for (uint32_t b : blocks) cut_block(b, begins, pieces);
+    std::vector<uint32_t> order(pieces.size()), block_of(pieces.size());
+    for (uint32_t i = 0; i < order.size(); i++) order[i] = i;
+    std::ranges::stable_sort(order, {}, [&](uint32_t i) { return pieces[i].block.offset; });
+    for (size_t i = 0, group = a_.p_.blocks.size(); i < order.size(); i++) {
+      const Piece& piece = pieces[order[i]];
+      auto& known = a_.p_.blocks;
+      if (i && pieces[order[i - 1]].block.offset != piece.block.offset) group = known.size();
+      size_t same = group;
+      while (same < known.size() && known[same].size != piece.block.size) same++;
+      block_of[order[i]] = static_cast<uint32_t>(same);
+      if (same == known.size()) add(piece.block, piece.insns);
+      else if (piece.block.cycles < known[same].cycles)
+        known[same].cycles = piece.block.cycles, a_.insns_[same] = piece.insns;
+    }
+    for (size_t i = 0; i < pieces.size(); i++) add_part(pieces[i].old, {block_of[i], pieces[i].block.cycles});
+  }
+
+  void cut_block(uint32_t b, std::span<const uint64_t> begins, std::vector<Piece>& pieces) const {
+    Piece piece{b, old_[b], old_insns_[b]};
+    piece.block.size = piece.block.instructions = 0;
+    for (uint32_t i = 0; i < old_[b].instructions; i++) {
+      uint32_t insn = old_insns_[b].first + i;
+      piece.block.size += a_.lengths_[insn];
+      piece.block.instructions++;
+      bool last = i + 1 == old_[b].instructions;
+      if (!last && !std::ranges::binary_search(begins, piece.block.offset + piece.block.size)) continue;
+      uint32_t so_far = last ? old_insns_[b].before + old_[b].cycles : a_.so_far_[insn];
+      piece.block.cycles = so_far - piece.insns.before;
+      pieces.push_back(piece);
+      piece.block.offset += piece.block.size, piece.block.code += piece.block.size;
+      piece.block.size = piece.block.instructions = 0;
+      piece.insns = {insn + 1, so_far};
+    }
+  }
+
+  Assembler& a_;
+  std::vector<profile::Block> old_;
+  std::vector<Insns> old_insns_;
+  std::vector<Part> parts_;
+  std::vector<Parts> parts_of_;  // by old block
+};
+
+void Assembler::cut_blocks() {
+  Cutter cutter(*this);
+  cutter.cut();
+  for (profile::Thread& t : p_.threads) cutter.move_counts(t);
 }
 
 }  // namespace weir::count

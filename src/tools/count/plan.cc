@@ -35,6 +35,16 @@ Op call(rt::Routine routine, Counter a = {}, uint32_t b = 0) {
 
 }  // namespace
 
+// Room for a large program: pages that are never touched cost nothing, and moving to a larger place does.
+Count::Count(std::shared_ptr<CostModel> cost, bool full_paths) : cost_(std::move(cost)), full_paths_(full_paths) {
+  constexpr size_t blocks = 1 << 19;
+  blocks_.reserve(blocks);
+  pool_.code.reserve(16 * blocks);
+  pool_.lengths.reserve(4 * blocks);
+  pool_.so_far.reserve(4 * blocks);
+  sites_.reserve(blocks / 4);
+}
+
 // One function at a time.
 class Count::Planner {
  public:
@@ -62,18 +72,20 @@ class Count::Planner {
   Block& block(BlockId b) { return tool_.blocks_[first_block_ + b]; }
 
   void add_blocks(bool free) {
+    Pool& pool = tool_.pool_;
     for (const x86::Block& b : f_.blocks) {
-      Block block{b.begin, function_};
       auto bytes = s_.code(b.begin, static_cast<size_t>(b.end - b.begin));
-      block.bytes.assign(bytes.begin(), bytes.end());
-      block.instructions = b.count;
-      for (const x86::Insn& i : f_.insns_of(b)) block.lengths.push_back(i.shape->length);
-      if (!free) {
-        BlockCost cost = (*tool_.cost_)(bytes);
-        block.cycles = cost.cycles;
-        block.so_far.assign(cost.so_far.begin(), cost.so_far.end());
-      }
-      tool_.blocks_.push_back(std::move(block));
+      Block block{b.begin, function_};
+      block.size = static_cast<uint32_t>(bytes.size()), block.code = static_cast<uint32_t>(pool.code.size());
+      block.instructions = b.count, block.insn = static_cast<uint32_t>(pool.lengths.size());
+      pool.code.insert(pool.code.end(), bytes.begin(), bytes.end());
+      for (const x86::Insn& i : f_.insns_of(b)) pool.lengths.push_back(i.shape->length);
+      BlockCost cost = free ? BlockCost{} : (*tool_.cost_)(bytes, f_.insns_of(b));
+      block.cycles = cost.cycles;
+      auto known = cost.so_far.first(std::min<size_t>(cost.so_far.size(), b.count));
+      pool.so_far.insert(pool.so_far.end(), known.begin(), known.end());
+      pool.so_far.resize(pool.lengths.size(), block.cycles);
+      tool_.blocks_.push_back(block);
     }
   }
 
@@ -132,7 +144,7 @@ class Count::Planner {
     if (callee != profile::none && tool_.functions_[callee].is_stub) callee = profile::none;
     bool known = callee != profile::none;
     Counter record = counters_.allocate(known ? uint32_t{rt::record_cells} : uint32_t{rt::indirect_record_cells});
-    tool_.add_site({pc, function_, kind, callee, first_block_ + b}, record);
+    tool_.sites_.push_back({pc, function_, kind, callee, first_block_ + b, record});
     return {record, known ? cell_of(callee) : Counter{}};
   }
 
@@ -204,6 +216,7 @@ class Count::Planner {
     const x86::Block& block = f_.blocks[b];
     for (uint32_t i = 0; i < block.count; i++) {
       const x86::Insn& insn = f_.insns[block.first + i];
+      if (!insn.shape->rep) continue;
       auto string = cost::string_instruction(s_.code(insn.pc, insn.shape->length));
       if (!string || !string->repeated) continue;
       if (!this->block(b).extra.index) this->block(b).extra = counters_.allocate();
@@ -227,20 +240,14 @@ void Count::plan(const instrument::Subject& subject, instrument::Counters& count
 }
 
 uint32_t Count::function_at(const instrument::Subject& subject, AppPc pc, instrument::Counters& counters) {
-  auto [known, is_new] = function_by_begin_.try_emplace(pc, static_cast<uint32_t>(functions_.size()));
-  if (!is_new) return known->second;
+  uint32_t& known = function_by_begin_[pc];
+  if (known) return known;
+  known = static_cast<uint32_t>(functions_.size());
   AppRange bounds = subject.bounds_of(pc);
-  Counter cell = counters.allocate();
   functions_.push_back(
       {pc, std::max(bounds.end, pc + 1), subject.image, subject.bias, is_stub(subject.image_code(pc, 16))});
-  cell_of_function_.push_back(cell.index);
-  function_by_cell_[cell.index] = known->second;
-  return known->second;
-}
-
-uint32_t Count::add_site(Site site, instrument::Counter record) {
-  sites_.push_back(site);
-  return site_by_cell_[record.index] = static_cast<uint32_t>(sites_.size() - 1);
+  cell_of_function_.push_back(counters.allocate().index);
+  return known;
 }
 
 }  // namespace weir::count
