@@ -380,7 +380,7 @@ void Server::begin_block(uint32_t slot) {
   tb->enter_guard = header_.enter_guard;
   tb->enter_routine = header_.enter_routine;
   tb->enter_probe = header_.enter_probe;
-  tb->enter_leave = header_.enter_leave;
+  tb->enter_light = header_.enter_light;
   tb->actions = reinterpret_cast<rt::KernelSigaction*>(address + offsetof(rt::ThreadBlock, own_actions));
 }
 

@@ -134,22 +134,21 @@ void Lowering::end_frame(Gpr t, Gpr u) {
 }
 
 // The runtime does it. Registers are kept, and flags where they must.
-void Lowering::call_routine(rt::Routine routine, uint32_t a, uint32_t b, bool flags_free) {
+void Lowering::call_routine(rt::Routine routine, uint32_t a, uint32_t b, Door door) {
   auto set_argument = [&](uint32_t n, uint32_t value) {
     e_.bytes(0x65, 0x48, 0xc7, 0x04, 0x25);  // mov qword gs:[…], imm32
     e_.u32(offsetof(rt::ThreadBlock, routine_args) + 8 * n);
     e_.u32(value);
   };
-  set_argument(0, a);
-  set_argument(1, b);
+  if (routine != rt::Routine::Leave) set_argument(0, a);
+  if (door != Door::Light) set_argument(1, b);
   e_.store_gs_imm(offsetof(rt::ThreadBlock, exit_id), static_cast<uint32_t>(routine));
-  call_runtime(flags_free ? offsetof(rt::ThreadBlock, enter_probe) : offsetof(rt::ThreadBlock, enter_routine));
-}
-void Lowering::call_runtime(uint32_t door) {
   e_.store_gs(x86::RCX, gs_rcx);
   e_.bytes(0x48, 0x8d, 0x0d);  // lea rcx, [behind the jump]
   e_.u32(8);
-  e_.jump_gs(door);
+  e_.jump_gs(door == Door::Light   ? offsetof(rt::ThreadBlock, enter_light)
+             : door == Door::Probe ? offsetof(rt::ThreadBlock, enter_probe)
+                                   : offsetof(rt::ThreadBlock, enter_routine));
   e_.load_gs(x86::RCX, gs_rcx);
 }
 
@@ -359,7 +358,8 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
       slow_if(jne);
       break;
     case Op::CallWith:
-      return call_routine(static_cast<rt::Routine>(op.value), op.counter.index, op.callee.index, flags_free);
+      return call_routine(static_cast<rt::Routine>(op.value), op.counter.index, op.callee.index,
+                          flags_free ? Door::Probe : Door::Routine);
     case Op::SetJumpSite: return e_.store_gs_imm(offsetof(rt::ThreadBlock, jump_site), op.counter.index);
     default: CHECK(false);
   }

@@ -105,8 +105,9 @@ class Lowering {
   void pop_direct(const Op& op, x86::Gpr t, x86::Gpr u);
   void pop_indirect(const Op& op, x86::Gpr t, x86::Gpr u);
   void pop_other_callee(const Tail& tail);
-  void call_routine(rt::Routine routine, uint32_t a, uint32_t b, bool flags_free);
-  void call_runtime(uint32_t door);
+  // How much of the program's state is kept: everything; all but flags; the same, quickly, for a few routines.
+  enum class Door : uint8_t { Routine, Probe, Light };
+  void call_routine(rt::Routine routine, uint32_t a, uint32_t b, Door door);
 
   // clock.cc
   void advance_clock(uint64_t by);

@@ -305,8 +305,8 @@ void Lowering::emit_tail(const Tail& t) {
       break;
     case Tail::OtherCallee: pop_other_callee(t); break;
     case Tail::Routine:
-      if (static_cast<rt::Routine>(t.number) == rt::Routine::Leave) call_runtime(offsetof(rt::ThreadBlock, enter_leave));
-      else call_routine(static_cast<rt::Routine>(t.number), t.argument, 0, true);
+      call_routine(static_cast<rt::Routine>(t.number), t.argument, 0,
+                   static_cast<rt::Routine>(t.number) == rt::Routine::Resync ? Door::Probe : Door::Light);
       e_.bytes(0xe9);
       e_.u32(t.back - (e_.offset() + 4));
       break;

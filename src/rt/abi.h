@@ -204,7 +204,7 @@ struct ThreadBlock {
   uint64_t enter_guard;
   uint64_t enter_routine;
   uint64_t enter_probe;
-  uint64_t enter_leave;
+  uint64_t enter_light;
 
   Registers regs;  // the program's, while the runtime runs
   RequestBlock request;
@@ -393,7 +393,7 @@ static_assert(sizeof(SpacePage) <= space_page_size);
 // ---- The head of the runtime's image ------------------------------------------------------------------------------
 struct RuntimeHeader {
   uint64_t version;
-  uint64_t enter_link, enter_indirect, enter_syscall, enter_guard, enter_routine, enter_probe, enter_leave;
+  uint64_t enter_link, enter_indirect, enter_syscall, enter_guard, enter_routine, enter_probe, enter_light;
   uint64_t begin;  // where a new program enters
   uint64_t image_size;
 };

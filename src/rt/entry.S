@@ -65,7 +65,7 @@
         .globl rt_header
 rt_header:
         .quad ABI_VERSION
-        .quad enter_link, enter_indirect, enter_syscall, enter_guard, enter_routine, enter_probe, enter_leave, rt_begin_program
+        .quad enter_link, enter_indirect, enter_syscall, enter_guard, enter_routine, enter_probe, enter_light, rt_begin_program
         .quad rt_image_size
 
         .text
@@ -113,14 +113,13 @@ enter_probe:
         popq %gs:REGS_FLAGS
         jmp rt_exit
 
-// A call that returned from a tail call: the same, but all registers stay where they are, as rt_leave keeps them. What it cannot do is left to
-// the routine that it names.
-enter_leave:
+// The same for routines that come up often: all registers stay where they are, as rt_light keeps them. What it does not do is done there.
+enter_light:
         movq %rcx, %gs:REGS+8
         movq %rsp, %gs:REGS+32
         movq %gs:0, %rsp
         leaq STACK_TOP(%rsp), %rsp
-        call rt_leave
+        call rt_light
         movq %gs:REGS+32, %rsp
         cmpl $ROUTINE_NOTHING, %gs:EXIT_ID
         jne enter_probe
