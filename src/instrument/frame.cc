@@ -141,7 +141,7 @@ void Lowering::call_routine(rt::Routine routine, uint32_t a, uint32_t b, Door do
     e_.u32(value);
   };
   if (routine != rt::Routine::Leave) set_argument(0, a);
-  if (door != Door::Light) set_argument(1, b);
+  if (routine != rt::Routine::Leave) set_argument(1, b);
   e_.store_gs_imm(offsetof(rt::ThreadBlock, exit_id), static_cast<uint32_t>(routine));
   e_.store_gs(x86::RCX, gs_rcx);
   e_.bytes(0x48, 0x8d, 0x0d);  // lea rcx, [behind the jump]
@@ -317,6 +317,8 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
   rt::Routine routine = rt::Routine::Leave;
   uint32_t argument = 0;
   bool keeps_flags = !flags_free && (op.kind == Op::PopFrame || op.kind == Op::EndLeaf || op.kind == Op::ArriveFrame || op.kind == Op::ResyncFrames);
+  bool is_jump = op.kind == Op::CallWith && static_cast<rt::Routine>(op.value) == rt::Routine::MiddleJump;
+  keeps_flags |= is_jump && !flags_free;
   bool keeps_rax = keeps_flags || (op.kind == Op::PopFrame && !op.callee.index);
   if (keeps_rax) e_.store_gs(x86::RAX, gs_spill(2));
   if (keeps_flags) {
@@ -358,8 +360,11 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
       slow_if(jne);
       break;
     case Op::CallWith:
-      return call_routine(static_cast<rt::Routine>(op.value), op.counter.index, op.callee.index,
-                          flags_free ? Door::Probe : Door::Routine);
+      call_routine(static_cast<rt::Routine>(op.value), op.counter.index, op.callee.index,
+                   is_jump                     ? Door::Light
+                   : flags_free || keeps_flags ? Door::Probe
+                                               : Door::Routine);
+      break;
     case Op::SetJumpSite: return e_.store_gs_imm(offsetof(rt::ThreadBlock, jump_site), op.counter.index);
     default: CHECK(false);
   }

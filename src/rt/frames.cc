@@ -96,6 +96,12 @@ struct Taken {
   if (~t.self > record[RecordMin]) record[RecordMin] = ~t.self;
 }
 
+[[gnu::always_inline]] inline void add_to_other(OtherRecord& record, bool outermost, const Taken& t) {
+  if (outermost) record.total += t.total, record.os += t.os;
+  if (t.self > record.max) record.max = t.self;
+  if (~t.self > record.min) record.min = ~t.self;
+}
+
 void add(ThreadBlock* tb, uint32_t site, uint32_t callee, bool counted, bool outermost, const Taken& t) {
   uint64_t* record = cells(tb) + (site & ~direct_site);
   if (site & direct_site) return add_to_cells(record, outermost, t);
@@ -112,9 +118,7 @@ void add(ThreadBlock* tb, uint32_t site, uint32_t callee, bool counted, bool out
     return;
   }
   other->calls += !counted;
-  if (outermost) other->total += t.total, other->os += t.os;
-  if (t.self > other->max) other->max = t.self;
-  if (~t.self > other->min) other->min = ~t.self;
+  add_to_other(*other, outermost, t);
 }
 
 // The node for a call from here, if there are to be any.
@@ -246,10 +250,13 @@ void arrive_by_jump(ThreadBlock* tb, uint32_t callee, uint64_t rsp) {
 
 // From a function to the middle of another: to a part of it that lies elsewhere (then it is a tail call, but no call that counts:
 // those come to the begin), or back from there.
-void jump_to_middle(ThreadBlock* tb, uint32_t callee, uint32_t site, uint64_t rsp) {
+[[gnu::always_inline]] inline bool is_back(ThreadBlock* tb, uint32_t callee) {
   Frame* f = top(tb);
-  if (f > bottom(tb) + 1 && is_tail(f[-1]) && f[-2].callee == callee) pop(tb);
-  else push(tb, site, callee, rsp | FrameIsTail | FrameIsCounted);
+  return f > bottom(tb) + 1 && is_tail(f[-1]) && f[-2].callee == callee;
+}
+void jump_to_middle(ThreadBlock* tb, uint32_t callee, uint32_t site) {
+  if (is_back(tb, callee)) pop(tb);
+  else push(tb, site, callee, rsp_of(top(tb)[-1]) | FrameIsTail | FrameIsCounted);
 }
 
 // Control came to the middle of a function: to a landing pad, or through a table of jumps that has cases in a part elsewhere.
@@ -257,7 +264,7 @@ void resync(ThreadBlock* tb, uint32_t function, uint64_t rsp) {
   if (!tb->frames_top) return;
   settle(tb, rsp);
   if (top(tb)[-1].callee != function && top(tb) > bottom(tb) + 1)
-    jump_to_middle(tb, function, uint32_t(tb->jump_site), rsp + 8);
+    jump_to_middle(tb, function, uint32_t(tb->jump_site));
 }
 
 }  // namespace
@@ -287,7 +294,7 @@ void run_routine(ThreadBlock* tb, Routine routine, uint64_t a, uint64_t b) {
     case Routine::EnterTail: push(tb, uint32_t(a), uint32_t(b), (rsp + 8) | FrameIsTail); break;
     case Routine::Leave: settle(tb, rsp); break;
     case Routine::Resync: resync(tb, uint32_t(a), rsp); break;
-    case Routine::MiddleJump: jump_to_middle(tb, uint32_t(a), uint32_t(b), rsp + 8); break;
+    case Routine::MiddleJump: jump_to_middle(tb, uint32_t(a), uint32_t(b)); break;
     case Routine::Arrival:
       if (Frame& f = top(tb)[-1]; !f.callee) {
         f.callee = uint32_t(a);
@@ -316,36 +323,57 @@ void run_routine(ThreadBlock* tb, Routine routine, uint64_t a, uint64_t b) {
 // run_routine(), with what is done so far.
 namespace {
 
+[[gnu::always_inline]] inline bool pop_quickly(ThreadBlock* tb) {
+  Frame* f = top(tb) - 1;
+  uint64_t* record = cells(tb) + (f->site & ~direct_site);
+  OtherRecord* other = nullptr;
+  if (!(f->site & direct_site)) {
+    if (f->site <= signal_site || !f->callee || has_os(*f)) return false;
+    other = at<OtherRecord>(tb, others_offset) + near_other(f->site, f->callee);
+    if (record[RecordCallee] == f->callee) record[RecordCalls] += !is_counted(*f), other = nullptr;
+    else if (other->site == f->site && other->callee == f->callee) other->calls += !is_counted(*f);
+    else return false;
+  }
+  Taken taken;
+  Frame ended = take_off(tb, taken);
+  bool outermost = --cells(tb)[ended.callee] == 0;
+  if (!other) add_to_cells(record, outermost, taken);
+  else add_to_other(*other, outermost, taken);
+  return true;
+}
+
 // A return site whose frame is not on top: most often, what was called has called another at its end.
 [[gnu::always_inline]] inline bool leave_quickly(ThreadBlock* tb, uint64_t rsp) {
   for (bool is_tail = true; is_tail;) {
-    const Frame& f = top(tb)[-1];
-    is_tail = f.rsp == (rsp | FrameIsTail);
-    if (!is_tail && f.rsp != rsp) return false;
-    uint64_t* record = cells(tb) + (f.site & ~direct_site);
-    if (!(f.site & direct_site)) {
-      if (f.site <= signal_site || !f.callee || record[RecordCallee] != f.callee) return false;
-      record[RecordCalls]++;
-    }
-    Taken taken;
-    Frame ended = take_off(tb, taken);
-    add_to_cells(record, --cells(tb)[ended.callee] == 0, taken);
+    uint64_t bits = top(tb)[-1].rsp ^ rsp;
+    if (bits & ~uint64_t{FrameIsTail | FrameIsCounted} || !pop_quickly(tb)) return false;
+    is_tail = bits & FrameIsTail;
   }
+  return true;
+}
+
+[[gnu::always_inline]] inline bool push_quickly(ThreadBlock* tb, uint32_t site, uint32_t callee, uint64_t rsp) {
+  Frame* f = top(tb);
+  if (uint64_t(f + 1) > uint64_t(tb) + others_offset) return false;
+  f->begin = read_clock(tb);
+  f->site = site;
+  f->callee = callee;
+  f->rsp = rsp;
+  tb->frames_top = uint64_t(f + 1);
+  cells(tb)[callee]++;
   return true;
 }
 
 // A function has been jumped to at its begin, by a tail call.
 [[gnu::always_inline]] inline bool arrive_quickly(ThreadBlock* tb, uint32_t callee, uint64_t rsp) {
   Frame* f = top(tb);
-  bool has_room = uint64_t(f + 1) <= uint64_t(tb) + others_offset;
-  if (!has_room || f <= bottom(tb) + 1 || distance(rsp_of(f[-1]), rsp) > near) return false;
-  f->begin = read_clock(tb);
-  f->site = uint32_t(tb->jump_site);
-  f->callee = callee;
-  f->rsp = rsp | FrameIsTail;
-  tb->frames_top = uint64_t(f + 1);
-  cells(tb)[callee]++;
-  return true;
+  if (f <= bottom(tb) + 1 || distance(rsp_of(f[-1]), rsp) > near) return false;
+  return push_quickly(tb, uint32_t(tb->jump_site), callee, rsp | FrameIsTail);
+}
+
+[[gnu::always_inline]] inline bool jump_to_middle_quickly(ThreadBlock* tb, uint32_t callee, uint32_t site) {
+  if (is_back(tb, callee)) return pop_quickly(tb);
+  return push_quickly(tb, site, callee, rsp_of(top(tb)[-1]) | FrameIsTail | FrameIsCounted);
 }
 
 }  // namespace
@@ -354,8 +382,12 @@ extern "C" [[gnu::no_caller_saved_registers]] void rt_light() {
   ThreadBlock* tb;
   asm("movq %%gs:0, %0" : "=r"(tb));
   uint64_t rsp = tb->regs.gpr[4];
-  bool done = tb->exit_id == uint32_t(Routine::Leave) ? leave_quickly(tb, rsp)
-                                                      : arrive_quickly(tb, uint32_t(tb->routine_args[0]), rsp + 8);
+  auto a = uint32_t(tb->routine_args[0]), b = uint32_t(tb->routine_args[1]);
+  bool done = false;
+  if (tools(tb)->contexts) return;
+  if (tb->exit_id == uint32_t(Routine::Leave)) done = leave_quickly(tb, rsp);
+  if (tb->exit_id == uint32_t(Routine::TailArrival)) done = arrive_quickly(tb, a, rsp + 8);
+  if (tb->exit_id == uint32_t(Routine::MiddleJump)) done = jump_to_middle_quickly(tb, a, b);
   if (done) tb->exit_id = uint32_t(Routine::Nothing);
 }
 
