@@ -5,6 +5,7 @@
 
 #include "instrument/clock.h"
 #include "tools/count/count.h"
+#include "tools/count/flow.h"
 
 namespace weir::count {
 
@@ -87,28 +88,13 @@ void Count::collect(const instrument::ThreadData& data) {
   threads_[data.pid].push_back(std::move(thread));
 }
 
-// A block without a counter stands before its successors in the tree: leaves first.
 std::vector<uint64_t> Count::count_blocks(std::span<const uint64_t> cells) const {
+  std::vector<Count64> flows;
+  flows.reserve(blocks_.size());
+  for (const Block& b : blocks_) flows.push_back({b.from, b.to, b.counter.index ? at(cells, b.counter.index) : 0, b.counter.index != 0});
+  solve_counts(flows, points_);
   std::vector<uint64_t> counts(blocks_.size());
-  std::vector<bool> known(blocks_.size());
-  for (uint32_t b = 0; b < blocks_.size(); b++)
-    if (uint32_t cell = blocks_[b].counter.index) counts[b] = at(cells, cell), known[b] = true;
-  std::vector<uint32_t> open;
-  for (uint32_t b = 0; b < blocks_.size(); b++) {
-    if (!known[b]) open.push_back(b);
-    while (!open.empty()) {
-      uint32_t i = open.back();
-      bool ready = true;
-      for (uint32_t s : blocks_[i].successors)
-        if (s != profile::none && !known[s]) open.push_back(s), ready = false;
-      if (!ready) continue;
-      open.pop_back();
-      if (known[i]) continue;
-      known[i] = true;
-      for (uint32_t s : blocks_[i].successors)
-        if (s != profile::none) counts[i] += counts[s];
-    }
-  }
+  for (size_t i = 0; i < flows.size(); i++) counts[i] = flows[i].is_known ? flows[i].count : 0;
   return counts;
 }
 

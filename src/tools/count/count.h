@@ -1,8 +1,7 @@
 // count: the exact profile. How often every block ran and what every call took, in virtual cycles (spec 1: T1–T3, A1–A8).
 //
-// Two things are counted. *Blocks*: a tree of blocks that are each entered only from the one above needs a counter at its
-// leaves alone; there the virtual clock is advanced too, by what the way from the root costs. *Calls*: a call pushes a
-// frame on the parallel stack (rt::Frame) with the clock of that moment, its return site pops it. Self times follow from
+// Two things are counted. *Blocks*: some have a counter, the others follow from them (flow.h); there the virtual clock is advanced
+// too. *Calls*: a call pushes a frame on the parallel stack (rt::Frame) with the clock of that moment, its return site pops it. Self times follow from
 // the blocks, self+descendants from the frames.
 #pragma once
 
@@ -39,8 +38,8 @@ struct Block {
   uint32_t size = 0, code = 0;          // its bytes, and where they begin in Pool::code
   uint32_t instructions = 0, insn = 0;  // and those in Pool::lengths and so_far
   uint32_t cycles = 0;
-  instrument::Counter counter = {};  // none: it ran as often as its successors together
-  uint32_t successors[2] = {profile::none, profile::none};
+  uint32_t from = 0, to = 0;         // points: see flow.h
+  instrument::Counter counter = {};  // none: its count follows from those of others
   instrument::Counter extra = {};  // cycles of repeated instructions; none: it has none
 };
 
@@ -112,6 +111,7 @@ class Count : public instrument::Tool {
   std::vector<uint32_t> cell_of_function_{rt::unknown_function};  // ascending, as cells are handed out
   std::vector<Block> blocks_;
   Pool pool_;
+  uint32_t points_ = 1;              // of blocks, the outside with them
   std::vector<Site> sites_{{}, {}};                  // their records are ascending, too
   FlatMap<uint32_t> function_by_begin_;              // and 0 where none is known
   std::map<uint32_t, std::vector<Thread>> threads_;  // by pid

@@ -1,9 +1,11 @@
 // Where probes go.
 
 #include <algorithm>
+#include <numeric>
 
 #include "cost/strings.h"
 #include "tools/count/count.h"
+#include "tools/count/flow.h"
 
 namespace weir::count {
 
@@ -89,49 +91,67 @@ class Count::Planner {
     }
   }
 
-  // Control goes on in the blocks below, and nowhere else.
-  bool stays(const x86::Block& b) const {
-    if (b.ends == BlockEnd::FallThrough) return b.fallthrough != no_block;
-    if (b.ends == BlockEnd::Jump) return b.taken != no_block;
-    return b.ends == BlockEnd::Branch && b.taken != no_block && b.fallthrough != no_block && b.taken != b.fallthrough;
-  }
-  template <class F>
-  void for_successors(const x86::Block& b, F f) const {
-    if (b.ends == BlockEnd::FallThrough || b.ends == BlockEnd::Branch) f(b.fallthrough);
-    if (b.ends == BlockEnd::Jump || b.ends == BlockEnd::Branch) f(b.taken);
+  // The points before and behind each block: where control goes from one block to another, they are the same.
+  void find_points() {
+    auto n = static_cast<uint32_t>(f_.blocks.size());
+    std::vector<uint32_t> parent(2 * n + 1);  // the point before block b is 2b + 1, the one behind it 2b + 2
+    std::iota(parent.begin(), parent.end(), 0);
+    auto find = [&](uint32_t p) {
+      for (; parent[p] != p; p = parent[p]) parent[p] = parent[parent[p]];
+      return p;
+    };
+    auto join = [&](uint32_t a, uint32_t b) {
+      a = find(a), b = find(b);
+      parent[std::max(a, b)] = std::min(a, b);
+    };
+    for (BlockId b = 0; b < n; b++) {
+      const x86::Block& block = f_.blocks[b];
+      auto leads_to = [&](BlockId s) { join(2 * b + 2, s == no_block ? outside : 2 * s + 1); };
+      if (block.is_entry) join(2 * b + 1, outside);
+      bool falls = block.ends == BlockEnd::FallThrough || block.ends == BlockEnd::Branch;
+      bool jumps = block.ends == BlockEnd::Jump || block.ends == BlockEnd::Branch;
+      if (falls) leads_to(block.fallthrough);
+      if (jumps) leads_to(block.taken);
+      if (!falls && !jumps) leads_to(no_block);
+    }
+    std::vector<uint32_t> number(2 * n + 1);
+    auto numbered = [&](uint32_t p) {
+      p = find(p);
+      if (p != outside && !number[p]) number[p] = tool_.points_++;
+      return number[p];
+    };
+    for (BlockId b = 0; b < n; b++) block(b).from = numbered(2 * b + 1), block(b).to = numbered(2 * b + 2);
   }
 
-  // Counters, and the clock: at the leaves of trees of blocks that have one predecessor each.
+  // Loops run often, and what is not one of several ways more often than what is.
+  std::vector<uint32_t> weights(std::span<const Flow> blocks, uint32_t points) const {
+    std::vector<uint32_t> weights(blocks.size() + 1), ways(points);
+    for (const Flow& b : blocks) ways[b.from]++;
+    for (BlockId b = 0; b < f_.blocks.size(); b++)
+      for (BlockId s : {f_.blocks[b].fallthrough, f_.blocks[b].taken})
+        if (s <= b) weights[s] += 2, weights[b + 1] -= 2;
+    std::partial_sum(weights.begin(), weights.end(), weights.begin());
+    for (size_t b = 0; b < blocks.size(); b++) weights[b] += ways[blocks[b].from] == 1;
+    return weights;
+  }
+
   void count_blocks() {
-    size_t n = f_.blocks.size();
-    std::vector<uint32_t> ways_in(n);
-    for (BlockId b = 0; b < n; b++) {
-      if (f_.blocks[b].is_entry) ways_in[b] += 2;
-      for_successors(f_.blocks[b], [&](BlockId s) {
-        if (s != no_block) ways_in[s]++;
-      });
+    uint32_t before = tool_.points_ - 1;
+    find_points();
+    std::vector<Flow> flows;
+    for (BlockId b = 0; b < f_.blocks.size(); b++) {
+      auto local = [&](uint32_t point) { return point == outside ? outside : point - before; };
+      flows.push_back({local(block(b).from), local(block(b).to), 0, block(b).cycles});
     }
-    std::vector<BlockId> above(n, no_block);  // the only predecessor, where that is not counted itself
-    for (BlockId b = 0; b < n; b++) {
-      bool leaf = !stays(f_.blocks[b]);
-      if (!leaf) for_successors(f_.blocks[b], [&](BlockId s) { leaf |= ways_in[s] != 1; });
-      if (leaf) {
-        block(b).counter = counters_.allocate();
-        continue;
-      }
-      uint32_t k = 0;
-      for_successors(f_.blocks[b], [&](BlockId s) {
-        above[s] = b;
-        block(b).successors[k++] = first_block_ + s;
-      });
-    }
-    for (BlockId b = 0; b < n; b++) {
-      if (!block(b).counter.index) continue;
-      int64_t cycles = 0;
-      for (BlockId p = b; p != no_block; p = above[p]) cycles += block(p).cycles;
-      Op count{.kind = Op::AddCounter, .counter = block(b).counter, .value = 1};
-      if (cycles) plan_.insert(Where::Block, b, {count, {.kind = Op::AddClock, .value = cycles}});
-      else plan_.insert(Where::Block, b, {count});
+    uint32_t points = tool_.points_ - before;
+    auto weight = weights(flows, points);
+    for (size_t b = 0; b < flows.size(); b++) flows[b].weight = weight[b];
+    place_counters(flows, points);
+    for (BlockId b = 0; b < f_.blocks.size(); b++) {
+      if (!flows[b].is_counted) continue;
+      Op count{.kind = Op::AddCounter, .counter = block(b).counter = counters_.allocate(), .value = 1};
+      if (!flows[b].advance) plan_.insert(Where::Block, b, {count});
+      else plan_.insert(Where::Block, b, {count, {.kind = Op::AddClock, .value = flows[b].advance}});
     }
   }
 
