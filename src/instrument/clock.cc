@@ -37,10 +37,15 @@ uint32_t clock_register_offset() {
   return offset;
 }
 
-// vpaddq xmm31, xmm31, [rip + …]{1to2}
-void Lowering::advance_clock(uint64_t by) {
+// vpaddq xmm31, xmm31, gs:[…]{1to2}, or [rip + …]{1to2}
+void Lowering::advance_clock(int64_t by) {
+  if (by >= rt::min_step && by < rt::min_step + rt::step_count) {
+    e_.bytes(0x65, 0x62, 0x61, 0x85, 0x10, 0xd4, 0x3c, 0x25);
+    e_.u32(rt::steps_offset + 8 * static_cast<uint32_t>(by - rt::min_step));
+    return;
+  }
   e_.bytes(0x62, 0x61, 0x85, 0x10, 0xd4, 0x3d);
-  literals_.push_back({by, e_.offset()});
+  literals_.push_back({static_cast<uint64_t>(by), e_.offset()});
   e_.u32(0);
 }
 

@@ -110,7 +110,7 @@ class Lowering {
   void call_routine(rt::Routine routine, uint32_t a, uint32_t b, Door door);
 
   // clock.cc
-  void advance_clock(uint64_t by);
+  void advance_clock(int64_t by);
   void lend_clock_register(std::span<const x86::Insn> insns, std::span<const std::byte> bytes);
   void emit_literals();
 

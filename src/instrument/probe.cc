@@ -223,7 +223,7 @@ void Lowering::probe(std::span<const Op> ops, x86::RegSet live, AppPc app) {
       continue;
     }
     if (op.kind == Op::AddClock && register_clock_) {
-      advance_clock(static_cast<uint64_t>(op.value));
+      advance_clock(op.value);
       continue;
     }
     Gpr scratch[2] = {at.reg[0], at.reg[0]};

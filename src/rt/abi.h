@@ -250,6 +250,9 @@ static_assert(offsetof(ThreadBlock, regs) == 192);
 static_assert(sizeof(ThreadBlock) <= 32 << 10);
 
 // ---- Behind the thread block, for tools ---------------------------------------------------------------------------
+// What the clock is advanced by, most often: the numbers from min_step on, side by side, so that they stay in the processor's cache.
+constexpr uint32_t steps_offset = 48 << 10;
+constexpr int64_t min_step = -256, step_count = 1024;
 // Counters: 8-byte cells.
 constexpr uint32_t counters_offset = 64 << 10;
 constexpr uint32_t frames_offset = 128 << 20;

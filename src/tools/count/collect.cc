@@ -40,6 +40,8 @@ void Count::begin_thread(std::byte* memory, const std::byte* parent, bool is_for
   auto* cells = reinterpret_cast<uint64_t*>(memory + rt::counters_offset);
   block->zmm31_offset = instrument::clock_register_offset();
   block->clock_in_register = block->zmm31_offset != 0;
+  auto* steps = reinterpret_cast<int64_t*>(memory + rt::steps_offset);
+  for (int64_t i = 0; block->clock_in_register && i < rt::step_count; i++) steps[i] = rt::min_step + i;
   size_t n = 0;
   if (parent && is_fork)
     for (const rt::Frame& f : frames_of(parent))
