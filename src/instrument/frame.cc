@@ -174,6 +174,7 @@ void Lowering::push_frame(const Op& op, Gpr t, Gpr u) {
   lea8(e_, t, t, size);
   e_.store_gs(t, gs_top);
   if (!op.callee.index) return;
+  if (op.flags_are_dead) return e_.add_gs(gs_cell(op.callee), 1);
   e_.load_gs(t, gs_cell(op.callee));
   lea8(e_, t, t, 1);
   e_.store_gs(t, gs_cell(op.callee));

@@ -22,14 +22,15 @@ struct BlockCost {
 };
 using CostModel = std::function<BlockCost(std::span<const std::byte> block, std::span<const x86::Insn> insns)>;
 
-enum class Leaf : uint8_t { Unknown, No, Yes };
+enum class Known : uint8_t { NotYet, No, Yes };
 
 struct Function {
   AppPc begin, end;
   uint32_t image = 0;
   uint64_t bias = 0;
   bool is_stub = false;  // of a procedure linkage table: no function for anybody but the linker
-  Leaf leaf = Leaf::Unknown;
+  Known is_leaf = Known::NotYet;          // see leaf.cc
+  Known overwrites_flags = Known::NotYet;  // before it reads any
 };
 
 struct Block {
@@ -98,6 +99,7 @@ class Count : public instrument::Tool {
   class Planner;
   uint32_t function_at(const instrument::Subject& subject, AppPc pc, instrument::Counters& counters);
   bool is_leaf(const instrument::Subject& subject, uint32_t function);
+  bool overwrites_flags(const instrument::Subject& subject, uint32_t function);
   uint32_t site_of(uint32_t cell) const;
   uint32_t function_of(uint32_t cell) const;
   uint32_t function_around(AppPc pc) const;

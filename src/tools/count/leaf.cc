@@ -1,4 +1,5 @@
-// Functions that call nobody. Their calls need no frame: nothing can begin between call and return but a signal handler.
+// What a caller may know of its callee. A function that calls nobody needs no frame: nothing can begin between call and return but a
+// signal handler. One that overwrites the flags before it reads them leaves them to the caller's probe.
 
 #include <algorithm>
 
@@ -34,8 +35,8 @@ bool stays(const x86::Block& b) {
 
 bool Count::is_leaf(const instrument::Subject& subject, uint32_t function) {
   Function& f = functions_[function];
-  if (f.leaf != Leaf::Unknown) return f.leaf == Leaf::Yes;
-  f.leaf = Leaf::No;
+  if (f.is_leaf != Known::NotYet) return f.is_leaf == Known::Yes;
+  f.is_leaf = Known::No;
   AppRange bounds = subject.bounds_of(f.begin);
   if (bounds.begin != f.begin || bounds.end - bounds.begin > max_size) return false;
   auto bytes = subject.image_code(bounds.begin, static_cast<size_t>(bounds.end - bounds.begin));
@@ -50,8 +51,25 @@ bool Count::is_leaf(const instrument::Subject& subject, uint32_t function) {
                    return !(i.shape->writes.gpr >> x86::RSP & 1) || i.kind() == x86::Kind::Return ||
                           keeps_stack(code(i.pc, i.shape->length));
                  });
-  if (is_leaf) f.leaf = Leaf::Yes;
+  if (is_leaf) f.is_leaf = Known::Yes;
   return is_leaf;
+}
+
+bool Count::overwrites_flags(const instrument::Subject& subject, uint32_t function) {
+  constexpr uint8_t arithmetic = x86::AllFlags & ~x86::DF;
+  Function& f = functions_[function];
+  if (f.overwrites_flags != Known::NotYet) return f.overwrites_flags == Known::Yes;
+  f.overwrites_flags = Known::No;
+  auto bytes = subject.image_code(f.begin, 64);
+  uint8_t left = arithmetic;
+  while (left && bytes.size() >= 16) {
+    x86::Insn i = x86::decode(bytes, f.begin);
+    if (!i.shape->known || i.kind() != x86::Kind::Plain || i.shape->reads.flags & left) return false;
+    left &= static_cast<uint8_t>(~i.shape->kills.flags);
+    bytes = bytes.subspan(i.shape->length);
+  }
+  if (!left) f.overwrites_flags = Known::Yes;
+  return !left;
 }
 
 }  // namespace weir::count

@@ -176,6 +176,7 @@ class Count::Planner {
     auto push = [&](Target t, bool is_tail) {
       if (!tool_.full_paths_)
         return Op{.kind = Op::PushFrame,
+                  .flags_are_dead = t.callee.index && tool_.overwrites_flags(s_, tool_.sites_.back().callee),
                   .counter = t.record,
                   .value = is_tail ? int64_t{8 | rt::FrameIsTail} : 0,
                   .callee = t.callee};
