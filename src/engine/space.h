@@ -201,7 +201,8 @@ class Space {
   void enter_if_empty(AppPc pc, CachePc to);
 
   // archived.cc
-  const Arena* arena_of_code(AppPc pc) const;
+  const Arena* arena_of_code(AppPc pc) const { return has_archives_ ? find_arena_of_code(pc) : nullptr; }
+  const Arena* find_arena_of_code(AppPc pc) const;
   Result<bool> give_own_arena(Region& region);
   void map_archive(const Arena& arena);
   void map_changed_pages(const Arena& arena);
@@ -222,6 +223,7 @@ class Space {
   uint64_t table_address_ = rt::table_base;  // in the target
   std::vector<Piece> pieces_;
   std::vector<Arena> arenas_;
+  bool has_archives_ = false;  // one of the arenas has, or had, one
   std::vector<std::shared_ptr<const Archive>> given_up_;  // pieces name their files
   std::vector<Region> regions_;                           // by address
   std::vector<AppRange> promised_;

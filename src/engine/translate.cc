@@ -80,7 +80,6 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
   x86::BlockId first = f.block_at(pc);
   if (first == x86::no_block || (f.blocks[first].ends == x86::BlockEnd::Undecodable && f.blocks[first].count == 1))
     return std::unexpected(Error{fmt::format("{:#x} cannot be translated", pc.value), no_code});
-  x86::Liveness live = x86::liveness(f);
   plan_.clear();
   std::function<AppRange(AppPc)> bounds_at = [&](AppPc at) {
     return region->range.contains(at) ? bounds_of(*region, at) : AppRange{at, at};
@@ -91,10 +90,12 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
     if (region->is_pristine) return code_of(*region, range, pid);
     return data(at, range.size());
   };
-  tool_->plan({f, live, region->image_index, region->bias, code, image_code, bounds_at}, counters_, plan_);
+  tool_->plan({f, region->image_index, region->bias, code, image_code, bounds_at}, counters_, plan_);
   if (counters_.size() > rt::max_counters) return fail("too many counters: the program is too large for this tool");
 
   instrument::Bound bound = instrument::size_bound(f, plan_);
+  bool needs_all = !plan_.empty() || bound.uses_gs;  // else lowering asks of rcx only, where the table leads
+  x86::Liveness live = needs_all ? x86::liveness(f) : x86::liveness_at_entries(f, x86::RCX);
   size_t room = bound.bytes + bounds.size() + 256;
   Arena& arena = arenas_[region->arena];  // (prepare() has made room)
   arena.used = (arena.used + 15) & ~size_t{15};
@@ -134,6 +135,7 @@ CachePc Space::commit(Region& region, Unit unit, const instrument::Lowered& lowe
   arena.units.push_back(id);
   arena.used += lowered.size;
   // The table leads straight to the places of a unit, but for volatile code, which is looked at before it is entered.
+  unit.table.reserve(region.is_volatile ? 1 : lowered.table.size());
   if (!region.is_volatile)
     for (const auto& t : lowered.table) unit.table.push_back(t.app);
   else unit.table.push_back(entry_pc);

@@ -16,6 +16,7 @@
 
 #include "base/address.h"
 #include "instrument/tool.h"
+#include "x86/liveness.h"
 
 namespace weir::instrument {
 
