@@ -16,6 +16,7 @@
 #include "x86/encoding.h"
 #include "x86/insn.h"
 #include "x86/shape.h"
+#include "x86/slot.h"
 
 namespace weir::x86 {
 namespace {
@@ -26,64 +27,30 @@ uint64_t load64(const uint8_t* p) {
   return value;
 }
 
-// The bytes of a shape of at most 7 bytes, and their number; never 0.
-uint64_t key_of(uint64_t bytes, unsigned shape_end) { return bytes << (64 - 8 * shape_end) | shape_end; }
-constexpr unsigned max_key_bytes = 7;
-
-// What a remembered shape needs on the hot path, in 16 bytes: the address of the Shape (those of user space have 47 bits),
-// and above it from bit 48 on: length:4, field:4, kind:4, target:2, short:1.
-struct Slot {
-  uint64_t key = 0;  // 0: empty
-  uint64_t packed = 0;
-
-  const Shape* shape() const { return reinterpret_cast<const Shape*>(packed & ((uint64_t{1} << 48) - 1)); }
-  unsigned length() const { return packed >> 48 & 15; }
-  Kind kind() const { return static_cast<Kind>(packed >> 56 & 15); }
-  // Where the branch offset or displacement is that leads to Insn::target, whether it has one byte or four, and a mask for
-  // the sum: under an address-size prefix it is eip-relative.
-  unsigned field() const { return packed >> 52 & 15; }
-  uint64_t target_mask() const { return target_masks[packed >> 60 & 3]; }
-  bool is_short() const { return packed >> 62 & 1; }
-
-  static constexpr uint64_t target_masks[] = {0, ~uint64_t{0}, 0xffffffff};
-};
-
-Slot slot_of(uint64_t key, const Shape& s) {
-  bool direct = s.kind == Kind::Jump || s.kind == Kind::Branch || s.kind == Kind::Call;
-  uint64_t field = direct ? s.imm_offset : s.rip_relative ? s.disp_offset : 0;
-  uint64_t target = direct ? 1 : s.eip_relative ? 2 : s.rip_relative ? 1 : 0;
-  uint64_t is_short = direct && s.imm_size == 1;
-  uint64_t kind = static_cast<uint64_t>(s.kind);
-  uint64_t above = uint64_t{s.length} | field << 4 | kind << 8 | target << 12 | is_short << 14;
-  return {key, reinterpret_cast<uint64_t>(&s) | above << 48};
-}
-
 Slot make_slot(uint64_t key, const uint8_t* bytes, const Layout& layout) {
   static std::deque<Shape> shapes;  // at addresses that stay
   uint8_t shown[16] = {};
   memcpy(shown, bytes, layout.shape_end);
-  return slot_of(key, shapes.emplace_back(make_shape(shown, layout)));
+  const Shape& made = shapes.emplace_back(make_shape(shown, layout));
+  return slot_of(key, made, shape_offset(made));
 }
 
-// Shapes by their bytes: open addressing, probed linearly, at most half full. At its end are slots that no key has as its
-// home and so many that probing ends there: it need not wrap around.
+// Shapes by their bytes: see slot.h. It begins with those that are common.
 class Memo {
  public:
   // Where it mostly is, or in the next one.
-  const Slot* home_of(uint64_t key) const { return slots_ + (key * 0x9E3779B97F4A7C15ull >> shift_); }
+  const Slot* home_of(uint64_t key) const { return slots_ + home_index(key, shift_); }
 
   Slot find_or_make(uint64_t key, const uint8_t* bytes, const Layout& layout) {
     const Slot* slot = home_of(key);
     for (; slot->key; ++slot)
       if (slot->key == key) return *slot;
     Slot made = make_slot(key, bytes, layout);
-    while (++used_ * 2 > size() || !place(made)) grow();
+    while ((common_count + ++added_) * 2 > size() || !place(made)) grow();
     return made;
   }
 
  private:
-  static constexpr unsigned first_bits = 13;
-  static constexpr size_t overhang = 64;
   size_t size() const { return size_t{1} << (64 - shift_); }
   const Slot* end() const { return slots_ + size() + overhang; }
 
@@ -110,10 +77,9 @@ class Memo {
     grown_ = std::move(larger);
   }
 
-  static constinit inline Slot first_slots_[(1 << first_bits) + overhang] = {};
-  Slot* slots_ = first_slots_;
-  unsigned shift_ = 64 - first_bits;
-  size_t used_ = 0;
+  Slot* slots_ = common_slots;
+  unsigned shift_ = 64 - common_bits;
+  size_t added_ = 0;
   std::unique_ptr<Slot[]> grown_;
 };
 constinit Memo memo;
