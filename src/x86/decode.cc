@@ -35,18 +35,21 @@ Slot make_slot(uint64_t key, const uint8_t* bytes, const Layout& layout) {
   return slot_of(key, made, shape_offset(made));
 }
 
-// Shapes by their bytes: see slot.h. It begins with those that are common.
+const Slot* common_home_of(uint64_t key) { return common_slots + home_index(key, 64 - common_bits); }
+
+// Shapes that are not common, as they come: a table like that of the common ones (see slot.h), which stays as it is, so that
+// its pages need not be copied.
 class Memo {
  public:
   // Where it mostly is, or in the next one.
   const Slot* home_of(uint64_t key) const { return slots_ + home_index(key, shift_); }
 
   Slot find_or_make(uint64_t key, const uint8_t* bytes, const Layout& layout) {
-    const Slot* slot = home_of(key);
-    for (; slot->key; ++slot)
-      if (slot->key == key) return *slot;
+    for (const Slot* home : {common_home_of(key), home_of(key)})
+      for (const Slot* slot = home; slot->key; ++slot)
+        if (slot->key == key) return *slot;
     Slot made = make_slot(key, bytes, layout);
-    while ((common_count + ++added_) * 2 > size() || !place(made)) grow();
+    while (++used_ * 2 > size() || !place(made)) grow();
     return made;
   }
 
@@ -77,9 +80,11 @@ class Memo {
     grown_ = std::move(larger);
   }
 
-  Slot* slots_ = common_slots;
-  unsigned shift_ = 64 - common_bits;
-  size_t added_ = 0;
+  static constexpr unsigned first_bits = 13;
+  static constinit inline Slot first_slots_[(1 << first_bits) + overhang] = {};
+  Slot* slots_ = first_slots_;
+  unsigned shift_ = 64 - first_bits;
+  size_t used_ = 0;
   std::unique_ptr<Slot[]> grown_;
 };
 constinit Memo memo;
@@ -158,17 +163,17 @@ constexpr size_t fast_bytes = max_insn_length + 4;
   std::copy_n(reinterpret_cast<const uint8_t*>(bytes.data()), std::min(bytes.size(), sizeof padded), padded);
   Layout layout = layout_of(padded);
   insn = {pc, {}, &too_few};
-  if (layout.shape_end > bytes.size()) return {0, Kind::Plain};
+  if (layout.shape_end > bytes.size()) return {0, Kind::Plain, false};
   Slot slot = layout.shape_end > max_key_bytes
                   ? find_or_make_long(padded, layout)
                   : memo.find_or_make(key_of(load64(padded), layout.shape_end), padded, layout);
-  if (slot.length() > bytes.size()) return {0, Kind::Plain};
+  if (slot.length() > bytes.size()) return {0, Kind::Plain, false};
   insn = {pc, target_of(slot, padded, pc), slot.shape()};
-  return {slot.length(), slot.kind()};
+  return {slot.length(), slot.kind(), slot.uses_gs()};
 }
 
 // Opaque, so that no compiler finds out that the guess is not needed.
-[[gnu::noipa]] Step guessed_wrong(Slot slot) { return {slot.length(), slot.kind()}; }
+[[gnu::noipa]] Step guessed_wrong(Slot slot) { return {slot.length(), slot.kind(), slot.uses_gs()}; }
 
 // Calls are the last thing it does, if it does any: so it has no registers to save.
 template <bool Ahead>
@@ -190,7 +195,11 @@ template <bool Ahead>
   if (shape_end > max_key_bytes) [[unlikely]]
     return decode_slowly(bytes, pc, insn);
   uint64_t key = key_of(load64(p), shape_end);
-  const Slot* slot = memo.home_of(key);
+  const Slot* slot = common_home_of(key);
+  if (slot->key != key) [[unlikely]]
+    ++slot;
+  if (slot->key != key) [[unlikely]]
+    slot = memo.home_of(key);
   if (slot->key != key) [[unlikely]]
     ++slot;
   if (slot->key != key) [[unlikely]]
@@ -201,7 +210,7 @@ template <bool Ahead>
   size_t guess = shape_end + (sizes >> 4) + (opening >> immediate_shift);
   if (Ahead && guess != slot->length()) [[unlikely]]
     return guessed_wrong(*slot);
-  return {guess, slot->kind()};
+  return {guess, slot->kind(), slot->uses_gs()};
 }
 
 }  // namespace

@@ -145,7 +145,7 @@ class EntryWalk {
 
  private:
   enum class Fate { Read, Overwritten, Passed };
-  static constexpr size_t enough = 16;  // blocks: then it is taken for live
+  static constexpr size_t enough = 6;  // blocks: then it is taken for live
 
   Fate fate_in(const Block& b) const {
     bool unknown = runs_unknown_code(b);

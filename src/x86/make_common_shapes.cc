@@ -6,9 +6,9 @@
 //
 //   objcopy -O binary --only-section=.text PROGRAM code && make_common_shapes CODE… > common_shapes.txt
 //
-// The shapes that most of the files have come first: what is often used lies close together. Every program has the loader and
-// the C library, which for that reason are named ten times. Bytes are decoded one instruction after the other, so that now
-// and then data is taken for one: such shapes are rare.
+// It has the shapes that most of the files have; every program has the loader and the C library, which for that reason are
+// named ten times. The most frequent come first: they get the best places of the table, and lie close together. Bytes are
+// decoded one instruction after the other, so that now and then data is taken for one: such shapes are rare.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -16,7 +16,6 @@
 #include <iostream>
 #include <iterator>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -27,7 +26,7 @@ using namespace weir::x86;
 
 namespace {
 
-constexpr size_t max_shapes = 6000;  // the table may be half full, and is to take new ones
+constexpr size_t max_shapes = 14000;  // the table may be half full
 
 uint64_t key_at(const uint8_t* bytes, const Layout& layout) {
   uint64_t value;
@@ -35,7 +34,8 @@ uint64_t key_at(const uint8_t* bytes, const Layout& layout) {
   return key_of(value, layout.shape_end);
 }
 
-std::set<uint64_t> shapes_of(const std::string& file) {
+// Which shapes a file has, and how often.
+std::map<uint64_t, int> shapes_of(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
   std::vector<uint8_t> code((std::istreambuf_iterator<char>(in)), {});
   size_t size = code.size();
@@ -58,11 +58,8 @@ std::set<uint64_t> shapes_of(const std::string& file) {
     times[key] += lengths[key] != 0;
     at += std::max<size_t>(1, lengths[key]);
   }
-  std::set<uint64_t> result;
-  constexpr int more_than_chance = 2;
-  for (auto [key, n] : times)
-    if (n >= more_than_chance) result.insert(key);
-  return result;
+  std::erase_if(times, [](const auto& t) { return t.second < 2; });
+  return times;
 }
 
 std::string hex_of(uint64_t key) {
@@ -76,16 +73,28 @@ std::string hex_of(uint64_t key) {
   return hex;
 }
 
+struct Rank {
+  int files = 0;
+  double share = 0;  // of the instructions of each file, added up
+  uint64_t key = 0;
+};
+
 void list(const std::vector<std::string>& files) {
-  std::map<uint64_t, int> votes;
-  for (const std::string& file : files)
-    for (uint64_t key : shapes_of(file)) ++votes[key];
-  std::vector<std::pair<int, std::string>> ranking;
-  for (auto [key, n] : votes) ranking.emplace_back(-n, hex_of(key));
-  std::sort(ranking.begin(), ranking.end());
+  std::map<uint64_t, Rank> ranks;
+  for (const std::string& file : files) {
+    auto times = shapes_of(file);
+    double all = 0;
+    for (auto [key, n] : times) all += n;
+    for (auto [key, n] : times) ranks[key] = {ranks[key].files + 1, ranks[key].share + n / all, key};
+  }
+  std::vector<Rank> ranking;
+  for (const auto& [key, rank] : ranks) ranking.push_back(rank);
+  std::ranges::sort(ranking, std::ranges::greater(), &Rank::files);
   ranking.resize(std::min(ranking.size(), max_shapes));
+  std::ranges::sort(ranking, std::ranges::greater(), &Rank::share);
   size_t column = 0;
-  for (const auto& [n, hex] : ranking) {
+  for (const Rank& rank : ranking) {
+    std::string hex = hex_of(rank.key);
     bool fits = column + hex.size() < 124;
     std::cout << (column == 0 ? "" : fits ? " " : "\n") << hex;
     column = (fits ? column : 0) + hex.size() + 1;
@@ -126,7 +135,7 @@ void make_table() {
     slots[at] = slot_of(key, s, static_cast<int64_t>(count++ * sizeof(Shape)));
     write(s);
   }
-  std::cout << "};\nconst size_t common_count = " << count << ";\nSlot common_slots[(1 << common_bits) + overhang] = {\n";
+  std::cout << "};\nconst Slot common_slots[(1 << common_bits) + overhang] = {\n";
   for (const Slot& slot : slots) std::cout << '{' << slot.key << "u," << slot.packed << "u},\n";
   std::cout << "};\n";
 }

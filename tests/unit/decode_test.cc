@@ -15,6 +15,7 @@
 #include "x86/decode_ahead.h"
 #include "x86/insn.h"
 #include "x86/shape.h"
+#include "x86/slot.h"
 
 namespace weir::x86 {
 namespace {
@@ -473,6 +474,24 @@ TEST(Decode, Registers) {
     EXPECT_EQ(show(s.writes), show(x.writes)) << x.text << ": writes";
     EXPECT_EQ(show(s.kills), show(x.kills)) << x.text << ": kills";
   }
+}
+
+// The table that Weir was built with says what would be made now.
+TEST(Decode, CommonShapes) {
+  size_t count = 0;
+  for (const Slot& slot : common_slots) {
+    if (!slot.key) continue;
+    unsigned size = slot.key & 0xff;
+    uint64_t value = slot.key >> (64 - 8 * size);
+    uint8_t bytes[32] = {};
+    memcpy(bytes, &value, size);
+    Layout layout = layout_of(bytes);
+    ASSERT_EQ(layout.shape_end, size);
+    ASSERT_EQ(*slot.shape(), make_shape(bytes, layout));
+    ASSERT_EQ(decode(std::as_bytes(std::span(bytes)), {0x1000}).shape, slot.shape());
+    count++;
+  }
+  EXPECT_GT(count, 10'000u);
 }
 
 }  // namespace
