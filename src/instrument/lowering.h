@@ -57,7 +57,7 @@ class Lowering {
   void place_probes();
   void emit_entry();
   void emit_block(x86::BlockId b);
-  void copy_plain(std::span<const x86::Insn> insns, std::span<const std::byte> bytes);
+  void copy_plain(std::span<const x86::Insn> insns, std::span<const std::byte> bytes, bool wants_rax);
   void emit_block_end(x86::BlockId b, const x86::Insn& last, std::span<const std::byte> bytes);
   void fall_through(x86::BlockId b, AppPc next);
   void resolve_fixups();
