@@ -86,6 +86,7 @@ Result<bool> Space::give_own_arena(Region& region) {
     arena.archive = nullptr;
     return true;
   }
+  has_archives_ = true;
   arena.used = parts.code.size();
   arena.code_pages.resize(parts.code.size() / page);
   arena.table_pages.resize(arena.code.size() * 8 / page);
@@ -104,7 +105,7 @@ void Space::map_archive(const Arena& arena) {
                      arena.code.size() * 8, PROT_READ, true});
 }
 
-const Arena* Space::arena_of_code(AppPc pc) const {
+const Arena* Space::find_arena_of_code(AppPc pc) const {
   for (const Arena& a : arenas_)
     if (a.archive && a.code.contains(pc)) return &a;
   return nullptr;

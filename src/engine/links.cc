@@ -1,10 +1,16 @@
 // Places in translated code: the table that leads to them, and the links from one to another.
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "engine/space.h"
 
 namespace weir::engine {
+
+namespace {
+constexpr uint64_t most_new_pages = 16;
+}  // namespace
 
 const Arena* Space::arena_of(uint32_t link) const {
   for (const Arena& a : arenas_)
@@ -24,8 +30,8 @@ std::optional<instrument::Exit> Space::exit(uint32_t number) const {
   uint32_t i = number - arena->first_link;
   if (i >= arena->archived_links()) return arena->links[i - arena->archived_links()].exit;
   const ArchivedExit& e = arena->archive->parts().exits[i];
-  return instrument::Exit{
-      static_cast<instrument::Exit::Kind>(e.kind), arena->code.begin + e.target, e.offset, e.stub, e.pops, false};
+  auto kind = static_cast<instrument::Exit::Kind>(e.kind);
+  return instrument::Exit{kind, false, e.pops, e.offset, arena->code.begin + e.target, e.stub};
 }
 
 // The displacement of a link is aligned within a cache line, so that others see the old or the new one.
@@ -72,12 +78,37 @@ void Space::unlink(AppPc target) {
   }
 }
 
-// Where nothing is entered yet. (Looking first would be a page fault more.)
+// Where nothing is entered yet.
 void Space::enter_if_empty(AppPc pc, CachePc to) {
-  uint64_t empty = 0;
-  if (arena_of_code(pc) && table_entry(pc)) return;
-  if (const Arena* arena = arena_of_code(pc)) make_table_writable(const_cast<Arena&>(*arena), pc);
-  __atomic_compare_exchange_n(&table_cell(pc), &empty, to.value, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+  if (!table_entry(pc)) enter_in_table(pc, to);
+}
+
+// The places of a new unit that the table is to lead to.
+void Space::enter_all(uint32_t id, std::vector<instrument::TableEntry>& places) {
+  // (They are nearly sorted; the entry stays the first of equals.)
+  std::ranges::stable_sort(places, {}, &instrument::TableEntry::app);
+  auto page_of = [](const instrument::TableEntry& t) { return 8 * (t.app.value & 0xffffffff) / Archive::page; };
+  for (auto begin = places.begin(), end = begin; begin != places.end(); begin = end) {
+    while (end != places.end() && page_of(*end) < page_of(*begin) + most_new_pages &&
+           page_of(*end) <= page_of(end == begin ? *begin : *std::prev(end)) + 1)
+      ++end;
+    uint64_t pages = page_of(*std::prev(end)) + 1 - page_of(*begin);
+    if (pages > 1 && !arena_of_code(begin->app)) make_new_pages(page_of(*begin), pages);
+    for (auto t = begin; t != end; ++t)
+      if (t->app == units_[id].entry) enter_in_table(t->app, cache_pc(id, t->offset));
+      else enter_if_empty(t->app, cache_pc(id, t->offset));
+  }
+}
+
+// Pages of the table that lie side by side, if all of them are new, are made by one write of zeros, which takes half the time
+// of touching one after the other. (The program may read there meanwhile: it sees zeros before and after.)
+void Space::make_new_pages(uint64_t first, uint64_t count) {
+  static const std::byte zeros[most_new_pages * Archive::page] = {};
+  auto begin = static_cast<off_t>(first * Archive::page), size = static_cast<off_t>(count * Archive::page);
+  off_t data = lseek(table_.file.get(), begin, SEEK_DATA);
+  if (data >= 0 && data < begin + size) return;
+  // A failure costs time only.
+  [[maybe_unused]] ssize_t written = pwrite(table_.file.get(), zeros, static_cast<size_t>(size), begin);
 }
 
 CachePc Space::table_entry(AppPc pc) const {
@@ -91,6 +122,8 @@ CachePc Space::table_entry(AppPc pc) const {
 
 void Space::enter_in_table(AppPc pc, CachePc to) {
   if (const Arena* arena = arena_of_code(pc)) make_table_writable(const_cast<Arena&>(*arena), pc);
+  // (A fault of a reader maps the pages around it as well, which are writable then; one of a writer does not.)
+  __atomic_load_n(&table_cell(pc), __ATOMIC_RELAXED);
   __atomic_store_n(&table_cell(pc), to.value, __ATOMIC_RELEASE);
 }
 

@@ -319,6 +319,7 @@ Result<std::unique_ptr<Space>> Space::copy() const {
   s->functions_ = functions_;
   s->entries_ = entries_;
   s->sites_ = sites_;
+  s->has_archives_ = has_archives_;
   for (const Arena& a : arenas_) {
     Arena c = a;
     TRY(auto memory, SharedMemory::create("weir-cache", a.size));

@@ -186,7 +186,7 @@ class Space {
   std::span<const std::byte> code_of(const Region& region, AppRange bounds, pid_t pid);
   CachePc find_in_function(AppPc pc, AppRange bounds);
   CachePc guard(const Region& region, uint32_t unit);
-  CachePc commit(Region& region, Unit unit, const instrument::Lowered& lowered);
+  CachePc commit(Region& region, Unit unit, instrument::Lowered& lowered);
 
   // links.cc
   const Arena* arena_of(uint32_t link) const;
@@ -199,9 +199,12 @@ class Space {
   uint64_t& table_cell(AppPc pc) const { return *table_.as<uint64_t>(8 * (pc.value & 0xffffffff)); }
   void enter_in_table(AppPc pc, CachePc to);
   void enter_if_empty(AppPc pc, CachePc to);
+  void enter_all(uint32_t unit, std::vector<instrument::TableEntry>& places);
+  void make_new_pages(uint64_t first, uint64_t count);
 
   // archived.cc
-  const Arena* arena_of_code(AppPc pc) const;
+  const Arena* arena_of_code(AppPc pc) const { return has_archives_ ? find_arena_of_code(pc) : nullptr; }
+  const Arena* find_arena_of_code(AppPc pc) const;
   Result<bool> give_own_arena(Region& region);
   void map_archive(const Arena& arena);
   void map_changed_pages(const Arena& arena);
@@ -222,6 +225,7 @@ class Space {
   uint64_t table_address_ = rt::table_base;  // in the target
   std::vector<Piece> pieces_;
   std::vector<Arena> arenas_;
+  bool has_archives_ = false;                             // one of the arenas has, or had, one
   std::vector<std::shared_ptr<const Archive>> given_up_;  // pieces name their files
   std::vector<Region> regions_;                           // by address
   std::vector<AppRange> promised_;
@@ -234,6 +238,7 @@ class Space {
   SpaceStats stats_;
   // Reused from one translation to the next.
   std::vector<std::byte> code_;
+  x86::Function function_;
   std::vector<x86::Block> guarded_;  // blocks of the last unit
   instrument::Plan plan_;
   instrument::Lowered lowered_;

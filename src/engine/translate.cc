@@ -76,11 +76,11 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
     return std::span<const std::byte>(data_bytes).first(process::read(pid, at.value, data_bytes));
   };
   if (code(pc, 1).empty()) return fail("its code at {:#x} cannot be read", pc.value);
-  x86::Function f = x86::lift(pc, bounds, code, data);
+  x86::Function& f = function_;
+  x86::lift(pc, bounds, code, data, {}, f);
   x86::BlockId first = f.block_at(pc);
   if (first == x86::no_block || (f.blocks[first].ends == x86::BlockEnd::Undecodable && f.blocks[first].count == 1))
     return std::unexpected(Error{fmt::format("{:#x} cannot be translated", pc.value), no_code});
-  x86::Liveness live = x86::liveness(f);
   plan_.clear();
   std::function<AppRange(AppPc)> bounds_at = [&](AppPc at) {
     return region->range.contains(at) ? bounds_of(*region, at) : AppRange{at, at};
@@ -91,18 +91,20 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
     if (region->is_pristine) return code_of(*region, range, pid);
     return data(at, range.size());
   };
-  tool_->plan({f, live, region->image_index, region->bias, code, image_code, bounds_at}, counters_, plan_);
+  tool_->plan({f, region->image_index, region->bias, code, image_code, bounds_at}, counters_, plan_);
   if (counters_.size() > rt::max_counters) return fail("too many counters: the program is too large for this tool");
 
-  instrument::Bound bound = instrument::size_bound(f, plan_);
-  size_t room = bound.bytes + bounds.size() + 256;
+  size_t bound = instrument::size_bound(f, plan_);
+  bool needs_all = !plan_.empty() || f.has_special;  // else lowering asks of rcx only, where the table leads
+  x86::Liveness live = needs_all ? x86::liveness(f) : x86::liveness_at_entries(f, x86::RCX);
+  size_t room = bound + bounds.size() + 256;
   Arena& arena = arenas_[region->arena];  // (prepare() has made room)
   arena.used = (arena.used + 15) & ~size_t{15};
   bool has_links = arena.archived_links() + arena.links.size() + 2 * f.insns.size() < arena.max_links;
   if (arena.used + room > arena.size || !has_links) return fail("the code cache is full");
   auto first_exit = static_cast<uint32_t>(arena.first_link + arena.archived_links() + arena.links.size());
   instrument::lower(
-      {f, live, plan_, code, bound.has_long_forms, arena.memory->mapping.bytes().subspan(arena.used, bound.bytes),
+      {f, live, plan_, code, arena.memory->mapping.bytes().subspan(arena.used, bound),
        arena.base + static_cast<int64_t>(arena.used), table_address_, first_exit, [&](AppPc a) { return find(a); },
        tool_->has_clock()},
       lowered_);
@@ -121,7 +123,7 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
 }
 
 // The lowered code becomes a unit: known, in the table, linked.
-CachePc Space::commit(Region& region, Unit unit, const instrument::Lowered& lowered) {
+CachePc Space::commit(Region& region, Unit unit, instrument::Lowered& lowered) {
   Arena& arena = arenas_[region.arena];
   auto id = static_cast<uint32_t>(units_.size());
   AppPc entry_pc = unit.entry;
@@ -135,6 +137,7 @@ CachePc Space::commit(Region& region, Unit unit, const instrument::Lowered& lowe
   arena.units.push_back(id);
   arena.used += lowered.size;
   // The table leads straight to the places of a unit, but for volatile code, which is looked at before it is entered.
+  unit.table.reserve(region.is_volatile ? 1 : lowered.table.size());
   if (!region.is_volatile)
     for (const auto& t : lowered.table) unit.table.push_back(t.app);
   else unit.table.push_back(entry_pc);
@@ -152,9 +155,7 @@ CachePc Space::commit(Region& region, Unit unit, const instrument::Lowered& lowe
   // (Units of volatile code are found by their entries only, and so stand alone as functions.)
   units_[id].previous = std::exchange(functions_[region.is_volatile ? entry_pc : bounds.begin], id + 1);
   if (region.is_volatile) return guard(region, id);
-  for (const auto& t : lowered.table)
-    if (t.app == entry_pc) enter_in_table(t.app, cache_pc(id, t.offset));
-    else enter_if_empty(t.app, cache_pc(id, t.offset));
+  enter_all(id, lowered.table);
   CachePc entry = entries_[entry_pc] = cache_pc(id, lowered.entry);
   link_waiting(entry_pc, entry);
   return entry;

@@ -61,7 +61,7 @@ void Lowering::emit_literals() {
 }
 
 // Instructions that use zmm31. A fault among them finds the clock in the thread block.
-void Lowering::lend_clock_register(std::span<const x86::Insn> insns, std::span<const std::byte> bytes) {
+void Lowering::lend_clock_register(std::span<const x86::Insn> insns, std::span<const std::byte> bytes, bool wants_rax) {
   uint32_t begin = e_.offset();
   AppPc first = insns.front().pc;
   mark(Mark::Exact, first, 0, begin);
@@ -70,7 +70,7 @@ void Lowering::lend_clock_register(std::span<const x86::Insn> insns, std::span<c
   move_vector(e_, load, true, gs_zmm31);
   for (const x86::Insn& i : insns) {
     mark(Mark::Middle, i.pc, rt::RestoreClock);
-    copy(std::span(&i, 1), bytes.subspan(static_cast<size_t>(i.pc - first), i.shape->length));
+    copy(std::span(&i, 1), bytes.subspan(static_cast<size_t>(i.pc - first), i.shape->length), wants_rax);
   }
   mark(Mark::Middle, insns.back().next(), rt::RestoreClock);
   move_vector(e_, store, true, gs_zmm31);

@@ -39,14 +39,13 @@ uint16_t registers_read(std::span<const Op> ops) {
   return read;
 }
 
-Bound size_bound(const x86::Function& f, const Plan& plan) {
+size_t size_bound(const x86::Function& f, const Plan& plan) {
   size_t n = 256;
   for (const Block& b : f.blocks) n += static_cast<size_t>(b.end - b.begin) + transfer_bound + tail_bound;
-  bool has_long_forms = false;
-  for (const Insn& i : f.insns)
-    if (i.shape->uses_gs || uses_clock_register(i)) n += transfer_bound, has_long_forms = true;
+  if (f.has_special)
+    for (const Insn& i : f.insns) n += i.shape->is_special() ? transfer_bound : 0;
   for (const Insertion& i : plan.insertions()) n += probe_bound(plan.ops_of(i)) + tail_bound;
-  return {n + f.jump_targets.size() * 16, has_long_forms};
+  return n + f.jump_targets.size() * 16;
 }
 
 Lowered::Scratch& scratch_of(Lowered& lowered) {
@@ -63,8 +62,8 @@ void lower(const Input& input, Lowered& result) {
   x86::Liveness live = input.liveness;
   for (x86::RegSet& set : live.live_in) set.gpr |= read;
   for (x86::RegSet& set : live.live_out) set.gpr |= read;
-  Lowering({input.function, live, input.plan, input.code, input.has_long_forms, input.out, input.base,
-            input.table, input.first_exit, input.find, input.has_clock},
+  Lowering({input.function, live, input.plan, input.code, input.out, input.base, input.table, input.first_exit, input.find,
+            input.has_clock},
            result)
       .run();
 }
@@ -106,8 +105,8 @@ void Lowering::run() {
                                                                                                 : transfer_bound);
     for (; probe_at != placed_.end() && probe_at->insn < block.first + block.count; ++probe_at)
       bound += probe_bound(in_.plan.ops_of(*probe_at->insertion));
-    if (in_.has_long_forms)
-      for (const Insn& i : f_.insns_of(block)) bound += i.shape->uses_gs || uses_clock_register(i) ? transfer_bound : 0;
+    if (f_.has_special)
+      for (const Insn& i : f_.insns_of(block)) bound += i.shape->is_special() ? transfer_bound : 0;
     bound_[b] = bound;
   }
   emit_entry();
@@ -202,16 +201,18 @@ void Lowering::emit_block(BlockId b) {
   while (i < plain) {
     probes_before(i);
     bool lends = register_clock_ && uses_clock_register(insns[i]);
-    uint32_t n = i;
-    do n++;
+    bool copies_all = !f_.has_special && (p == placed_.end() || p->insn >= block.first + plain);
+    uint32_t n = copies_all ? plain : i + 1;
     while (n < plain && !insns[n - 1].shape->uses_gs && !insns[n].shape->uses_gs &&
            (lends || !register_clock_ || !uses_clock_register(insns[n])) &&
-           !(p != placed_.end() && p->insn <= block.first + n - (p->after ? 1 : 0)));
+           !(p != placed_.end() && p->insn <= block.first + n - (p->after ? 1 : 0)))
+      n++;
     while (lends && !uses_clock_register(insns[n - 1])) n--;
     auto from = static_cast<size_t>(insns[i].pc - block.begin), to = static_cast<size_t>(insns[n - 1].next() - block.begin);
+    bool wants_rax = block.ends == BlockEnd::Syscall;
     if (insns[i].shape->uses_gs) gs_insn(insns[i], bytes.subspan(from, to - from), live_before(i)), rax_ = -1;
-    else if (lends) lend_clock_register(insns.subspan(i, n - i), bytes.subspan(from, to - from));
-    else mark(Mark::Run, insns[i].pc), copy(insns.subspan(i, n - i), bytes.subspan(from, to - from));
+    else if (lends) lend_clock_register(insns.subspan(i, n - i), bytes.subspan(from, to - from), wants_rax);
+    else mark(Mark::Run, insns[i].pc), copy(insns.subspan(i, n - i), bytes.subspan(from, to - from), wants_rax);
     for (; p != placed_.end() && p->insn == block.first + n - 1 && p->after; ++p)
       probe(in_.plan.ops_of(*p->insertion), live_before(n), insns[n - 1].next());
     i = n;
@@ -226,11 +227,13 @@ void Lowering::emit_block(BlockId b) {
 }
 
 // Instructions that fall through, copied as they are; [rip + disp32] gets the distance from here.
-void Lowering::copy(std::span<const Insn> insns, std::span<const std::byte> bytes) {
+void Lowering::copy(std::span<const Insn> insns, std::span<const std::byte> bytes, bool wants_rax) {
   uint32_t at = e_.offset();
   e_.copy(bytes);
   int64_t moved = insns.front().pc - AppPc{e_.pc_at(at).value};
+  bool may_name_0 = f_.entry.value < uint64_t{1} << 32;  // [rip + disp32] has a target; elsewhere it is not 0
   for (const Insn& i : insns) {
+    if (!i.target && !wants_rax && !may_name_0) continue;  // (without a look at its shape, which is in no cache yet)
     const x86::Shape& s = *i.shape;
     auto offset = static_cast<uint32_t>(i.pc - insns.front().pc);
     if (s.rip_relative) {
@@ -238,7 +241,7 @@ void Lowering::copy(std::span<const Insn> insns, std::span<const std::byte> byte
       if (distance != static_cast<int32_t>(distance)) out_.not_supported++;
       e_.patch_u32(at + offset + s.disp_offset, static_cast<uint32_t>(distance));
     }
-    if (s.writes.gpr & 1) {  // the number of a system call is usually set just before it
+    if (wants_rax && s.writes.gpr & 1) {  // the number of a system call is usually set just before it
       auto b = [&](size_t k) { return static_cast<uint8_t>(bytes[offset + k]); };
       rax_ = -1;
       if (s.length == 5 && b(0) == 0xb8) memcpy(&rax_, &bytes[offset + 1], 4), rax_ &= 0xffffffff;

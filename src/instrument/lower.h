@@ -16,6 +16,7 @@
 
 #include "base/address.h"
 #include "instrument/tool.h"
+#include "x86/liveness.h"
 
 namespace weir::instrument {
 
@@ -24,11 +25,11 @@ namespace weir::instrument {
 struct Exit {
   enum Kind : uint8_t { Direct, Jump, Call, Return };
   Kind kind;
-  AppPc target;     // Direct; of the others: where they stand
-  uint32_t offset;  // Direct: of the 32-bit displacement to patch
-  uint32_t stub;    // Direct: where the stub is, which an unlinked displacement points to; 0: none yet
-  uint16_t pops;    // Return: `ret n`
-  bool linked;      // Direct: the displacement leads to the target
+  bool linked;        // Direct: the displacement leads to the target
+  uint16_t pops;      // Return: `ret n`
+  uint32_t offset;    // Direct: of the 32-bit displacement to patch
+  AppPc target;       // Direct; of the others: where they stand
+  uint32_t stub = 0;  // Direct: where the stub is, which an unlinked displacement points to; 0: none yet
 };
 
 // How to find the program's pc and registers from a cache pc: for offsets from `offset` up to the next mark.
@@ -74,7 +75,6 @@ struct Input {
   const x86::Liveness& liveness;
   const Plan& plan;
   const x86::ReadMemory& code;
-  bool has_long_forms;  // as size_bound() said
   std::span<std::byte> out;
   CachePc base;    // where `out` will be executed
   uint64_t table;  // where the table is in the target
@@ -93,11 +93,7 @@ void write_table_entry(std::span<std::byte> out, CachePc at, CachePc to);
 constexpr size_t guard_size = 64;
 CachePc write_guard(std::span<std::byte> out, CachePc at, CachePc record);
 // An upper bound of the size that lower() needs.
-struct Bound {
-  size_t bytes;
-  bool has_long_forms;  // some instruction becomes several
-};
-Bound size_bound(const x86::Function& function, const Plan& plan);
+size_t size_bound(const x86::Function& function, const Plan& plan);
 // Writes the code to input.out; `result` is overwritten (its vectors are reused).
 void lower(const Input& input, Lowered& result);
 

@@ -67,7 +67,7 @@ class Lowering {
   void place_probes();
   void emit_entry();
   void emit_block(x86::BlockId b);
-  void copy(std::span<const x86::Insn> insns, std::span<const std::byte> bytes);
+  void copy(std::span<const x86::Insn> insns, std::span<const std::byte> bytes, bool wants_rax);
   void emit_block_end(x86::BlockId b, const x86::Insn& last, std::span<const std::byte> bytes);
   void fall_through(x86::BlockId b, AppPc next);
   void resolve_fixups();
@@ -111,7 +111,7 @@ class Lowering {
 
   // clock.cc
   void advance_clock(int64_t by);
-  void lend_clock_register(std::span<const x86::Insn> insns, std::span<const std::byte> bytes);
+  void lend_clock_register(std::span<const x86::Insn> insns, std::span<const std::byte> bytes, bool wants_rax);
   void emit_literals();
 
   // gs.cc

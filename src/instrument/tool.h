@@ -14,7 +14,7 @@
 
 #include "rt/abi.h"
 #include "x86/function.h"
-#include "x86/liveness.h"
+#include "x86/function.h"
 
 namespace weir::instrument {
 
@@ -101,7 +101,6 @@ class Plan {
 // A function as a tool sees it.
 struct Subject {
   const x86::Function& function;
-  const x86::Liveness& liveness;
   uint32_t image;                                   // index of the image that holds it
   uint64_t bias;                                    // of the image: address in memory less address in the file
   const x86::ReadMemory& code;                      // of the function,

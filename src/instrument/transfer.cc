@@ -151,7 +151,7 @@ void Lowering::indirect_jump(const Insn& insn, std::span<const std::byte> bytes)
   load_target(insn, bytes, false);
   look_up();
   e_.bytes(0xe3, 2, 0xff, 0xe1, 0xe9);  // jrcxz miss; jmp rcx; miss: jmp tail
-  out_.exits.push_back({Exit::Jump, insn.pc, 0, 0, 0, false});
+  out_.exits.push_back({Exit::Jump, false, 0, 0, insn.pc});
   tails_.push_back({Tail::IndirectMiss, e_.offset(), &insn, {}, static_cast<uint32_t>(out_.exits.size() - 1)});
   e_.u32(0);
 }
@@ -161,7 +161,7 @@ void Lowering::indirect_call(BlockId b, const Insn& insn, std::span<const std::b
   load_target(insn, bytes, false);
   look_up();
   e_.bytes(0xe8);
-  out_.exits.push_back({Exit::Call, insn.pc, 0, 0, 0, false});
+  out_.exits.push_back({Exit::Call, false, 0, 0, insn.pc});
   tails_.push_back({Tail::IndirectCallThunk, e_.offset(), &insn, {}, static_cast<uint32_t>(out_.exits.size() - 1)});
   e_.u32(0);
   return_site(b, insn.next());
@@ -178,7 +178,7 @@ void Lowering::return_(const Insn& insn, std::span<const std::byte> bytes) {
   if (pop) e_.bytes(0xc2, pop, pop >> 8);
   else e_.bytes(0xc3);
   e_.bytes(0xe9);
-  out_.exits.push_back({Exit::Return, insn.pc, 0, 0, pop, false});
+  out_.exits.push_back({Exit::Return, false, pop, 0, insn.pc});
   tails_.push_back({Tail::ReturnMiss, e_.offset(), &insn, {}, static_cast<uint32_t>(out_.exits.size() - 1)});
   e_.u32(0);
 }
@@ -211,7 +211,7 @@ CachePc Lowering::known(AppPc target) const {
 void Lowering::link(uint32_t displacement, AppPc target) {
   if (CachePc pc = known(target)) {
     e_.patch_u32(displacement, static_cast<uint32_t>(pc - e_.pc_at(displacement + 4)));
-    out_.exits.push_back({Exit::Direct, target, displacement, 0, 0, true});
+    out_.exits.push_back({Exit::Direct, true, 0, displacement, target});
   } else {
     tails_.push_back({Tail::LinkStub, displacement, nullptr, target});
   }
@@ -293,7 +293,7 @@ void Lowering::emit_tail(const Tail& t) {
       break;
     case Tail::LinkStub: {
       uint32_t stub = e_.offset();
-      out_.exits.push_back({Exit::Direct, t.target, t.from, stub, 0, false});
+      out_.exits.push_back({Exit::Direct, false, 0, t.from, t.target, stub});
       leave(static_cast<uint32_t>(out_.exits.size() - 1), offsetof(rt::ThreadBlock, enter_link));
       break;
     }

@@ -16,6 +16,7 @@
 #include "x86/encoding.h"
 #include "x86/insn.h"
 #include "x86/shape.h"
+#include "x86/slot.h"
 
 namespace weir::x86 {
 namespace {
@@ -26,64 +27,33 @@ uint64_t load64(const uint8_t* p) {
   return value;
 }
 
-// The bytes of a shape of at most 7 bytes, and their number; never 0.
-uint64_t key_of(uint64_t bytes, unsigned shape_end) { return bytes << (64 - 8 * shape_end) | shape_end; }
-constexpr unsigned max_key_bytes = 7;
-
-// What a remembered shape needs on the hot path, in 16 bytes: the address of the Shape (those of user space have 47 bits),
-// and above it from bit 48 on: length:4, field:4, kind:4, target:2, short:1.
-struct Slot {
-  uint64_t key = 0;  // 0: empty
-  uint64_t packed = 0;
-
-  const Shape* shape() const { return reinterpret_cast<const Shape*>(packed & ((uint64_t{1} << 48) - 1)); }
-  unsigned length() const { return packed >> 48 & 15; }
-  Kind kind() const { return static_cast<Kind>(packed >> 56 & 15); }
-  // Where the branch offset or displacement is that leads to Insn::target, whether it has one byte or four, and a mask for
-  // the sum: under an address-size prefix it is eip-relative.
-  unsigned field() const { return packed >> 52 & 15; }
-  uint64_t target_mask() const { return target_masks[packed >> 60 & 3]; }
-  bool is_short() const { return packed >> 62 & 1; }
-
-  static constexpr uint64_t target_masks[] = {0, ~uint64_t{0}, 0xffffffff};
-};
-
-Slot slot_of(uint64_t key, const Shape& s) {
-  bool direct = s.kind == Kind::Jump || s.kind == Kind::Branch || s.kind == Kind::Call;
-  uint64_t field = direct ? s.imm_offset : s.rip_relative ? s.disp_offset : 0;
-  uint64_t target = direct ? 1 : s.eip_relative ? 2 : s.rip_relative ? 1 : 0;
-  uint64_t is_short = direct && s.imm_size == 1;
-  uint64_t kind = static_cast<uint64_t>(s.kind);
-  uint64_t above = uint64_t{s.length} | field << 4 | kind << 8 | target << 12 | is_short << 14;
-  return {key, reinterpret_cast<uint64_t>(&s) | above << 48};
-}
-
 Slot make_slot(uint64_t key, const uint8_t* bytes, const Layout& layout) {
   static std::deque<Shape> shapes;  // at addresses that stay
   uint8_t shown[16] = {};
   memcpy(shown, bytes, layout.shape_end);
-  return slot_of(key, shapes.emplace_back(make_shape(shown, layout)));
+  const Shape& made = shapes.emplace_back(make_shape(shown, layout));
+  return slot_of(key, made, shape_offset(made));
 }
 
-// Shapes by their bytes: open addressing, probed linearly, at most half full. At its end are slots that no key has as its
-// home and so many that probing ends there: it need not wrap around.
+const Slot* common_home_of(uint64_t key) { return common_slots + home_index(key, 64 - common_bits); }
+
+// Shapes that are not common, as they come: a table like that of the common ones (see slot.h), which stays as it is, so that
+// its pages need not be copied.
 class Memo {
  public:
   // Where it mostly is, or in the next one.
-  const Slot* home_of(uint64_t key) const { return slots_ + (key * 0x9E3779B97F4A7C15ull >> shift_); }
+  const Slot* home_of(uint64_t key) const { return slots_ + home_index(key, shift_); }
 
   Slot find_or_make(uint64_t key, const uint8_t* bytes, const Layout& layout) {
-    const Slot* slot = home_of(key);
-    for (; slot->key; ++slot)
-      if (slot->key == key) return *slot;
+    for (const Slot* home : {common_home_of(key), home_of(key)})
+      for (const Slot* slot = home; slot->key; ++slot)
+        if (slot->key == key) return *slot;
     Slot made = make_slot(key, bytes, layout);
     while (++used_ * 2 > size() || !place(made)) grow();
     return made;
   }
 
  private:
-  static constexpr unsigned first_bits = 13;
-  static constexpr size_t overhang = 64;
   size_t size() const { return size_t{1} << (64 - shift_); }
   const Slot* end() const { return slots_ + size() + overhang; }
 
@@ -110,6 +80,7 @@ class Memo {
     grown_ = std::move(larger);
   }
 
+  static constexpr unsigned first_bits = 13;
   static constinit inline Slot first_slots_[(1 << first_bits) + overhang] = {};
   Slot* slots_ = first_slots_;
   unsigned shift_ = 64 - first_bits;
@@ -192,17 +163,17 @@ constexpr size_t fast_bytes = max_insn_length + 4;
   std::copy_n(reinterpret_cast<const uint8_t*>(bytes.data()), std::min(bytes.size(), sizeof padded), padded);
   Layout layout = layout_of(padded);
   insn = {pc, {}, &too_few};
-  if (layout.shape_end > bytes.size()) return {0, Kind::Plain};
+  if (layout.shape_end > bytes.size()) return {0, Kind::Plain, false};
   Slot slot = layout.shape_end > max_key_bytes
                   ? find_or_make_long(padded, layout)
                   : memo.find_or_make(key_of(load64(padded), layout.shape_end), padded, layout);
-  if (slot.length() > bytes.size()) return {0, Kind::Plain};
+  if (slot.length() > bytes.size()) return {0, Kind::Plain, false};
   insn = {pc, target_of(slot, padded, pc), slot.shape()};
-  return {slot.length(), slot.kind()};
+  return {slot.length(), slot.kind(), slot.is_special()};
 }
 
 // Opaque, so that no compiler finds out that the guess is not needed.
-[[gnu::noipa]] Step guessed_wrong(Slot slot) { return {slot.length(), slot.kind()}; }
+[[gnu::noipa]] Step guessed_wrong(Slot slot) { return {slot.length(), slot.kind(), slot.is_special()}; }
 
 // Calls are the last thing it does, if it does any: so it has no registers to save.
 template <bool Ahead>
@@ -224,7 +195,11 @@ template <bool Ahead>
   if (shape_end > max_key_bytes) [[unlikely]]
     return decode_slowly(bytes, pc, insn);
   uint64_t key = key_of(load64(p), shape_end);
-  const Slot* slot = memo.home_of(key);
+  const Slot* slot = common_home_of(key);
+  if (slot->key != key) [[unlikely]]
+    ++slot;
+  if (slot->key != key) [[unlikely]]
+    slot = memo.home_of(key);
   if (slot->key != key) [[unlikely]]
     ++slot;
   if (slot->key != key) [[unlikely]]
@@ -235,7 +210,7 @@ template <bool Ahead>
   size_t guess = shape_end + (sizes >> 4) + (opening >> immediate_shift);
   if (Ahead && guess != slot->length()) [[unlikely]]
     return guessed_wrong(*slot);
-  return {guess, slot->kind()};
+  return {guess, slot->kind(), slot->is_special()};
 }
 
 }  // namespace

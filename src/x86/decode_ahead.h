@@ -13,6 +13,7 @@ namespace weir::x86 {
 struct Step {
   size_t length;
   Kind kind;
+  bool is_special;
 };
 
 // As decode(), into `insn`.

@@ -123,6 +123,7 @@ Ending ending_of(const Insn& insn) {
 // good part of the work.
 struct Scratch {
   CodeBytes code;
+  std::vector<Insn> found;
   // 0: no instruction begins here. Below block_bit: 1 + its index. With it: the number of the block that begins here.
   std::vector<uint32_t> insn_at;
   Bitmap begins;   // a block begins here
@@ -133,14 +134,14 @@ constexpr uint32_t block_bit = 1u << 31;
 
 class Lifter {
  public:
-  Lifter(AppPc entry, AppRange bounds, AppRange window, Scratch& scratch, const ReadMemory& data, size_t max_insns)
-      : window_(window),
+  Lifter(AppRange window, Scratch& scratch, const ReadMemory& data, size_t max_insns, Function& result)
+      : function_(result),
+        window_(window),
         size_(window.size()),
         s_(scratch),
         data_(data),
         max_insns_(std::min<size_t>(max_insns, block_bit - 2)) {
-    function_.entry = entry;
-    function_.bounds = bounds;
+    found_.clear();
     found_.reserve(std::min<size_t>(max_insns_, size_ / 4 + 8));
     s_.insn_at.assign(size_ + 1, 0);
     s_.begins.clear(size_);
@@ -148,7 +149,7 @@ class Lifter {
     s_.ends.clear(size_);
   }
 
-  Function lift() {
+  void lift() {
     enter(offset_of(function_.entry), true);
     do {
       decode_runs();
@@ -157,7 +158,6 @@ class Lifter {
     cut_blocks();
     link_blocks();
     list_jump_targets();
-    return std::move(function_);
   }
 
  private:
@@ -199,6 +199,7 @@ class Lifter {
       s_.insn_at[offset] = static_cast<uint32_t>(found_.size());
       Step step = decode_at(bytes, offset - begin, window_.begin + offset, insn);
       offset += step.length;
+      function_.has_special |= step.is_special;
       bool plain = step.kind == Kind::Plain && step.length > 0;
       if (plain) [[likely]]
         continue;
@@ -276,18 +277,18 @@ class Lifter {
       count += b.count;
       function_.blocks.push_back(b);
     }
-    function_.insns = sorted_ ? std::move(found_) : in_order_of_blocks();
+    if (sorted_) function_.insns.swap(found_);
+    else put_in_order_of_blocks();
   }
 
-  std::vector<Insn> in_order_of_blocks() {
-    std::vector<Insn> insns;
+  void put_in_order_of_blocks() {
+    std::vector<Insn>& insns = function_.insns;
     insns.reserve(found_.size());
     for (Block& b : function_.blocks) {
       auto from = found_.begin() + b.first;
       b.first = static_cast<uint32_t>(insns.size());
       insns.insert(insns.end(), from, from + b.count);
     }
-    return insns;
   }
 
   BlockId block_at(AppPc pc) const {
@@ -316,16 +317,16 @@ class Lifter {
     std::erase_if(targets, [&](AppPc pc) { return block_at(pc) == no_block; });
   }
 
+  Function& function_;
   AppRange window_;
   size_t size_;
   Scratch& s_;
   const ReadMemory& data_;
   size_t max_insns_;
-  std::vector<Insn> found_;
+  std::vector<Insn>& found_ = s_.found;
   bool sorted_ = true;             // found_ has the order of the blocks
   std::vector<size_t> jumps_;      // indirect jumps whose tables are to be looked for: indices in found_
   std::vector<JumpTable> tables_;  // read already
-  Function function_;
 };
 
 }  // namespace
@@ -336,12 +337,25 @@ BlockId Function::block_at(AppPc begin) const {
 }
 
 Function lift(AppPc entry, AppRange bounds, const ReadMemory& code, const ReadMemory& data, const LiftOptions& options) {
-  if (bounds.end <= bounds.begin || !bounds.contains(entry)) return {entry, bounds, {}, {}, {}};
+  Function result;
+  lift(entry, bounds, code, data, options, result);
+  return result;
+}
+
+void lift(AppPc entry, AppRange bounds, const ReadMemory& code, const ReadMemory& data, const LiftOptions& options,
+          Function& result) {
+  result.entry = entry;
+  result.bounds = bounds;
+  result.insns.clear();
+  result.blocks.clear();
+  result.jump_targets.clear();
+  result.has_special = false;
+  if (bounds.end <= bounds.begin || !bounds.contains(entry)) return;
   static Scratch scratch;
   AppRange window = window_of(entry, bounds);
   // An instruction that begins in the window may end behind it, if not behind the bounds.
   scratch.code.read(window.begin, window.size() + std::min<uint64_t>(15, bounds.end - window.end), code);
-  return Lifter(entry, bounds, window, scratch, data, options.max_insns).lift();
+  Lifter(window, scratch, data, options.max_insns, result).lift();
 }
 
 }  // namespace weir::x86

@@ -46,6 +46,7 @@ struct Function {
   std::vector<Insn> insns;          // block by block
   std::vector<Block> blocks;        // by address
   std::vector<AppPc> jump_targets;  // targets that jump tables name (each begins a block with is_entry)
+  bool has_special = false;         // Shape::is_special() of one of its instructions
 
   std::span<const Insn> insns_of(const Block& b) const { return {insns.data() + b.first, b.count}; }
   BlockId block_at(AppPc begin) const;  // no_block where none begins
@@ -61,5 +62,8 @@ struct LiftOptions {
 
 // Overlapping instructions (a jump past a lock prefix) give overlapping blocks, each right in itself.
 Function lift(AppPc entry, AppRange bounds, const ReadMemory& code, const ReadMemory& data, const LiftOptions& = {});
+// The same, into a function that was lifted before: its memory is used again.
+void lift(AppPc entry, AppRange bounds, const ReadMemory& code, const ReadMemory& data, const LiftOptions&,
+          Function& result);
 
 }  // namespace weir::x86

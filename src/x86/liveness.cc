@@ -3,6 +3,7 @@
 // was put in at the edges.
 #include "x86/liveness.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace weir::x86 {
@@ -118,6 +119,62 @@ Liveness liveness(const Function& f) {
     for (uint32_t i = predecessors.begin[id]; i < predecessors.begin[id + 1]; ++i) work.add(predecessors.from[i]);
   }
   l.live_in.resize(count);
+  return l;
+}
+
+namespace {
+
+// One register is live where a way leads to an instruction that reads it and to none before that overwrites it. Nearly always
+// the first few instructions decide.
+class EntryWalk {
+ public:
+  EntryWalk(const Function& f, Gpr reg) : f_(f), bit_(1 << reg) {}
+
+  bool is_live_in(BlockId entry) {
+    seen_.assign(1, entry);
+    for (size_t i = 0; i < seen_.size(); ++i) {
+      const Block& b = f_.blocks[seen_[i]];
+      Fate fate = fate_in(b);
+      if (fate == Fate::Read || seen_.size() > enough) return true;
+      if (fate == Fate::Overwritten) continue;
+      if (b.ends != BlockEnd::Jump && !go_on(b.fallthrough)) return true;
+      if (b.ends != BlockEnd::FallThrough && !go_on(b.taken)) return true;
+    }
+    return false;
+  }
+
+ private:
+  enum class Fate { Read, Overwritten, Passed };
+  static constexpr size_t enough = 6;  // blocks: then it is taken for live
+
+  Fate fate_in(const Block& b) const {
+    bool unknown = runs_unknown_code(b);
+    for (const Insn& insn : f_.insns_of(b).first(b.count - unknown)) {
+      if (insn.shape->reads.gpr & bit_) return Fate::Read;
+      if (insn.shape->kills.gpr & bit_) return Fate::Overwritten;
+    }
+    return unknown ? Fate::Read : Fate::Passed;
+  }
+
+  // False: control leaves the function.
+  bool go_on(BlockId to) {
+    if (to == no_block) return false;
+    if (std::find(seen_.begin(), seen_.end(), to) == seen_.end()) seen_.push_back(to);
+    return true;
+  }
+
+  const Function& f_;
+  unsigned bit_;
+  std::vector<BlockId> seen_;
+};
+
+}  // namespace
+
+Liveness liveness_at_entries(const Function& f, Gpr reg) {
+  Liveness l{std::vector<RegSet>(f.blocks.size(), RegSet::all()), {}};
+  EntryWalk walk(f, reg);
+  for (BlockId b = 0; b < f.blocks.size(); ++b)
+    if (f.blocks[b].is_entry && !walk.is_live_in(b)) l.live_in[b].gpr &= ~(1 << reg);
   return l;
 }
 

@@ -22,4 +22,8 @@ struct Liveness {
 
 Liveness liveness(const Function& f);
 
+// For one who asks of a single register at the entry blocks only: live_in is right there as far as `reg` goes, and says
+// everything elsewhere; live_out is empty.
+Liveness liveness_at_entries(const Function& f, Gpr reg);
+
 }  // namespace weir::x86

@@ -183,7 +183,6 @@ Lowered lowered(const Subjects& s, const Plan& plan, std::span<std::byte> code, 
          .liveness = s.live,
          .plan = plan,
          .code = s.read,
-         .has_long_forms = size_bound(s.f, plan).has_long_forms,
          .out = code,
          .base = base,
          .table = table,
@@ -196,7 +195,7 @@ Lowered lowered(const Subjects& s, const Plan& plan, std::span<std::byte> code, 
 class View {
  public:
   View(const Subjects& s, const Plan& plan, CachePc base) : s_(s), base_(base) {
-    size_t bound = size_bound(s.f, plan).bytes;
+    size_t bound = size_bound(s.f, plan);
     code_.assign(bound + 64, std::byte{0x06});
     uint64_t table = base.value % 128 < 64 ? rt::table_base : rt::high_table_base;
     out = lowered(s, plan, std::span(code_).first(bound), base, [&](AppPc a) { return find(a); }, table);
@@ -755,7 +754,7 @@ void execute(Machine& m, Random& random, std::span<const Op> ops, x86::RegSet li
   Plan plan;
   insert(plan, Where::Before, 0, ops);
   Lowered out = m.lower(s, plan);
-  ASSERT_LE(out.size, size_bound(s.f, plan).bytes);
+  ASSERT_LE(out.size, size_bound(s.f, plan));
 
   rt::Registers before{};
   for (uint64_t& r : before.gpr) r = random() % 4 ? random() : reinterpret_cast<uint64_t>(m.memory + random() % cells);
@@ -830,7 +829,7 @@ TEST(Lower, BranchesOverLongProbes) {
 TEST(Lower, SystemCallNumberFromGs) {
   // mov eax, 39; mov rax, gs:[0]; syscall; jmp to itself: it may be any call
   Subjects s({0xb8, 39, 0, 0, 0, 0x65, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0, 0x0f, 0x05, 0xeb, 0xfe}, 0);
-  std::vector<std::byte> code(size_bound(s.f, {}).bytes);
+  std::vector<std::byte> code(size_bound(s.f, {}));
   Lowered out = lowered(s, {}, code, {0x2000'0000}, [](AppPc) { return CachePc{}; });
   uint8_t jump[] = {0x65, 0xff, 0x24, 0x25, offsetof(rt::ThreadBlock, enter_syscall)};
   EXPECT_NE(memmem(code.data(), out.size, jump, sizeof jump), nullptr);
@@ -1075,7 +1074,7 @@ TEST(Probe, RandomFunctionsRunAsTheyWould) {
     Subjects s(running_function(random, random() % 30 + 1), 0);
     Plan plan;
     Flow flow = plan_flow(s.f, random, plan, m.memory);
-    size_t bound = size_bound(s.f, plan).bytes;
+    size_t bound = size_bound(s.f, plan);
     ASSERT_LT(bound, m.room);
     Lowered out = m.lower(s, plan);
     ASSERT_LE(out.size, bound);
