@@ -75,6 +75,9 @@ rt_header:
         ENTER enter_guard, rt_guard
         ENTER enter_routine, rt_routine
 
+// Both doors below may be left again from `…_exit` at any instant before `…_exit_end`: a signal that comes there does that.
+        .globl rt_probe_exit, rt_probe_exit_end, rt_light_exit, rt_light_exit_end
+
 // A probe calls where the flags are dead: rcx holds where to go on (the code there takes the program's back from its slot), the
 // arguments are in the thread block. Registers that a C function keeps stay where they are.
 enter_probe:
@@ -91,6 +94,9 @@ enter_probe:
         movq %gs:0, %rdi
         leaq STACK_TOP(%rdi), %rsp
         call rt_routine
+rt_probe_exit:
+        movq %gs:0, %rdi
+        leaq STACK_TOP(%rdi), %rsp
         cmpl $0, %gs:SIGNAL_PENDING
         jne 1f
         movq %gs:REGS+0, %rax
@@ -103,6 +109,7 @@ enter_probe:
         movq %gs:REGS+88, %r11
         movq %gs:REGS+32, %rsp
         jmp *%gs:REGS+8
+rt_probe_exit_end:
 1:      movq %rbx, %gs:REGS+24            // a signal waits: out by the door where it is delivered
         movq %rbp, %gs:REGS+40
         movq %r12, %gs:REGS+96
@@ -120,12 +127,14 @@ enter_light:
         movq %gs:0, %rsp
         leaq STACK_TOP(%rsp), %rsp
         call rt_light
+rt_light_exit:
         movq %gs:REGS+32, %rsp
         cmpl $ROUTINE_NOTHING, %gs:EXIT_ID
         jne enter_probe
         cmpl $0, %gs:SIGNAL_PENDING
         jne enter_probe
         jmp *%rcx
+rt_light_exit_end:
 
 // A new program comes here from the kernel's exec: its registers are in the thread block already, signals are blocked.
 rt_begin_program:

@@ -51,6 +51,7 @@ int64_t rt_clone(int64_t nr, const uint64_t* args, ThreadBlock* child);
 [[noreturn]] void rt_go_native(uint64_t rsp, uint64_t pc);
 void rt_signal_entry();
 extern const char rt_exec_window[], rt_exec_window_end[], rt_exec_aborted[];
+extern const char rt_probe_exit[], rt_probe_exit_end[], rt_light_exit[], rt_light_exit_end[];
 extern const char rt_exit[], rt_exit_end[], rt_unmasked[], rt_unmasked_end[], rt_begin[], rt_end[];
 }
 

@@ -109,6 +109,8 @@ bool keep_in_runtime(ThreadBlock* tb, int sig, const SigInfo* info, UContext* uc
   else keep(tb, sig, info, uc);
   uc->sigmask = all_signals;
   if (within(uc->rip, rt_exit, rt_exit_end)) uc->rip = address(rt_exit);
+  if (within(uc->rip, rt_probe_exit, rt_probe_exit_end)) uc->rip = address(rt_probe_exit);
+  if (within(uc->rip, rt_light_exit, rt_light_exit_end)) uc->rip = address(rt_light_exit);
   if (within(uc->rip, rt_exec_window, rt_exec_window_end)) uc->rip = address(rt_exec_aborted);
   return true;
 }
