@@ -42,7 +42,7 @@ Result<const Module*> module() {
 
 // The module by size and date and, for a file that is about "this host", the CPU as it calls itself.
 uint64_t maker_of(const std::string& module_path, bool host) {
-  struct stat st {};
+  struct stat st{};
   if (stat(module_path.c_str(), &st)) return 0;
   std::array<uint64_t, 3> module{static_cast<uint64_t>(st.st_size), static_cast<uint64_t>(st.st_mtim.tv_sec),
                                  static_cast<uint64_t>(st.st_mtim.tv_nsec)};

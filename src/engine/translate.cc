@@ -103,11 +103,10 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
   bool has_links = arena.archived_links() + arena.links.size() + 2 * f.insns.size() < arena.max_links;
   if (arena.used + room > arena.size || !has_links) return fail("the code cache is full");
   auto first_exit = static_cast<uint32_t>(arena.first_link + arena.archived_links() + arena.links.size());
-  instrument::lower(
-      {f, live, plan_, code, arena.memory->mapping.bytes().subspan(arena.used, bound),
-       arena.base + static_cast<int64_t>(arena.used), table_address_, first_exit, [&](AppPc a) { return find(a); },
-       tool_->has_clock()},
-      lowered_);
+  instrument::lower({f, live, plan_, code, arena.memory->mapping.bytes().subspan(arena.used, bound),
+                     arena.base + static_cast<int64_t>(arena.used), table_address_, first_exit,
+                     [&](AppPc a) { return find(a); }, tool_->has_clock()},
+                    lowered_);
   stats_.functions++;
   stats_.blocks += f.blocks.size();
   stats_.instructions += f.insns.size();

@@ -19,7 +19,8 @@ static_assert(offsetof(rt::Frame, site) + 4 == offsetof(rt::Frame, callee));
 constexpr int8_t site_at = offsetof(rt::Frame, site), callee_at = offsetof(rt::Frame, callee),
                  clock_at = offsetof(rt::Frame, begin.clock), self_at = offsetof(rt::Frame, begin.self),
                  rsp_at = offsetof(rt::Frame, rsp);
-constexpr uint32_t gs_self_bias = offsetof(rt::ThreadBlock, self_bias), gs_leaf = offsetof(rt::ThreadBlock, leaf.begin.clock),
+constexpr uint32_t gs_self_bias = offsetof(rt::ThreadBlock, self_bias),
+                   gs_leaf = offsetof(rt::ThreadBlock, leaf.begin.clock),
                    gs_leaf_self = offsetof(rt::ThreadBlock, leaf.begin.self),
                    gs_leaf_site = offsetof(rt::ThreadBlock, leaf.site);
 
@@ -317,7 +318,8 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
   };
   rt::Routine routine = rt::Routine::Leave;
   uint32_t argument = 0;
-  bool keeps_flags = !flags_free && (op.kind == Op::PopFrame || op.kind == Op::EndLeaf || op.kind == Op::ArriveFrame || op.kind == Op::ResyncFrames);
+  bool keeps_flags = !flags_free && (op.kind == Op::PopFrame || op.kind == Op::EndLeaf || op.kind == Op::ArriveFrame ||
+                                     op.kind == Op::ResyncFrames);
   bool is_jump = op.kind == Op::CallWith && static_cast<rt::Routine>(op.value) == rt::Routine::MiddleJump;
   keeps_flags |= is_jump && !flags_free;
   bool keeps_rax = keeps_flags || (op.kind == Op::PopFrame && !op.callee.index);

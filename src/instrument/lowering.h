@@ -24,7 +24,17 @@ struct Placed {
 };
 // Code that is emitted behind the function: what a call goes through, what a miss does, what a link waits at.
 struct Tail {
-  enum Kind : uint8_t { CallThunk, IndirectCallThunk, IndirectMiss, ReturnMiss, LinkStub, TableEntry, Edge, Routine, OtherCallee };
+  enum Kind : uint8_t {
+    CallThunk,
+    IndirectCallThunk,
+    IndirectMiss,
+    ReturnMiss,
+    LinkStub,
+    TableEntry,
+    Edge,
+    Routine,
+    OtherCallee
+  };
   Kind kind;
   uint32_t from;  // offset of the 32-bit displacement that leads here
   const x86::Insn* insn = nullptr;

@@ -14,7 +14,6 @@
 
 #include "rt/abi.h"
 #include "x86/function.h"
-#include "x86/function.h"
 
 namespace weir::instrument {
 

@@ -234,8 +234,8 @@ struct ThreadBlock {
   uint32_t zmm31_offset;       // … which is here in the extended state of a signal frame
   uint64_t self_bias;          // where it is not: Times::self less Times::clock
   LeafCall leaf;
-  Times clock_away;            // where it is: here, while the program has the register,
-  Times clock_at_os_call;      // … and here, as it was at the last OS call
+  Times clock_away;               // where it is: here, while the program has the register,
+  Times clock_at_os_call;         // … and here, as it was at the last OS call
   alignas(64) uint8_t zmm31[64];  // the program's
 
   Interrupted interrupted[interrupted_count];
@@ -352,14 +352,14 @@ static_assert(uint64_t{context_index_offset} + context_index_size * 4 <= block_s
 enum class Routine : uint32_t {
   AddToCounter,  // counter number A += B
   Nothing,
-  Enter,         // a call: A is the site, as frames have it, B the callee, by its cell
-  EnterTail,     // … a tail call
-  Leave,         // the return site of a call
-  Resync,        // A: control came to the middle of this function through the table
-  TailArrival,   // A: the function, by its cell: it was jumped to
-  MiddleJump,    // A: the function, by its cell, B: the site: it was jumped to, but not to its begin
-  Arrival,       // A: … or called
-  OsEnter,       // A: the function that makes an OS call
+  Enter,        // a call: A is the site, as frames have it, B the callee, by its cell
+  EnterTail,    // … a tail call
+  Leave,        // the return site of a call
+  Resync,       // A: control came to the middle of this function through the table
+  TailArrival,  // A: the function, by its cell: it was jumped to
+  MiddleJump,   // A: the function, by its cell, B: the site: it was jumped to, but not to its begin
+  Arrival,      // A: … or called
+  OsEnter,      // A: the function that makes an OS call
   OsLeave,
   RepeatBegin,  // before a repeated string instruction
   RepeatEnd,    // behind it. A: cell, B: cycles << 16 | elements

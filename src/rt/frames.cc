@@ -39,7 +39,6 @@ void advance(ThreadBlock* tb, uint64_t by) {
   set_clock(tb, {t.clock + by, t.self + by});
 }
 
-
 [[gnu::always_inline]] inline void set_self_clock(ThreadBlock* tb, Times now, uint64_t self) {
   if (tb->clock_in_register) asm volatile("vpinsrq $1, %0, %%xmm31, %%xmm31" : : "r"(self));
   else tb->self_bias = self - now.clock;
@@ -263,8 +262,7 @@ void jump_to_middle(ThreadBlock* tb, uint32_t callee, uint32_t site) {
 void resync(ThreadBlock* tb, uint32_t function, uint64_t rsp) {
   if (!tb->frames_top) return;
   settle(tb, rsp);
-  if (top(tb)[-1].callee != function && top(tb) > bottom(tb) + 1)
-    jump_to_middle(tb, function, uint32_t(tb->jump_site));
+  if (top(tb)[-1].callee != function && top(tb) > bottom(tb) + 1) jump_to_middle(tb, function, uint32_t(tb->jump_site));
 }
 
 }  // namespace

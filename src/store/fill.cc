@@ -167,7 +167,7 @@ struct Counted {
   const Count* count;
 };
 template <class Count, class Key>
-std::vector<Counted<Count>> in_order(const Profile& p, std::vector<Count> Thread::*counts, Key key) {
+std::vector<Counted<Count>> in_order(const Profile& p, std::vector<Count> Thread::* counts, Key key) {
   std::vector<Counted<Count>> all;
   for (uint32_t t = 0; t < p.threads.size(); t++)
     for (const Count& count : p.threads[t].*counts) all.push_back({t, &count});

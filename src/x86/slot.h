@@ -57,7 +57,8 @@ inline Slot slot_of(uint64_t key, const Shape& s, int64_t shape_offset) {
   uint64_t target = direct ? 1 : s.eip_relative ? 2 : s.rip_relative ? 1 : 0;
   uint64_t is_short = direct && s.imm_size == 1;
   uint64_t kind = static_cast<uint64_t>(s.kind);
-  uint64_t above = uint64_t{s.length} | field << 4 | kind << 8 | target << 12 | is_short << 14 | uint64_t{s.is_special()} << 15;
+  uint64_t above =
+      uint64_t{s.length} | field << 4 | kind << 8 | target << 12 | is_short << 14 | uint64_t{s.is_special()} << 15;
   return {key, (static_cast<uint64_t>(shape_offset) & ((uint64_t{1} << 48) - 1)) | above << 48};
 }
 

@@ -36,7 +36,7 @@ uint32_t Assembler::image(const std::string& path) {
   if (!is_new) return known->second;
   profile::Image image;
   image.path = path == "[anonymous]" ? "[code written at run time]" : path;
-  struct stat st {};
+  struct stat st{};
   if (stat(path.c_str(), &st) == 0) image.size = static_cast<uint64_t>(st.st_size), image.modified = st.st_mtime;
   ImageState state;
   if (path == "[vdso]") state.symbols = symbols::Symbols::from_memory(own_vdso(), path);

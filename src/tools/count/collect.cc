@@ -93,7 +93,8 @@ void Count::collect(const instrument::ThreadData& data) {
 std::vector<uint64_t> Count::count_blocks(std::span<const uint64_t> cells) const {
   std::vector<Count64> flows;
   flows.reserve(blocks_.size());
-  for (const Block& b : blocks_) flows.push_back({b.from, b.to, b.counter.index ? at(cells, b.counter.index) : 0, b.counter.index != 0});
+  for (const Block& b : blocks_)
+    flows.push_back({b.from, b.to, b.counter.index ? at(cells, b.counter.index) : 0, b.counter.index != 0});
   solve_counts(flows, points_);
   std::vector<uint64_t> counts(blocks_.size());
   for (size_t i = 0; i < flows.size(); i++) counts[i] = flows[i].is_known ? flows[i].count : 0;

@@ -28,8 +28,8 @@ struct Function {
   AppPc begin, end;
   uint32_t image = 0;
   uint64_t bias = 0;
-  bool is_stub = false;  // of a procedure linkage table: no function for anybody but the linker
-  Known is_leaf = Known::NotYet;          // see leaf.cc
+  bool is_stub = false;                    // of a procedure linkage table: no function for anybody but the linker
+  Known is_leaf = Known::NotYet;           // see leaf.cc
   Known overwrites_flags = Known::NotYet;  // before it reads any
 };
 
@@ -41,7 +41,7 @@ struct Block {
   uint32_t cycles = 0;
   uint32_t from = 0, to = 0;         // points: see flow.h
   instrument::Counter counter = {};  // none: its count follows from those of others
-  instrument::Counter extra = {};  // cycles of repeated instructions; none: it has none
+  instrument::Counter extra = {};    // cycles of repeated instructions; none: it has none
 };
 
 // What blocks are made of, one behind the other. (Half a million blocks are ordinary: a compiler.)
@@ -113,7 +113,7 @@ class Count : public instrument::Tool {
   std::vector<uint32_t> cell_of_function_{rt::unknown_function};  // ascending, as cells are handed out
   std::vector<Block> blocks_;
   Pool pool_;
-  uint32_t points_ = 1;              // of blocks, the outside with them
+  uint32_t points_ = 1;                              // of blocks, the outside with them
   std::vector<Site> sites_{{}, {}};                  // their records are ascending, too
   FlatMap<uint32_t> function_by_begin_;              // and 0 where none is known
   std::map<uint32_t, std::vector<Thread>> threads_;  // by pid
