@@ -236,11 +236,14 @@ void Lowering::pop_direct(const Op& op, Gpr t, Gpr u) {
 // The callee is in rax, which frame_op() has saved.
 void Lowering::pop_indirect(const Op& op, Gpr t, Gpr u) {
   load32(e_, x86::RAX, t, callee_at - size);
+  e_.bytes(0x85, 0xc0, 0x0f, je + 0x10);  // test eax, eax: it did not tell (code written at run time)
+  size_t first = tails_.size();
+  tails_.push_back({Tail::Routine, e_.offset(), nullptr, {}, static_cast<uint32_t>(rt::Routine::Leave)});
+  e_.u32(0);
   e_.bytes(0x65, 0x3b, 0x04, 0x25);  // cmp eax, gs:[…]
   e_.u32(gs_cell(op.counter, rt::RecordCallee));
   e_.bytes(0x0f, jne + 0x10);
   tails_.push_back({Tail::OtherCallee, e_.offset(), nullptr, {}, 0, op.counter.index, 0, t, u});
-  Tail& other = tails_.back();
   e_.u32(0);
   e_.add_gs(gs_cell(op.counter, rt::RecordCalls), 1);
   time_frame(t, u);
@@ -249,7 +252,7 @@ void Lowering::pop_indirect(const Op& op, Gpr t, Gpr u) {
   skip_if(e_, jne, [&] { gs_op(e_, 0x01, u, gs_cell(op.counter, rt::RecordTotal)); });
   end_frame(t, u);
   note_self(op, u);
-  other.back = e_.offset();
+  tails_[first].back = tails_[first + 1].back = e_.offset();
 }
 
 // Out of line: the record is where site and callee hash to.

@@ -22,7 +22,7 @@ uint32_t probe_bound(std::span<const Op> ops) {
   uint32_t bound = 0, spill = 0;
   for (const Op& op : ops) {
     bool adds = op.kind == Op::AddCounter || op.kind == Op::AddClock;
-    if (op.kind >= Op::PushFrame) bound += 5 * long_op_bound;
+    if (op.kind >= Op::PushFrame) bound += (op.kind == Op::PopFrame ? 8 : 5) * long_op_bound;
     bool is_long = op.kind == Op::Call || op.kind == Op::SkipUnless || (adds && op.value != int32_t(op.value));
     bound += is_long ? long_op_bound : probe_op_bound;
     if (!adds) spill = spill_bound;

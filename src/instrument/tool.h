@@ -105,6 +105,7 @@ struct Subject {
   const x86::ReadMemory& code;                      // of the function,
   const x86::ReadMemory& image_code;                // … and of the rest of its image
   const std::function<AppRange(AppPc)>& bounds_of;  // of the function at an address of the same image
+  bool is_pristine;                                 // its code is that of a file, and will stay so
 };
 
 // What a thread leaves: its cells, and its memory as rt/abi.h describes it.

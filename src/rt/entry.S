@@ -124,10 +124,11 @@ rt_probe_exit_end:
 enter_light:
         movq %rcx, %gs:REGS+8
         movq %rsp, %gs:REGS+32
-        movq %gs:0, %rsp
-        leaq STACK_TOP(%rsp), %rsp
+        movq %gs:0, %rcx
+        leaq STACK_TOP(%rcx), %rsp
         call rt_light
 rt_light_exit:
+        movq %gs:REGS+8, %rcx
         movq %gs:REGS+32, %rsp
         cmpl $ROUTINE_NOTHING, %gs:EXIT_ID
         jne enter_probe

@@ -44,6 +44,7 @@ void advance(ThreadBlock* tb, uint64_t by) {
   else tb->self_bias = self - now.clock;
 }
 
+constexpr uint64_t handler_frame = 8;  // a handler's frame ends here above its signal frame: behind what its return runs first
 constexpr uint64_t near = 1 << 12;    // a function that is jumped to further away from its caller's frame has another stack
 constexpr uint64_t depth = 64 << 20;  // frames of one stack are no further apart than this
 
@@ -148,9 +149,21 @@ uint64_t context_for(ThreadBlock* tb, const Frame& parent, uint32_t site, uint32
   return f;
 }
 
+// A handler ends without returning, and with it the leaf call that it interrupted.
+void abandon_leaf(ThreadBlock* tb, uint64_t signal_frame) {
+  for (auto& i : tb->interrupted) {
+    if (i.frame != signal_frame || !i.leaf.site) continue;
+    Times end = read_clock(tb);
+    set_self_clock(tb, end, i.leaf.begin.self);
+    add_to_cells(cells(tb) + i.leaf.site, true, {end.clock - i.leaf.begin.clock, end.self - i.leaf.begin.self, 0});
+    i.leaf = {};
+  }
+}
+
 void pop(ThreadBlock* tb) {
   Taken taken;
   Frame f = take_off(tb, taken);
+  if (f.site == signal_site) abandon_leaf(tb, rsp_of(f) - handler_frame);
   bool outermost = f.callee && --cells(tb)[f.callee] == 0;
   add(tb, f.site, f.callee ? f.callee : unknown_function, is_counted(f), outermost, taken);
   if (tools(tb)->contexts) at<Context>(tb, contexts_offset)[f.context].self += taken.self;
@@ -323,10 +336,11 @@ namespace {
 
 [[gnu::always_inline]] inline bool pop_quickly(ThreadBlock* tb) {
   Frame* f = top(tb) - 1;
+  if (has_os(*f) || !f->callee) return false;
   uint64_t* record = cells(tb) + (f->site & ~direct_site);
   OtherRecord* other = nullptr;
   if (!(f->site & direct_site)) {
-    if (f->site <= signal_site || !f->callee || has_os(*f)) return false;
+    if (f->site <= signal_site) return false;
     other = at<OtherRecord>(tb, others_offset) + near_other(f->site, f->callee);
     if (record[RecordCallee] == f->callee) record[RecordCalls] += !is_counted(*f), other = nullptr;
     else if (other->site == f->site && other->callee == f->callee) other->calls += !is_counted(*f);
@@ -412,10 +426,10 @@ void begin_handler(ThreadBlock* tb, uint64_t frame) {
   for (auto& i : tb->interrupted)
     if (i.frame == frame) i.leaf = tb->leaf;
   tb->leaf = {};
-  push(tb, signal_site, 0, frame);
+  push(tb, signal_site, 0, frame + handler_frame);
 }
 void end_handler(ThreadBlock* tb, uint64_t frame) {
-  if (tb->frames_top) settle(tb, frame);
+  if (tb->frames_top) settle(tb, frame + handler_frame);
 }
 
 }  // namespace weir::rt

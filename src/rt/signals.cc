@@ -126,6 +126,8 @@ void mend_frame(ThreadBlock* tb, UContext* uc) {
 }
 
 void remember(ThreadBlock* tb, UContext* uc, uint64_t cache_pc) {
+  for (auto& i : tb->interrupted)
+    if (i.frame == address(uc)) i = {};  // of a handler that never returned
   tb->interrupted[tb->interrupted_next++ % interrupted_count] = {address(uc), uc->rip, cache_pc, {}};
 }
 
@@ -291,13 +293,13 @@ void return_from_signal(ThreadBlock* tb) {
   uint64_t rsp = tb->regs.gpr[4];
   auto* uc = reinterpret_cast<UContext*>(rsp);
   uint64_t pc = 0;
-  end_handler(tb, rsp);
   for (auto& i : tb->interrupted) {
     if (i.frame != rsp) continue;
     if (i.app_pc == uc->rip) pc = i.cache_pc;
     tb->leaf = i.leaf;
     i = {};
   }
+  end_handler(tb, rsp);
   if (!pc) {
     ask(tb, Request::Resume, uc->rip);
     pc = tb->request.pc;

@@ -150,18 +150,20 @@ void Count::close_frames(const std::byte* memory, Thread& thread) const {
   rt::Times last = block_of(memory).clock_at_os_call;
   bool self_is_known = last.clock == clock;
   uint64_t self_clock = last.self;
-  if (const rt::LeafCall& leaf = block_of(memory).leaf; leaf.site) {
+  auto end_leaf = [&](const rt::LeafCall& leaf) {
+    if (!leaf.site) return;
     uint32_t number = site_of(static_cast<uint32_t>(leaf.site));
     if (uint32_t callee = sites_[number].callee; callee != profile::none)
       thread.calls.push_back({number, callee, 0, clock - leaf.begin.clock});
     self_is_known = true;
     self_clock = leaf.begin.self;
-  }
+  };
+  end_leaf(block_of(memory).leaf);
   auto frames = frames_of(memory);
   std::unordered_map<uint32_t, uint32_t> depth;
   for (const rt::Frame& f : frames) depth[f.callee]++;
   for (size_t i = frames.size(); i--;) {
-    const rt::Frame& f = frames[i];
+    const rt::Frame f = frames[i];  // (the target may still write to it)
     uint64_t delta = clock - f.begin.clock, self = self_clock - f.begin.self;
     if (f.rsp & rt::FrameHasOs) os += f.os;
     uint32_t number = site_of(f.site);
@@ -183,6 +185,9 @@ void Count::close_frames(const std::byte* memory, Thread& thread) const {
     thread.calls.push_back(c);
     self_is_known = true;
     self_clock = f.begin.self;
+    if (f.site == rt::signal_site)
+      for (const rt::Interrupted& interrupted : block_of(memory).interrupted)
+        if (interrupted.frame == (f.rsp & ~uint64_t{rt::frame_bits}) - 8) end_leaf(interrupted.leaf);
   }
 }
 

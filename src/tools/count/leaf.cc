@@ -35,6 +35,7 @@ bool stays(const x86::Block& b) {
 
 bool Count::is_leaf(const instrument::Subject& subject, uint32_t function) {
   Function& f = functions_[function];
+  if (!subject.is_pristine) return false;
   if (f.is_leaf != Known::NotYet) return f.is_leaf == Known::Yes;
   f.is_leaf = Known::No;
   AppRange bounds = subject.bounds_of(f.begin);
@@ -58,6 +59,7 @@ bool Count::is_leaf(const instrument::Subject& subject, uint32_t function) {
 bool Count::overwrites_flags(const instrument::Subject& subject, uint32_t function) {
   constexpr uint8_t arithmetic = x86::AllFlags & ~x86::DF;
   Function& f = functions_[function];
+  if (!subject.is_pristine) return false;
   if (f.overwrites_flags != Known::NotYet) return f.overwrites_flags == Known::Yes;
   f.overwrites_flags = Known::No;
   auto bytes = subject.image_code(f.begin, 64);
