@@ -141,8 +141,7 @@ void Lowering::call_routine(rt::Routine routine, uint32_t a, uint32_t b, Door do
     e_.u32(offsetof(rt::ThreadBlock, routine_args) + 8 * n);
     e_.u32(value);
   };
-  if (routine != rt::Routine::Leave) set_argument(0, a);
-  if (routine != rt::Routine::Leave) set_argument(1, b);
+  if (routine != rt::Routine::Leave) set_argument(0, a), set_argument(1, b);
   e_.store_gs_imm(offsetof(rt::ThreadBlock, exit_id), static_cast<uint32_t>(routine));
   e_.store_gs(x86::RCX, gs_rcx);
   e_.bytes(0x48, 0x8d, 0x0d);  // lea rcx, [behind the jump]

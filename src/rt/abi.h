@@ -280,6 +280,7 @@ constexpr uint32_t others_offset = 220 << 20;        // OtherRecord: the frames 
 constexpr uint32_t direct_site = 1u << 31;           // Frame::site: the callee is the site's own
 constexpr uint32_t start_site = 0, signal_site = 1;  // begin of a thread; a signal handler. (They are cells of the clock.)
 constexpr uint32_t unknown_function = 1;
+constexpr uint64_t handler_frame = 8;  // the frame of a handler ends here above its signal frame: behind what its return runs first
 
 // The record of a call site: cells.
 enum RecordCell : uint32_t {

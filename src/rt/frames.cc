@@ -23,7 +23,7 @@ bool has_os(const Frame& f) { return f.rsp & FrameHasOs; }
 bool is_tail(const Frame& f) { return f.rsp & FrameIsTail; }
 bool is_counted(const Frame& f) { return f.rsp & FrameIsCounted; }
 
-// (The runtime uses no vector registers, so xmm31 is what translated code left there.)
+// (The runtime uses no other vector register, so xmm31 is what translated code left there.)
 [[gnu::always_inline]] inline Times read_clock(ThreadBlock* tb) {
   Times t;
   if (tb->clock_in_register) {
@@ -44,7 +44,6 @@ void advance(ThreadBlock* tb, uint64_t by) {
   else tb->self_bias = self - now.clock;
 }
 
-constexpr uint64_t handler_frame = 8;  // a handler's frame ends here above its signal frame: behind what its return runs first
 constexpr uint64_t near = 1 << 12;    // a function that is jumped to further away from its caller's frame has another stack
 constexpr uint64_t depth = 64 << 20;  // frames of one stack are no further apart than this
 

@@ -71,7 +71,7 @@ void Count::collect(const instrument::ThreadData& data) {
     if (counts[b])
       thread.blocks.push_back({b, counts[b], blocks_[b].extra.index ? at(data.cells, blocks_[b].extra.index) : 0});
   add_calls(data, counts, thread);
-  const auto& tools = table<rt::Tools>(data.memory, rt::tools_offset, 1)[0];
+  const rt::Tools tools = table<rt::Tools>(data.memory, rt::tools_offset, 1)[0];
   auto os = table<rt::OsRecord>(data.memory, rt::os_offset, rt::max_os);
   for (uint32_t i : table<uint32_t>(data.memory, rt::os_list_offset, std::min(tools.os, rt::max_os))) {
     rt::OsRecord r = os[i % rt::max_os];
@@ -115,7 +115,7 @@ void Count::add_calls(const instrument::ThreadData& data, std::span<const uint64
       thread.calls.push_back(
           {i, callee, calls, cell(rt::RecordTotal), cell(rt::RecordMax), ~cell(rt::RecordMin), cell(rt::RecordOs)});
   }
-  const auto& tools = table<rt::Tools>(data.memory, rt::tools_offset, 1)[0];
+  const rt::Tools tools = table<rt::Tools>(data.memory, rt::tools_offset, 1)[0];
   auto others = table<rt::OtherRecord>(data.memory, rt::others_offset, rt::max_others);
   for (uint32_t i : table<uint32_t>(data.memory, rt::others_list_offset, std::min(tools.others, rt::max_others))) {
     const rt::OtherRecord& r = others[i % rt::max_others];
@@ -187,7 +187,7 @@ void Count::close_frames(const std::byte* memory, Thread& thread) const {
     self_clock = f.begin.self;
     if (f.site == rt::signal_site)
       for (const rt::Interrupted& interrupted : block_of(memory).interrupted)
-        if (interrupted.frame == (f.rsp & ~uint64_t{rt::frame_bits}) - 8) end_leaf(interrupted.leaf);
+        if (interrupted.frame == (f.rsp & ~uint64_t{rt::frame_bits}) - rt::handler_frame) end_leaf(interrupted.leaf);
   }
 }
 
