@@ -3,7 +3,7 @@
 //
 // With t and u two registers, and `frame` the one on top when it is popped:
 //     if (--cells[callee] == 0) record.total += clock - frame.clock        a call inside a call of the same function counts once
-//     self = self_clock - frame.self_clock;  record.max, record.min;  self_clock = frame.self_clock
+//     self = self_clock - frame.self_clock;  is it in record.spread?  self_clock = frame.self_clock
 
 #include "instrument/lowering.h"
 
@@ -24,6 +24,7 @@ constexpr uint32_t gs_self_bias = offsetof(rt::ThreadBlock, self_bias),
                    gs_leaf_self = offsetof(rt::ThreadBlock, leaf.begin.self),
                    gs_leaf_site = offsetof(rt::ThreadBlock, leaf.site);
 
+constexpr uint32_t gs_argument(uint32_t n) { return offsetof(rt::ThreadBlock, routine_args) + 8 * n; }
 uint32_t gs_cell(Counter c, uint32_t n = 0) { return gs_counter({c.index + n}); }
 
 uint8_t rex(Gpr reg, Gpr rm) { return uint8_t(0x48 | (reg >> 3) << 2 | rm >> 3); }
@@ -60,7 +61,7 @@ void lea_sum(Emitter& e, Gpr r, Gpr a, Gpr b) {
 }
 void lea8(Emitter& e, Gpr r, Gpr base, int8_t disp) { memory(e, 0x8d, r, base, disp); }
 
-constexpr uint8_t je = 0x74, jne = 0x75, jbe = 0x76;
+constexpr uint8_t jae = 0x73, jne = 0x75, jbe = 0x76;
 // A short jump forward over what `skipped` emits.
 template <class F>
 void skip_if(Emitter& e, uint8_t condition, F skipped) {
@@ -107,25 +108,28 @@ static_assert(clock_at % 16 == 0 && size % 16 == 0 && self_at == clock_at + 8);
 
 }  // namespace
 
-// u = what passed since the frame below t was pushed.
-void Lowering::time_frame(Gpr t, Gpr u) {
-  if (register_clock_) {
-    get_clock(e_, u);
-  } else {
-    e_.load_gs(u, gs_counter({0}));
-    gs_op(e_, 0x03, u, gs_counter({1}));
-  }
-  memory(e_, 0x2b, u, t, clock_at - size);
+// u = the clock.
+void Lowering::read_clock(Gpr u) {
+  if (register_clock_) return get_clock(e_, u);
+  e_.load_gs(u, gs_counter({0}));
+  gs_op(e_, 0x03, u, gs_counter({1}));
 }
 
-// The frame below t ends, and with it what the self clock said in it; u, which is what time_frame() left, becomes its own time.
+// What passed since the frame below t was pushed goes to `total`; u is lost.
+void Lowering::add_total(Gpr t, Gpr u, uint32_t total) {
+  read_clock(u);
+  memory(e_, 0x2b, u, t, clock_at - size);
+  gs_op(e_, 0x01, u, total);
+}
+
+// The frame below t ends, and with it what the self clock said in it; u = its own time.
 void Lowering::end_frame(Gpr t, Gpr u) {
   if (register_clock_) {
     get_self_clock(e_, u);
     memory(e_, 0x2b, u, t, self_at - size);
     load_self_clock(e_, t, self_at - size);
   } else {
-    memory(e_, 0x03, u, t, clock_at - size);
+    read_clock(u);
     gs_op(e_, 0x03, u, gs_self_bias);
     memory(e_, 0x2b, u, t, self_at - size);
     gs_op(e_, 0x29, u, gs_self_bias);
@@ -136,20 +140,25 @@ void Lowering::end_frame(Gpr t, Gpr u) {
 
 // The runtime does it. Registers are kept, and flags where they must.
 void Lowering::call_routine(rt::Routine routine, uint32_t a, uint32_t b, Door door) {
-  auto set_argument = [&](uint32_t n, uint32_t value) {
-    e_.bytes(0x65, 0x48, 0xc7, 0x04, 0x25);  // mov qword gs:[…], imm32
-    e_.u32(offsetof(rt::ThreadBlock, routine_args) + 8 * n);
-    e_.u32(value);
-  };
   if (routine != rt::Routine::Leave) set_argument(0, a), set_argument(1, b);
+  go_through(door, routine);
+}
+
+void Lowering::set_argument(uint32_t n, uint32_t value) {
+  e_.bytes(0x65, 0x48, 0xc7, 0x04, 0x25);  // mov qword gs:[…], imm32
+  e_.u32(gs_argument(n));
+  e_.u32(value);
+}
+
+void Lowering::go_through(Door door, rt::Routine routine) {
   e_.store_gs_imm(offsetof(rt::ThreadBlock, exit_id), static_cast<uint32_t>(routine));
-  e_.store_gs(x86::RCX, gs_rcx);
+  if (!rcx_in_slot_) e_.store_gs(x86::RCX, gs_rcx);
   e_.bytes(0x48, 0x8d, 0x0d);  // lea rcx, [behind the jump]
   e_.u32(8);
   e_.jump_gs(door == Door::Light   ? offsetof(rt::ThreadBlock, enter_light)
              : door == Door::Probe ? offsetof(rt::ThreadBlock, enter_probe)
                                    : offsetof(rt::ThreadBlock, enter_routine));
-  e_.load_gs(x86::RCX, gs_rcx);
+  if (!rcx_in_slot_) e_.load_gs(x86::RCX, gs_rcx);
 }
 
 void Lowering::push_frame(const Op& op, Gpr t, Gpr u) {
@@ -168,7 +177,7 @@ void Lowering::push_frame(const Op& op, Gpr t, Gpr u) {
     memory(e_, 0x89, u, t, self_at);
   }
   store_imm(e_, t, site_at, op.counter.index | (op.callee.index ? rt::direct_site : 0));
-  store_imm(e_, t, callee_at, op.callee.index);
+  store_imm(e_, t, callee_at, op.callee.index ? op.callee.index : rt::not_arrived);
   if (op.value) lea8(e_, u, x86::RSP, static_cast<int8_t>(op.value));
   memory(e_, 0x89, op.value ? u : x86::RSP, t, rsp_at);
   lea8(e_, t, t, size);
@@ -192,76 +201,84 @@ void Lowering::begin_leaf(const Op& op, Gpr t, Gpr u) {
   e_.store_gs(u, gs_leaf_self);
 }
 
+// A function that calls nobody has only time of its own. (What handlers took meanwhile they have added when they ended.)
 void Lowering::end_leaf(const Op& op, Gpr u) {
   if (register_clock_) {
-    get_clock(e_, u);
-    gs_op(e_, 0x2b, u, gs_leaf);
-    gs_op(e_, 0x01, u, gs_cell(op.counter, rt::RecordTotal));
     get_self_clock(e_, u);
     gs_op(e_, 0x2b, u, gs_leaf_self);
     load_self_clock_gs(e_, gs_leaf_self);
   } else {
-    e_.load_gs(u, gs_counter({0}));
-    gs_op(e_, 0x03, u, gs_counter({1}));
-    gs_op(e_, 0x2b, u, gs_leaf);
-    gs_op(e_, 0x01, u, gs_cell(op.counter, rt::RecordTotal));
-    gs_op(e_, 0x03, u, gs_leaf);
+    read_clock(u);
     gs_op(e_, 0x03, u, gs_self_bias);
     gs_op(e_, 0x2b, u, gs_leaf_self);
     gs_op(e_, 0x29, u, gs_self_bias);
   }
+  gs_op(e_, 0x01, u, gs_cell(op.counter, rt::RecordTotal));
   e_.store_gs_imm(gs_leaf_site, 0);
   note_self(op, u);
 }
 
-// The record's largest and smallest self time; u is lost.
+// The record's spread of self times has u in it, or the runtime widens it. u is lost.
 void Lowering::note_self(const Op& op, Gpr u) {
-  gs_op(e_, 0x3b, u, gs_cell(op.counter, rt::RecordMax));
-  skip_if(e_, jbe, [&] { e_.store_gs(u, gs_cell(op.counter, rt::RecordMax)); });
-  e_.bytes(0x48 | u >> 3, 0xf7, 0xd0 | (u & 7));  // not u
-  gs_op(e_, 0x3b, u, gs_cell(op.counter, rt::RecordMin));
-  skip_if(e_, jbe, [&] { e_.store_gs(u, gs_cell(op.counter, rt::RecordMin)); });
+  uint32_t spread = gs_cell(op.counter, rt::RecordSpread);
+  gs_op(e_, 0x2b, u, spread);
+  gs_op(e_, 0x3b, u, spread + 8);
+  e_.bytes(0x0f, jae + 0x10);
+  e_.u32(0);
+  add_frame_tail(Tail::Extreme, e_.offset() - 4, spread, e_.offset(), u, u);
 }
 
 void Lowering::pop_direct(const Op& op, Gpr t, Gpr u) {
-  time_frame(t, u);
   e_.bytes(0x65, 0x48, 0xff, 0x0c, 0x25);  // dec qword gs:[cell]
   e_.u32(gs_cell(op.callee));
-  skip_if(e_, jne, [&] { gs_op(e_, 0x01, u, gs_cell(op.counter, rt::RecordTotal)); });
+  skip_if(e_, jne, [&] { add_total(t, u, gs_cell(op.counter, rt::RecordTotal)); });
   end_frame(t, u);
   note_self(op, u);
 }
 
-// The callee is in rax, which frame_op() has saved.
 void Lowering::pop_indirect(const Op& op, Gpr t, Gpr u) {
-  load32(e_, x86::RAX, t, callee_at - size);
-  e_.bytes(0x85, 0xc0, 0x0f, je + 0x10);  // test eax, eax: it did not tell (code written at run time)
-  size_t first = tails_.size();
-  tails_.push_back({Tail::Routine, e_.offset(), nullptr, {}, static_cast<uint32_t>(rt::Routine::Leave)});
-  e_.u32(0);
-  e_.bytes(0x65, 0x3b, 0x04, 0x25);  // cmp eax, gs:[…]
+  load32(e_, u, t, callee_at - size);
+  e_.bytes(0x65);
+  if (u >> 3) e_.bytes(0x44);
+  e_.bytes(0x3b, 0x04 | (u & 7) << 3, 0x25);  // cmp u32, gs:[…]
   e_.u32(gs_cell(op.counter, rt::RecordCallee));
   e_.bytes(0x0f, jne + 0x10);
-  tails_.push_back({Tail::OtherCallee, e_.offset(), nullptr, {}, 0, op.counter.index, 0, t, u});
   e_.u32(0);
+  size_t other = tails_.size();
+  add_frame_tail(Tail::OtherCallee, e_.offset() - 4, op.counter.index, 0, t, u);
   e_.add_gs(gs_cell(op.counter, rt::RecordCalls), 1);
-  time_frame(t, u);
-  e_.bytes(0x65, 0x48, 0xff, 0x0c, 0xc5);  // dec qword gs:[rax*8 + counters]
-  e_.u32(rt::counters_offset);
-  skip_if(e_, jne, [&] { gs_op(e_, 0x01, u, gs_cell(op.counter, rt::RecordTotal)); });
+  leave_callee(u);
+  skip_if(e_, jne, [&] { add_total(t, u, gs_cell(op.counter, rt::RecordTotal)); });
   end_frame(t, u);
   note_self(op, u);
-  tails_[first].back = tails_[first + 1].back = e_.offset();
+  tails_[other].back = e_.offset();
 }
 
-// Out of line: the record is where site and callee hash to.
+// dec qword gs:[u*8 + counters]
+void Lowering::leave_callee(Gpr u) {
+  e_.bytes(0x65, 0x48 | (u >> 3) << 1, 0xff, 0x0c, 0xc5 | (u & 7) << 3);
+  e_.u32(rt::counters_offset);
+}
+
+// Out of line: the record is where site and callee hash to. u is the callee.
 void Lowering::pop_other_callee(const Tail& tail) {
   Gpr t = tail.t, u = tail.u;
   std::vector<uint32_t> slow;
-  auto slow_if = [&](uint8_t condition) {
+  auto jump_if = [&](uint8_t condition) {
     e_.bytes(0x0f, condition + 0x10);
-    slow.push_back(e_.offset());
     e_.u32(0);
+    return e_.offset() - 4;
+  };
+  auto comes_here = [&](uint32_t from) { e_.patch_u32(from, e_.offset() - from - 4); };
+  auto keep_rax = [&] {
+    if (!tail.rax_in_slot) e_.store_gs(x86::RAX, gs_spill(2));
+  };
+  auto take_rax_back = [&] {
+    if (!tail.rax_in_slot) e_.load_gs(x86::RAX, gs_spill(2));
+  };
+  auto go_back = [&] {
+    e_.bytes(0xe9);
+    e_.u32(tail.back - (e_.offset() + 4));
   };
   // op reg, gs:[rax + a field of the record]
   auto record = [&](uint8_t opcode, Gpr reg, size_t field, bool wide = true) {
@@ -271,7 +288,7 @@ void Lowering::pop_other_callee(const Tail& tail) {
     e_.u32(static_cast<uint32_t>(rt::others_offset + field));
   };
   constexpr auto no_reg = [](int n) { return static_cast<Gpr>(n); };  // of opcodes that have their rest there
-  load32(e_, u, t, callee_at - size);
+  keep_rax();
   if (u >> 3) e_.bytes(0x41);
   e_.bytes(0x69, 0xc0 | (u & 7));  // imul eax, u, …
   e_.u32(rt::others_hash_callee);
@@ -281,34 +298,63 @@ void Lowering::pop_other_callee(const Tail& tail) {
   static_assert(sizeof(rt::OtherRecord) == 48);
   e_.bytes(0x48, 0x8d, 0x04, 0x40, 0x48, 0xc1, 0xe0, 4);  // lea rax, [rax + rax*2]; shl rax, 4
   record(0x39, u, offsetof(rt::OtherRecord, callee), false);
-  slow_if(jne);
+  slow.push_back(jump_if(jne));
   record(0x81, no_reg(7), offsetof(rt::OtherRecord, site), false);  // cmp dword […], imm32
   e_.u32(tail.argument);
-  slow_if(jne);
-  record(0xff, no_reg(0), offsetof(rt::OtherRecord, calls));              // inc
-  e_.bytes(0x65, 0x48 | (u >> 3) << 1, 0xff, 0x0c, 0xc5 | (u & 7) << 3);  // dec qword gs:[u*8 + counters]
-  e_.u32(rt::counters_offset);
-  // sete byte [t + …]: the frame is not needed any more
-  if (t >> 3) e_.bytes(0x41);
-  e_.bytes(0x0f, 0x94, 0x40 | (t & 7));
-  if ((t & 7) == 4) e_.bytes(0x24);
-  e_.bytes(site_at - size);
-  time_frame(t, u);
-  if (t >> 3) e_.bytes(0x41);
-  e_.bytes(0x80, 0x78 | (t & 7));  // cmp byte [t + …], 0
-  if ((t & 7) == 4) e_.bytes(0x24);
-  e_.bytes(site_at - size, 0);
-  skip_if(e_, je, [&] { record(0x01, u, offsetof(rt::OtherRecord, total)); });
+  slow.push_back(jump_if(jne));
+  record(0xff, no_reg(0), offsetof(rt::OtherRecord, calls));  // inc
+  leave_callee(u);
+  skip_if(e_, jne, [&] {
+    read_clock(u);
+    memory(e_, 0x2b, u, t, clock_at - size);
+    record(0x01, u, offsetof(rt::OtherRecord, total));
+  });
   end_frame(t, u);
-  record(0x3b, u, offsetof(rt::OtherRecord, max));
-  skip_if(e_, jbe, [&] { record(0x89, u, offsetof(rt::OtherRecord, max)); });
-  e_.bytes(0x48 | u >> 3, 0xf7, 0xd0 | (u & 7));  // not u
-  record(0x3b, u, offsetof(rt::OtherRecord, min));
-  skip_if(e_, jbe, [&] { record(0x89, u, offsetof(rt::OtherRecord, min)); });
-  e_.bytes(0xe9);
-  e_.u32(tail.back - (e_.offset() + 4));
-  for (uint32_t from : slow)
-    tails_.push_back({Tail::Routine, from, nullptr, {}, static_cast<uint32_t>(rt::Routine::Leave), 0, tail.back});
+  record(0x2b, u, offsetof(rt::OtherRecord, self.min));
+  record(0x3b, u, offsetof(rt::OtherRecord, self.span));
+  uint32_t extreme = jump_if(jae);
+  take_rax_back();
+  go_back();
+  comes_here(extreme);
+  e_.store_gs(u, gs_argument(0));
+  e_.bytes(0x48, 0x8d, 0x80);  // lea rax, [rax + …]
+  e_.u32(static_cast<uint32_t>(rt::others_offset + offsetof(rt::OtherRecord, self)));
+  e_.store_gs(x86::RAX, gs_argument(1));
+  take_rax_back();
+  go_through(Door::Light, rt::Routine::Extreme);
+  go_back();
+  for (uint32_t from : slow) comes_here(from);
+  take_rax_back();
+  call_routine(rt::Routine::Leave, 0, 0, Door::Light);
+  go_back();
+}
+
+// What a probe leaves for the end of the function: it finds registers as they are here.
+void Lowering::add_frame_tail(Tail::Kind kind, uint32_t from, uint32_t argument, uint32_t back, Gpr t, Gpr u) {
+  Tail tail{kind, from};
+  tail.argument = argument, tail.back = back;
+  tail.t = t, tail.u = u;
+  tail.rcx_in_slot = rcx_in_slot_, tail.rax_in_slot = rax_in_slot_;
+  tails_.push_back(tail);
+}
+
+void Lowering::emit_frame_tail(const Tail& tail) {
+  rcx_in_slot_ = tail.rcx_in_slot;
+  if (tail.kind == Tail::OtherCallee) {
+    pop_other_callee(tail);
+  } else {
+    if (tail.kind == Tail::Extreme) {
+      e_.store_gs(tail.u, gs_argument(0));
+      set_argument(1, tail.argument);
+      go_through(Door::Light, rt::Routine::Extreme);
+    } else {
+      auto routine = static_cast<rt::Routine>(tail.number);
+      call_routine(routine, tail.argument, 0, routine == rt::Routine::Resync ? Door::Probe : Door::Light);
+    }
+    e_.bytes(0xe9);
+    e_.u32(tail.back - (e_.offset() + 4));
+  }
+  rcx_in_slot_ = false;
 }
 
 void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
@@ -318,15 +364,23 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
     slow.push_back(e_.offset());
     e_.u32(0);
   };
+  // cmp dword [t + …], imm32: the callee of the frame on top
+  auto compare_callee = [&](uint32_t callee) {
+    if (t >> 3) e_.bytes(0x41);
+    e_.bytes(0x81, 0x78 | (t & 7));
+    if ((t & 7) == 4) e_.bytes(0x24);
+    e_.bytes(callee_at - size);
+    e_.u32(callee);
+  };
   rt::Routine routine = rt::Routine::Leave;
   uint32_t argument = 0;
   bool keeps_flags = !flags_free && (op.kind == Op::PopFrame || op.kind == Op::EndLeaf || op.kind == Op::ArriveFrame ||
                                      op.kind == Op::ResyncFrames);
   bool is_jump = op.kind == Op::CallWith && static_cast<rt::Routine>(op.value) == rt::Routine::MiddleJump;
   keeps_flags |= is_jump && !flags_free;
-  bool keeps_rax = keeps_flags || (op.kind == Op::PopFrame && !op.callee.index);
-  if (keeps_rax) e_.store_gs(x86::RAX, gs_spill(2));
+  rax_in_slot_ = keeps_flags;
   if (keeps_flags) {
+    e_.store_gs(x86::RAX, gs_spill(2));
     e_.bytes(0x9f, 0x0f, 0x90, 0xc0);  // lahf; seto al
     e_.store_gs(x86::RAX, gs_spill(3));
   }
@@ -345,8 +399,7 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
       routine = rt::Routine::TailArrival;
       argument = op.callee.index;
       e_.load_gs(t, gs_top);
-      load32(e_, u, t, callee_at - size);
-      e_.bytes(0x48 | (u >> 3) << 2 | u >> 3, 0x85, 0xc0 | (u & 7) << 3 | (u & 7));  // test u, u
+      compare_callee(rt::not_arrived);
       slow_if(jne);
       store_imm(e_, t, callee_at - size, argument);
       e_.add_gs(gs_cell(op.callee), 1);
@@ -358,10 +411,7 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
       lea8(e_, u, x86::RSP, rt::frame_bits);  // (the lowest bits of Frame::rsp say something else)
       memory(e_, 0x39, u, t, rsp_at - size);
       slow_if(jbe);
-      load32(e_, u, t, callee_at - size);
-      if (u >> 3) e_.bytes(0x41);
-      e_.bytes(0x81, 0xf8 | (u & 7));  // cmp u32, imm
-      e_.u32(op.callee.index);
+      compare_callee(op.callee.index);
       slow_if(jne);
       break;
     case Op::CallWith:
@@ -373,13 +423,14 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
     case Op::SetJumpSite: return e_.store_gs_imm(offsetof(rt::ThreadBlock, jump_site), op.counter.index);
     default: CHECK(false);
   }
-  for (uint32_t from : slow)
-    tails_.push_back({Tail::Routine, from, nullptr, {}, static_cast<uint32_t>(routine), argument, e_.offset()});
-  if (keeps_flags) {
-    e_.load_gs(x86::RAX, gs_spill(3));
-    e_.bytes(0x04, 0x7f, 0x9e);  // add al, 0x7f (overflows if it was 1); sahf
+  for (uint32_t from : slow) {
+    add_frame_tail(Tail::Routine, from, argument, e_.offset(), t, u);
+    tails_.back().number = static_cast<uint32_t>(routine);
   }
-  if (keeps_rax) e_.load_gs(x86::RAX, gs_spill(2));
+  if (!keeps_flags) return;
+  e_.load_gs(x86::RAX, gs_spill(3));
+  e_.bytes(0x04, 0x7f, 0x9e);  // add al, 0x7f (overflows if it was 1); sahf
+  e_.load_gs(x86::RAX, gs_spill(2));
 }
 
 }  // namespace weir::instrument

@@ -22,7 +22,7 @@ uint32_t probe_bound(std::span<const Op> ops) {
   uint32_t bound = 0, spill = 0;
   for (const Op& op : ops) {
     bool adds = op.kind == Op::AddCounter || op.kind == Op::AddClock;
-    if (op.kind >= Op::PushFrame) bound += (op.kind == Op::PopFrame ? 8 : 5) * long_op_bound;
+    if (op.kind >= Op::PushFrame) bound += (op.kind == Op::PopFrame ? 10 : 5) * long_op_bound;
     bool is_long = op.kind == Op::Call || op.kind == Op::SkipUnless || (adds && op.value != int32_t(op.value));
     bound += is_long ? long_op_bound : probe_op_bound;
     if (!adds) spill = spill_bound;
@@ -79,11 +79,12 @@ Lowering::Lowering(const Input& in, Lowered& out)
       bound_(scratch_.bound),
       placed_(scratch_.placed),
       edges_(scratch_.edges),
+      arrivals_(scratch_.arrivals),
       fixups_(scratch_.fixups),
       tails_(scratch_.tails),
       literals_(scratch_.literals),
       register_clock_(in.has_clock && clock_register_offset()) {
-  placed_.clear(), edges_.clear(), fixups_.clear(), tails_.clear(), literals_.clear();
+  placed_.clear(), edges_.clear(), arrivals_.clear(), fixups_.clear(), tails_.clear(), literals_.clear();
   out_.size = 0;
   out_.blocks.clear();
   out_.table.clear();
@@ -162,12 +163,9 @@ void Lowering::emit_entry() {
   BlockId b = f_.block_at(f_.entry);
   CHECK(b != no_block);
   out_.table.push_back({f_.entry, e_.offset()});
-  if (is_live(b, x86::RCX)) {
-    mark(Mark::Exact, f_.entry, rt::RestoreRcx, e_.offset() + restore_size);
-    e_.load_gs(x86::RCX, gs_rcx);
-  }
   for (const Insertion* i : edges_)
-    if (i->where == Where::Arrival) probe(in_.plan.ops_of(*i), live_.live_in[b], f_.entry);
+    if (i->where == Where::Arrival) arrivals_.push_back(i);
+  arrive(b, f_.entry);
   out_.entry = e_.offset();
   for (const Insertion* i : edges_)
     if (i->where == Where::Entry) probe(in_.plan.ops_of(*i), live_.live_in[b], f_.entry);

@@ -33,15 +33,17 @@ struct Tail {
     TableEntry,
     Edge,
     Routine,
-    OtherCallee
+    OtherCallee,
+    Extreme
   };
   Kind kind;
   uint32_t from;  // offset of the 32-bit displacement that leads here
   const x86::Insn* insn = nullptr;
   AppPc target = {};
   uint32_t number = 0;              // bytes that a return pops; a block; an exit; a routine
-  uint32_t argument = 0, back = 0;  // Routine: A, and where to go on; OtherCallee: the site
+  uint32_t argument = 0, back = 0;  // Routine: A, and where to go on; OtherCallee: the site; Extreme: the spread
   x86::Gpr t = x86::RAX, u = x86::RAX;
+  bool rcx_in_slot = false, rax_in_slot = false;  // of the probe: the program's is in gs_rcx, gs_spill(2)
 };
 struct Fixup {
   uint32_t offset;
@@ -58,7 +60,7 @@ struct Literal {
 struct Lowered::Scratch {
   std::vector<uint32_t> body, bound;
   std::vector<Placed> placed;
-  std::vector<const Insertion*> edges;
+  std::vector<const Insertion*> edges, arrivals;
   std::vector<Fixup> fixups;
   std::vector<Tail> tails;
   std::vector<Literal> literals;
@@ -102,7 +104,8 @@ class Lowering {
   CachePc known(AppPc target) const;
 
   // probe.cc
-  void probe(std::span<const Op> ops, x86::RegSet live, AppPc app);
+  void probe(std::span<const Op> ops, x86::RegSet live, AppPc app, bool rcx_in_slot = false);
+  void arrive(x86::BlockId to, AppPc address);
 
   // frame.cc
   void frame_op(const Op& op, x86::Gpr t, x86::Gpr u, bool flags_free);
@@ -110,14 +113,20 @@ class Lowering {
   void begin_leaf(const Op& op, x86::Gpr t, x86::Gpr u);
   void end_leaf(const Op& op, x86::Gpr u);
   void note_self(const Op& op, x86::Gpr u);
-  void time_frame(x86::Gpr t, x86::Gpr u);
+  void read_clock(x86::Gpr u);
+  void add_total(x86::Gpr t, x86::Gpr u, uint32_t total);
+  void leave_callee(x86::Gpr u);
   void end_frame(x86::Gpr t, x86::Gpr u);
   void pop_direct(const Op& op, x86::Gpr t, x86::Gpr u);
   void pop_indirect(const Op& op, x86::Gpr t, x86::Gpr u);
   void pop_other_callee(const Tail& tail);
+  void add_frame_tail(Tail::Kind kind, uint32_t from, uint32_t argument, uint32_t back, x86::Gpr t, x86::Gpr u);
+  void emit_frame_tail(const Tail& tail);
   // How much of the program's state is kept: everything; all but flags; the same, quickly, for a few routines.
   enum class Door : uint8_t { Routine, Probe, Light };
   void call_routine(rt::Routine routine, uint32_t a, uint32_t b, Door door);
+  void set_argument(uint32_t n, uint32_t value);
+  void go_through(Door door, rt::Routine routine);
 
   // clock.cc
   void advance_clock(int64_t by);
@@ -149,11 +158,13 @@ class Lowering {
   std::vector<uint32_t>& bound_;  // per block: an upper bound of the offset of its end, relative to the first
   std::vector<Placed>& placed_;   // by instruction
   std::vector<const Insertion*>& edges_;
+  std::vector<const Insertion*>& arrivals_;  // see arrive()
   std::vector<Fixup>& fixups_;
   std::vector<Tail>& tails_;
   std::vector<Literal>& literals_;
   const bool register_clock_;
-  int64_t rax_ = -1;  // the system call number, where it is known
+  int64_t rax_ = -1;                                // the system call number, where it is known
+  bool rcx_in_slot_ = false, rax_in_slot_ = false;  // of the program, in the probe that is being emitted
 };
 
 }  // namespace weir::instrument

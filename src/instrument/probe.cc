@@ -36,10 +36,10 @@ bool uses_temp(const Op& op, int n, bool register_clock) {
     case Op::AddClock: return false;
     case Op::PushFrame: return a || !register_clock || op.value;
     case Op::BeginLeaf: return !register_clock;
-    case Op::EndLeaf: return a;
+    case Op::EndLeaf:
+    case Op::ArriveFrame: return a;
     case Op::Call:
     case Op::PopFrame:
-    case Op::ArriveFrame:
     case Op::ResyncFrames: return true;
     case Op::SetJumpSite:
     case Op::CallWith: return false;
@@ -180,7 +180,33 @@ class Skips {
 
 }  // namespace
 
-void Lowering::probe(std::span<const Op> ops, x86::RegSet live, AppPc app) {
+namespace {
+bool keeps_frames(const Op& op) {
+  return op.kind == Op::PopFrame || op.kind == Op::EndLeaf || op.kind == Op::ArriveFrame || op.kind == Op::ResyncFrames;
+}
+}  // namespace
+
+// Through the table control comes with rcx in its slot. If it is live it is taken back: behind the probes, if they can use it until then.
+void Lowering::arrive(x86::BlockId to, AppPc address) {
+  bool wants_rcx = is_live(to, x86::RCX);
+  bool late = wants_rcx && !arrivals_.empty() && std::ranges::all_of(arrivals_, [&](const Insertion* i) {
+                return std::ranges::all_of(in_.plan.ops_of(*i), keeps_frames);
+              });
+  if (wants_rcx && !late) {
+    mark(Mark::Exact, address, rt::RestoreRcx, e_.offset() + restore_size);
+    e_.load_gs(x86::RCX, gs_rcx);
+  }
+  for (const Insertion* i : arrivals_) probe(in_.plan.ops_of(*i), live_.live_in[to], address, late);
+  if (late) {
+    e_.load_gs(x86::RCX, gs_rcx);
+    mark(Mark::Run, address);
+  }
+  arrivals_.clear();
+}
+
+void Lowering::probe(std::span<const Op> ops, x86::RegSet live, AppPc app, bool rcx_in_slot) {
+  rcx_in_slot_ = rcx_in_slot;
+  if (rcx_in_slot) live.gpr &= static_cast<uint16_t>(~(1 << x86::RCX));
   bool flags_free = !(live.flags & arithmetic_flags);
   Places at;
   bool needs_scratch = false, keep_rcx = false;
@@ -197,7 +223,7 @@ void Lowering::probe(std::span<const Op> ops, x86::RegSet live, AppPc app) {
   bool has_frames = std::any_of(ops.begin(), ops.end(), [](const Op& op) { return op.kind >= Op::PushFrame; });
   if (has_frames) pool.exclude(x86::RAX);  // see frame.cc
   uint32_t begin = e_.offset();
-  mark(Mark::Exact, app, 0, begin);
+  mark(rcx_in_slot ? Mark::Middle : Mark::Exact, app, 0, begin);
   uint8_t restore = 0, numbers = 0;
   for (int n = 0; n < 2; n++) {
     if (!at.used[n]) continue;
@@ -240,7 +266,8 @@ void Lowering::probe(std::span<const Op> ops, x86::RegSet live, AppPc app) {
   skips.arrive(ops.size());
   for (int n = 0; n < 2; n++)
     if (at.spilled[n]) e_.load_gs(at.reg[n], gs_spill(n));
-  mark(Mark::Run, app);
+  rcx_in_slot_ = false;
+  if (!rcx_in_slot) mark(Mark::Run, app);
 }
 
 }  // namespace weir::instrument

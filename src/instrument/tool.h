@@ -124,7 +124,7 @@ class Counters {
   uint32_t size() const { return next_; }
 
  private:
-  uint32_t next_ = clock_cells;
+  uint32_t next_ = rt::first_counter;
 };
 
 // A tool belongs to one code space: the program of one or more processes that share their translations. When a process

@@ -80,14 +80,11 @@ void Lowering::return_site(BlockId b, AppPc address) {
   BlockId to = f_.blocks[b].fallthrough;
   if (to == no_block) return;  // it does not come back, as far as is known; if it does, the site is translated then
   out_.table.push_back({address, e_.offset()});
-  if (is_live(to, x86::RCX)) {
-    mark(Mark::Exact, address, rt::RestoreRcx, e_.offset() + restore_size);
-    e_.load_gs(x86::RCX, gs_rcx);
-  }
   for (const Insertion* i : std::ranges::equal_range(edges_, b, {}, &Insertion::index))
-    if (i->where == Where::FallThrough) probe(in_.plan.ops_of(*i), live_.live_in[to], address);
+    if (i->where == Where::FallThrough) arrivals_.push_back(i);
   for (const Insertion* i : std::ranges::equal_range(edges_, to, {}, &Insertion::index))
-    if (i->where == Where::ReturnSite) probe(in_.plan.ops_of(*i), live_.live_in[to], address);
+    if (i->where == Where::ReturnSite) arrivals_.push_back(i);
+  arrive(to, address);
   if (to != b + 1) {
     mark(Mark::Exact, address);
     jump_block(to, b);
@@ -303,13 +300,9 @@ void Lowering::emit_tail(const Tail& t) {
       e_.load_gs(x86::RCX, gs_rcx);
       jump_block(t.number, no_block);
       break;
-    case Tail::OtherCallee: pop_other_callee(t); break;
     case Tail::Routine:
-      call_routine(static_cast<rt::Routine>(t.number), t.argument, 0,
-                   static_cast<rt::Routine>(t.number) == rt::Routine::Resync ? Door::Probe : Door::Light);
-      e_.bytes(0xe9);
-      e_.u32(t.back - (e_.offset() + 4));
-      break;
+    case Tail::OtherCallee:
+    case Tail::Extreme: emit_frame_tail(t); break;
     case Tail::Edge: {
       const x86::Block& block = f_.blocks[t.number];
       for (const Insertion* i : std::ranges::equal_range(edges_, t.number, {}, &Insertion::index))

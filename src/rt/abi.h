@@ -257,14 +257,16 @@ constexpr int64_t min_step = -256, step_count = 1024;
 constexpr uint32_t counters_offset = 64 << 10;
 constexpr uint32_t frames_offset = 128 << 20;
 constexpr uint32_t max_counters = (frames_offset - counters_offset) / 8;
-constexpr uint32_t clock_cells = 2;  // where the clock is in no register, it is the sum of the first cells
+constexpr uint32_t clock_cells = 2;            // where the clock is in no register, it is the sum of the first cells
+constexpr uint32_t not_arrived = clock_cells;  // Frame::callee of an indirect call at first; the cell says nothing
+constexpr uint32_t first_counter = not_arrived + 1;
 
 // The parallel stack: a frame for every call that has not returned. A function is known by the cell that counts its
 // frames on the stack, a call site by the first cell of its record.
 struct Frame {
   Times begin;  // when it was called
   uint32_t site;
-  uint32_t callee;   // 0: an indirect call, which has not arrived yet
+  uint32_t callee;   // or not_arrived
   uint64_t rsp;      // when it has returned; the lowest bits: FrameBits
   uint64_t os;       // clock that OS calls took, its callees' included
   uint64_t context;  // with full paths: its node
@@ -278,16 +280,16 @@ enum FrameBits : uint64_t {
 };
 constexpr uint32_t others_offset = 220 << 20;        // OtherRecord: the frames end there
 constexpr uint32_t direct_site = 1u << 31;           // Frame::site: the callee is the site's own
+constexpr uint32_t unknown_function = 1;             // that a thread begins in
 constexpr uint32_t start_site = 0, signal_site = 1;  // begin of a thread; a signal handler. (They are cells of the clock.)
-constexpr uint32_t unknown_function = 1;
-constexpr uint64_t handler_frame = 8;  // the frame of a handler ends here above its signal frame: behind what its return runs first
+constexpr uint64_t handler_frame =
+    8;  // the frame of a handler ends here above its signal frame: behind what its return runs first
 
 // The record of a call site: cells.
 enum RecordCell : uint32_t {
-  RecordTotal,  // clock of its calls; of a call inside a call of the same function nothing
-  RecordMax,    // of the callee's own clock in one call
-  RecordMin,    // … the complement of the minimum, as cells begin with 0
-  RecordOs,     // time of OS calls
+  RecordTotal,                  // clock of its calls; of a call inside a call of the same function nothing
+  RecordSpread,                 // of the callee's own clock in one call: two cells
+  RecordOs = RecordSpread + 2,  // time of OS calls
   record_cells,
   // Of a site whose callee is not known: the first one that it had. Others have records elsewhere.
   RecordCallee = record_cells,  // by its cell; 0: none yet
@@ -295,11 +297,25 @@ enum RecordCell : uint32_t {
   indirect_record_cells,
 };
 
+// What the values were between, of those that were seen. Translated code looks whether `value - min < span`.
+struct Spread {
+  uint64_t min, span;  // span: one more than from the smallest to the largest; 0: none seen
+
+  void add(uint64_t value) {
+    if (value - min < span) return;
+    if (!span) min = value, span = 1;
+    else if (value > min) span = value - min + 1;
+    else span += min - value, min = value;
+  }
+};
+
 // Records of the other callees of such sites, by site and callee: translated code looks in the first table, at one place; what is
 // not there is in the second.
 struct OtherRecord {
   uint32_t site, callee;
-  uint64_t total, max, min, os, calls;  // as above
+  uint64_t total;  // as above
+  Spread self;
+  uint64_t os, calls;
 };
 static_assert(sizeof(OtherRecord) == 48);
 constexpr uint32_t near_others_bits = 15, max_near_others = 1 << near_others_bits;
@@ -356,6 +372,7 @@ enum class Routine : uint32_t {
   Enter,        // a call: A is the site, as frames have it, B the callee, by its cell
   EnterTail,    // … a tail call
   Leave,        // the return site of a call
+  Extreme,      // A: a value less the minimum, B: where in the thread block the Spread is
   Resync,       // A: control came to the middle of this function through the table
   TailArrival,  // A: the function, by its cell: it was jumped to
   MiddleJump,   // A: the function, by its cell, B: the site: it was jumped to, but not to its begin

@@ -91,20 +91,18 @@ struct Taken {
 
 [[gnu::always_inline]] inline void add_to_cells(uint64_t* record, bool outermost, const Taken& t) {
   if (outermost) record[RecordTotal] += t.total, record[RecordOs] += t.os;
-  if (t.self > record[RecordMax]) record[RecordMax] = t.self;
-  if (~t.self > record[RecordMin]) record[RecordMin] = ~t.self;
+  reinterpret_cast<Spread*>(record + RecordSpread)->add(t.self);
 }
 
 [[gnu::always_inline]] inline void add_to_other(OtherRecord& record, bool outermost, const Taken& t) {
   if (outermost) record.total += t.total, record.os += t.os;
-  if (t.self > record.max) record.max = t.self;
-  if (~t.self > record.min) record.min = ~t.self;
+  record.self.add(t.self);
 }
 
 void add(ThreadBlock* tb, uint32_t site, uint32_t callee, bool counted, bool outermost, const Taken& t) {
   uint64_t* record = cells(tb) + (site & ~direct_site);
   if (site & direct_site) return add_to_cells(record, outermost, t);
-  if (site > signal_site && callee != unknown_function) {
+  if (site > signal_site && callee != not_arrived) {
     if (!record[RecordCallee]) record[RecordCallee] = callee;
     if (record[RecordCallee] == callee) {
       record[RecordCalls] += !counted;
@@ -163,8 +161,8 @@ void pop(ThreadBlock* tb) {
   Taken taken;
   Frame f = take_off(tb, taken);
   if (f.site == signal_site) abandon_leaf(tb, rsp_of(f) - handler_frame);
-  bool outermost = f.callee && --cells(tb)[f.callee] == 0;
-  add(tb, f.site, f.callee ? f.callee : unknown_function, is_counted(f), outermost, taken);
+  bool outermost = f.callee != not_arrived && --cells(tb)[f.callee] == 0;
+  add(tb, f.site, f.callee, is_counted(f), outermost, taken);
   if (tools(tb)->contexts) at<Context>(tb, contexts_offset)[f.context].self += taken.self;
   if (top(tb) == bottom(tb) || !taken.os) return;
   Frame& parent = top(tb)[-1];
@@ -185,10 +183,10 @@ void push(ThreadBlock* tb, uint32_t site, uint32_t callee, uint64_t rsp) {
     tools(tb)->lost++;
     return;
   }
-  uint64_t context = callee ? context_for(tb, top(tb)[-1], site, callee, rsp & FrameIsCounted) : 0;
+  uint64_t context = callee != not_arrived ? context_for(tb, top(tb)[-1], site, callee, rsp & FrameIsCounted) : 0;
   *top(tb) = {now(tb), site, callee, rsp, 0, context};
   tb->frames_top += sizeof(Frame);
-  if (callee) cells(tb)[callee]++;
+  if (callee != not_arrived) cells(tb)[callee]++;
 }
 
 // The first frame of a stack that control was switched to: nobody called it.
@@ -277,6 +275,12 @@ void resync(ThreadBlock* tb, uint32_t function, uint64_t rsp) {
   if (top(tb)[-1].callee != function && top(tb) > bottom(tb) + 1) jump_to_middle(tb, function, uint32_t(tb->jump_site));
 }
 
+[[gnu::always_inline]] inline bool note_extreme(ThreadBlock* tb, uint64_t above_min, uint64_t offset) {
+  auto* spread = at<Spread>(tb, offset);
+  spread->add(spread->min + above_min);
+  return true;
+}
+
 }  // namespace
 
 Times now(ThreadBlock* tb) { return read_clock(tb); }
@@ -303,10 +307,11 @@ void run_routine(ThreadBlock* tb, Routine routine, uint64_t a, uint64_t b) {
     case Routine::Enter: push(tb, uint32_t(a), uint32_t(b), rsp); break;
     case Routine::EnterTail: push(tb, uint32_t(a), uint32_t(b), (rsp + 8) | FrameIsTail); break;
     case Routine::Leave: settle(tb, rsp); break;
+    case Routine::Extreme: note_extreme(tb, a, b); break;
     case Routine::Resync: resync(tb, uint32_t(a), rsp); break;
     case Routine::MiddleJump: jump_to_middle(tb, uint32_t(a), uint32_t(b)); break;
     case Routine::Arrival:
-      if (Frame& f = top(tb)[-1]; !f.callee) {
+      if (Frame& f = top(tb)[-1]; f.callee == not_arrived) {
         f.callee = uint32_t(a);
         cells(tb)[a]++;
         f.context = context_for(tb, top(tb)[-2], f.site, f.callee, false);
@@ -335,7 +340,7 @@ namespace {
 
 [[gnu::always_inline]] inline bool pop_quickly(ThreadBlock* tb) {
   Frame* f = top(tb) - 1;
-  if (has_os(*f) || !f->callee) return false;
+  if (has_os(*f) || f->callee == not_arrived) return false;
   uint64_t* record = cells(tb) + (f->site & ~direct_site);
   OtherRecord* other = nullptr;
   if (!(f->site & direct_site)) {
@@ -395,7 +400,8 @@ extern "C" [[gnu::no_caller_saved_registers]] void rt_light() {
   uint64_t rsp = tb->regs.gpr[4];
   auto a = uint32_t(tb->routine_args[0]), b = uint32_t(tb->routine_args[1]);
   bool done = false;
-  if (tools(tb)->contexts) return;
+  if (tb->exit_id == uint32_t(Routine::Extreme)) done = note_extreme(tb, tb->routine_args[0], b);
+  else if (tools(tb)->contexts) return;
   if (tb->exit_id == uint32_t(Routine::Leave)) done = leave_quickly(tb, rsp);
   if (tb->exit_id == uint32_t(Routine::TailArrival)) done = arrive_quickly(tb, a, rsp + 8);
   if (tb->exit_id == uint32_t(Routine::MiddleJump)) done = jump_to_middle_quickly(tb, a, b);
@@ -425,10 +431,17 @@ void begin_handler(ThreadBlock* tb, uint64_t frame) {
   for (auto& i : tb->interrupted)
     if (i.frame == frame) i.leaf = tb->leaf;
   tb->leaf = {};
-  push(tb, signal_site, 0, frame + handler_frame);
+  push(tb, signal_site, not_arrived, frame + handler_frame);
 }
 void end_handler(ThreadBlock* tb, uint64_t frame) {
-  if (tb->frames_top) settle(tb, frame + handler_frame);
+  if (!tb->frames_top) return;
+  settle(tb, frame + handler_frame);
+  LeafCall& leaf = tb->leaf;  // that it interrupted: what it took belongs to its total
+  if (!leaf.site) return;
+  Times t = now(tb);
+  uint64_t handlers = (t.clock - t.self) - (leaf.begin.clock - leaf.begin.self);
+  cells(tb)[leaf.site + RecordTotal] += handlers;
+  leaf.begin.clock += handlers;
 }
 
 }  // namespace weir::rt

@@ -570,7 +570,7 @@ struct Witness {
                  }));
     EXPECT_EQ(ran.status, 0);
     EXPECT_EQ(sscanf(ran.output.c_str(), "%lu %lu %lu %lu", &block, &rsp, &last, &third), 4);
-    return {ran.cells.begin() + Counters::clock_cells, ran.cells.end()};
+    return {ran.cells.begin() + rt::first_counter, ran.cells.end()};
   }
 };
 

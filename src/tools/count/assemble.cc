@@ -189,9 +189,9 @@ void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process,
     out.instructions += c.count * b.instructions;
   }
   for (const Calls& c : t.calls) {
-    out.calls.push_back({sites[c.site], functions[c.callee], c.calls, c.total, c.os, {c.min, c.max}});
+    out.calls.push_back({sites[c.site], functions[c.callee], c.calls, c.total, c.os, c.self});
     auto& f = add_function(c.callee);
-    f.calls = c.calls, f.total = c.total, f.os_time_total = c.os, f.self_range = {c.min, c.max};
+    f.calls = c.calls, f.total = c.total, f.os_time_total = c.os, f.self_range = c.self;
   }
   for (const rt::OsRecord& r : t.os_calls) {
     auto& f = add_function(r.function);

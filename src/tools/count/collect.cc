@@ -30,6 +30,8 @@ std::span<const rt::Frame> frames_of(const std::byte* memory) {
   return table<rt::Frame>(memory, rt::frames_offset, static_cast<uint32_t>(std::min(count, most)));
 }
 
+profile::Range range_of(rt::Spread s) { return s.span ? profile::Range{s.min, s.min + s.span - 1} : profile::Range{}; }
+
 }  // namespace
 
 // The first frame is that of the function that the thread begins in, which may not be known yet; a forked one has its parent's
@@ -59,7 +61,7 @@ void Count::begin_thread(std::byte* memory, const std::byte* parent, bool is_for
     reinterpret_cast<rt::Tools*>(memory + rt::tools_offset)->contexts = static_cast<uint32_t>(n) + 1;
   }
   for (size_t i = 0; i < n; i++)
-    if (frames[i].callee > rt::unknown_function) cells[frames[i].callee]++;
+    if (frames[i].callee > rt::not_arrived) cells[frames[i].callee]++;
   block->frames_top = reinterpret_cast<uint64_t>(block->self) + rt::frames_offset + n * sizeof(rt::Frame);
 }
 
@@ -112,14 +114,14 @@ void Count::add_calls(const instrument::ThreadData& data, std::span<const uint64
     else if (!site.record.index || !cell(rt::RecordCallee)) continue;
     else callee = function_of(static_cast<uint32_t>(cell(rt::RecordCallee))), calls = cell(rt::RecordCalls);
     if (calls || cell(rt::RecordTotal))
-      thread.calls.push_back(
-          {i, callee, calls, cell(rt::RecordTotal), cell(rt::RecordMax), ~cell(rt::RecordMin), cell(rt::RecordOs)});
+      thread.calls.push_back({i, callee, calls, cell(rt::RecordTotal),
+                              range_of({cell(rt::RecordSpread), cell(rt::RecordSpread + 1)}), cell(rt::RecordOs)});
   }
   const rt::Tools tools = table<rt::Tools>(data.memory, rt::tools_offset, 1)[0];
   auto others = table<rt::OtherRecord>(data.memory, rt::others_offset, rt::max_others);
   for (uint32_t i : table<uint32_t>(data.memory, rt::others_list_offset, std::min(tools.others, rt::max_others))) {
     const rt::OtherRecord& r = others[i % rt::max_others];
-    thread.calls.push_back({site_of(r.site), function_of(r.callee), r.calls, r.total, r.max, ~r.min, r.os});
+    thread.calls.push_back({site_of(r.site), function_of(r.callee), r.calls, r.total, range_of(r.self), r.os});
   }
 }
 
@@ -181,7 +183,7 @@ void Count::close_frames(const std::byte* memory, Thread& thread) const {
     Calls c{number, callee};
     if (!(f.site & rt::direct_site) && !(f.rsp & rt::FrameIsCounted)) c.calls++;  // (of direct ones the block has told)
     if (--depth[f.callee] == 0) c.total = delta, c.os = os;
-    if (self_is_known) c.max = c.min = self;
+    if (self_is_known) c.self = {self, self};
     thread.calls.push_back(c);
     self_is_known = true;
     self_clock = f.begin.self;

@@ -64,7 +64,9 @@ struct Site {
 // Calls from a site to a function, of one thread.
 struct Calls {
   uint32_t site = 0, callee = 0;
-  uint64_t calls = 0, total = 0, max = 0, min = UINT64_MAX, os = 0;
+  uint64_t calls = 0, total = 0;
+  profile::Range self = {};
+  uint64_t os = 0;
 };
 
 struct Thread {

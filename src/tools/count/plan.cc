@@ -181,7 +181,8 @@ class Count::Planner {
                   .value = is_tail ? int64_t{8 | rt::FrameIsTail} : 0,
                   .callee = t.callee};
       uint32_t site = t.record.index | (t.callee.index ? rt::direct_site : 0);
-      return call(is_tail ? rt::Routine::EnterTail : rt::Routine::Enter, {site}, t.callee.index);
+      return call(is_tail ? rt::Routine::EnterTail : rt::Routine::Enter, {site},
+                  t.callee.index ? t.callee.index : rt::not_arrived);
     };
     auto leaves = [&](BlockId to) { return to == no_block && !f_.bounds.contains(last.target); };
     switch (block.ends) {
