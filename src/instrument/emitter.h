@@ -68,9 +68,10 @@ class Emitter {
   }
   // lea r64, [r64 + imm32] (no flags)
   void lea(x86::Gpr r, x86::Gpr base, int32_t imm) {
-    bytes(0x48 | (r >> 3) << 2 | (base >> 3), 0x8d, 0x80 | (r & 7) << 3 | (base & 7));
+    bool is_short = imm == static_cast<int8_t>(imm);
+    bytes(0x48 | (r >> 3) << 2 | (base >> 3), 0x8d, (is_short ? 0x40 : 0x80) | (r & 7) << 3 | (base & 7));
     if ((base & 7) == 4) bytes(0x24);
-    u32(static_cast<uint32_t>(imm));
+    is_short ? bytes(imm) : u32(static_cast<uint32_t>(imm));
   }
   // lea r64, [base + r64]; r is one of the first eight registers
   void lea_sum(x86::Gpr r, x86::Gpr base) { bytes(0x48 | base >> 3, 0x8d, 0x44 | r << 3, r << 3 | (base & 7), 0); }

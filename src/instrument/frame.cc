@@ -59,7 +59,6 @@ void gs_op(Emitter& e, uint8_t op, Gpr reg, uint32_t disp) {
 void lea_sum(Emitter& e, Gpr r, Gpr a, Gpr b) {
   e.bytes(0x48 | (r >> 3) << 2 | (b >> 3) << 1 | a >> 3, 0x8d, 0x44 | (r & 7) << 3, (b & 7) << 3 | (a & 7), 0);
 }
-void lea8(Emitter& e, Gpr r, Gpr base, int8_t disp) { memory(e, 0x8d, r, base, disp); }
 
 constexpr uint8_t jae = 0x73, jne = 0x75, jbe = 0x76;
 // A short jump forward over what `skipped` emits.
@@ -134,7 +133,7 @@ void Lowering::end_frame(Gpr t, Gpr u) {
     memory(e_, 0x2b, u, t, self_at - size);
     gs_op(e_, 0x29, u, gs_self_bias);
   }
-  lea8(e_, t, t, -size);
+  e_.lea(t, t, -size);
   e_.store_gs(t, gs_top);
 }
 
@@ -178,14 +177,14 @@ void Lowering::push_frame(const Op& op, Gpr t, Gpr u) {
   }
   store_imm(e_, t, site_at, op.counter.index | (op.callee.index ? rt::direct_site : 0));
   store_imm(e_, t, callee_at, op.callee.index ? op.callee.index : rt::not_arrived);
-  if (op.value) lea8(e_, u, x86::RSP, static_cast<int8_t>(op.value));
+  if (op.value) e_.lea(u, x86::RSP, static_cast<int32_t>(op.value));
   memory(e_, 0x89, op.value ? u : x86::RSP, t, rsp_at);
-  lea8(e_, t, t, size);
+  e_.lea(t, t, size);
   e_.store_gs(t, gs_top);
   if (!op.callee.index) return;
   if (op.flags_are_dead) return e_.add_gs(gs_cell(op.callee), 1);
   e_.load_gs(t, gs_cell(op.callee));
-  lea8(e_, t, t, 1);
+  e_.lea(t, t, 1);
   e_.store_gs(t, gs_cell(op.callee));
 }
 
@@ -408,7 +407,7 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
       routine = rt::Routine::Resync;
       argument = op.callee.index;
       e_.load_gs(t, gs_top);
-      lea8(e_, u, x86::RSP, rt::frame_bits);  // (the lowest bits of Frame::rsp say something else)
+      e_.lea(u, x86::RSP, rt::frame_bits);  // (the lowest bits of Frame::rsp say something else)
       memory(e_, 0x39, u, t, rsp_at - size);
       slow_if(jbe);
       compare_callee(op.callee.index);
