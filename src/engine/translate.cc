@@ -91,7 +91,8 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
     if (region->is_pristine) return code_of(*region, range, pid);
     return data(at, range.size());
   };
-  tool_->plan({f, region->image_index, region->bias, code, image_code, bounds_at, region->is_pristine}, counters_, plan_);
+  tool_->plan({f, region->image_index, region->bias, code, image_code, bounds_at, region->is_pristine, region->is_volatile},
+              counters_, plan_);
   if (counters_.size() > rt::max_counters) return fail("too many counters: the program is too large for this tool");
 
   size_t bound = instrument::size_bound(f, plan_);

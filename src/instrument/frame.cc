@@ -375,7 +375,8 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
   uint32_t argument = 0;
   bool keeps_flags = !flags_free && (op.kind == Op::PopFrame || op.kind == Op::EndLeaf || op.kind == Op::ArriveFrame ||
                                      op.kind == Op::ResyncFrames);
-  bool is_jump = op.kind == Op::CallWith && static_cast<rt::Routine>(op.value) == rt::Routine::MiddleJump;
+  bool is_jump = op.kind == Op::CallWith && (static_cast<rt::Routine>(op.value) == rt::Routine::MiddleJump ||
+                                             static_cast<rt::Routine>(op.value) == rt::Routine::EnterTail);
   keeps_flags |= is_jump && !flags_free;
   rax_in_slot_ = keeps_flags;
   if (keeps_flags) {

@@ -106,6 +106,7 @@ struct Subject {
   const x86::ReadMemory& image_code;                // … and of the rest of its image
   const std::function<AppRange(AppPc)>& bounds_of;  // of the function at an address of the same image
   bool is_pristine;                                 // its code is that of a file, and will stay so
+  bool is_volatile;                                 // it may be rewritten; whatever leads here comes to function.entry
 };
 
 // What a thread leaves: its cells, and its memory as rt/abi.h describes it.

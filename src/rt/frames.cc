@@ -250,11 +250,25 @@ void settle(ThreadBlock* tb, uint64_t rsp) {
   drop_below(tb, rsp);
 }
 
+// Functions may go on calling each other at their ends, as those of interpreters do, and never return. Of a long chain they are taken
+// to have ended.
+constexpr int long_chain = 16;
+[[gnu::always_inline]] inline bool has_long_chain(ThreadBlock* tb) {
+  int n = 0;
+  for (Frame* f = top(tb); n < long_chain && f > bottom(tb) + 1 && is_tail(f[-1]); f--) n++;
+  return n == long_chain;
+}
+void push_tail(ThreadBlock* tb, uint32_t site, uint32_t callee, uint64_t rsp) {
+  if (has_long_chain(tb))
+    for (int i = 0; i < long_chain; i++) pop(tb);
+  push(tb, site, callee, rsp | FrameIsTail);
+}
+
 // A function has been jumped to at its begin: by a tail call, unless this is another stack.
 void arrive_by_jump(ThreadBlock* tb, uint32_t callee, uint64_t rsp) {
   bool new_stack = top(tb) > bottom(tb) + 1 && distance(rsp_of(top(tb)[-1]), rsp) > near;
   if (new_stack) push(tb, start_site, callee, rsp);
-  else push(tb, uint32_t(tb->jump_site), callee, rsp | FrameIsTail);
+  else push_tail(tb, uint32_t(tb->jump_site), callee, rsp);
 }
 
 // From a function to the middle of another: to a part of it that lies elsewhere (then it is a tail call, but no call that counts:
@@ -265,14 +279,26 @@ void arrive_by_jump(ThreadBlock* tb, uint32_t callee, uint64_t rsp) {
 }
 void jump_to_middle(ThreadBlock* tb, uint32_t callee, uint32_t site) {
   if (is_back(tb, callee)) pop(tb);
-  else push(tb, site, callee, rsp_of(top(tb)[-1]) | FrameIsTail | FrameIsCounted);
+  else push_tail(tb, site, callee, rsp_of(top(tb)[-1]) | FrameIsCounted);
 }
 
-// Control came to the middle of a function: to a landing pad, or through a table of jumps that has cases in a part elsewhere.
+// The call on top has come to its callee.
+void arrive(ThreadBlock* tb, uint32_t callee) {
+  Frame& f = top(tb)[-1];
+  f.callee = callee;
+  cells(tb)[callee]++;
+  f.context = context_for(tb, top(tb)[-2], f.site, callee, false);
+}
+
+// Control came to the middle of a function: to a landing pad, or through a table of jumps that has cases in a part elsewhere. Or
+// anywhere in code that is written at run time: then it may be a call.
 void resync(ThreadBlock* tb, uint32_t function, uint64_t rsp) {
   if (!tb->frames_top) return;
   settle(tb, rsp);
-  if (top(tb)[-1].callee != function && top(tb) > bottom(tb) + 1) jump_to_middle(tb, function, uint32_t(tb->jump_site));
+  const Frame& f = top(tb)[-1];
+  if (f.callee == function || top(tb) <= bottom(tb) + 1) return;
+  if (f.callee == not_arrived && rsp_of(f) == rsp + 8) arrive(tb, function);
+  else jump_to_middle(tb, function, uint32_t(tb->jump_site));
 }
 
 [[gnu::always_inline]] inline bool note_extreme(ThreadBlock* tb, uint64_t above_min, uint64_t offset) {
@@ -305,16 +331,14 @@ void run_routine(ThreadBlock* tb, Routine routine, uint64_t a, uint64_t b) {
       break;
     case Routine::Nothing: break;
     case Routine::Enter: push(tb, uint32_t(a), uint32_t(b), rsp); break;
-    case Routine::EnterTail: push(tb, uint32_t(a), uint32_t(b), (rsp + 8) | FrameIsTail); break;
+    case Routine::EnterTail: push_tail(tb, uint32_t(a), uint32_t(b), rsp + 8); break;
     case Routine::Leave: settle(tb, rsp); break;
     case Routine::Extreme: note_extreme(tb, a, b); break;
     case Routine::Resync: resync(tb, uint32_t(a), rsp); break;
     case Routine::MiddleJump: jump_to_middle(tb, uint32_t(a), uint32_t(b)); break;
     case Routine::Arrival:
-      if (Frame& f = top(tb)[-1]; f.callee == not_arrived) {
-        f.callee = uint32_t(a);
-        cells(tb)[a]++;
-        f.context = context_for(tb, top(tb)[-2], f.site, f.callee, false);
+      if (top(tb)[-1].callee == not_arrived) {
+        arrive(tb, uint32_t(a));
         break;
       }
       [[fallthrough]];
@@ -368,13 +392,13 @@ namespace {
   return true;
 }
 
-[[gnu::always_inline]] inline bool push_quickly(ThreadBlock* tb, uint32_t site, uint32_t callee, uint64_t rsp) {
+[[gnu::always_inline]] inline bool push_tail_quickly(ThreadBlock* tb, uint32_t site, uint32_t callee, uint64_t rsp) {
   Frame* f = top(tb);
-  if (uint64_t(f + 1) > uint64_t(tb) + others_offset) return false;
+  if (uint64_t(f + 1) > uint64_t(tb) + others_offset || has_long_chain(tb)) return false;
   f->begin = read_clock(tb);
   f->site = site;
   f->callee = callee;
-  f->rsp = rsp;
+  f->rsp = rsp | FrameIsTail;
   tb->frames_top = uint64_t(f + 1);
   cells(tb)[callee]++;
   return true;
@@ -384,12 +408,12 @@ namespace {
 [[gnu::always_inline]] inline bool arrive_quickly(ThreadBlock* tb, uint32_t callee, uint64_t rsp) {
   Frame* f = top(tb);
   if (f <= bottom(tb) + 1 || distance(rsp_of(f[-1]), rsp) > near) return false;
-  return push_quickly(tb, uint32_t(tb->jump_site), callee, rsp | FrameIsTail);
+  return push_tail_quickly(tb, uint32_t(tb->jump_site), callee, rsp);
 }
 
 [[gnu::always_inline]] inline bool jump_to_middle_quickly(ThreadBlock* tb, uint32_t callee, uint32_t site) {
   if (is_back(tb, callee)) return pop_quickly(tb);
-  return push_quickly(tb, site, callee, rsp_of(top(tb)[-1]) | FrameIsTail | FrameIsCounted);
+  return push_tail_quickly(tb, site, callee, rsp_of(top(tb)[-1]) | FrameIsCounted);
 }
 
 }  // namespace
@@ -404,6 +428,7 @@ extern "C" [[gnu::no_caller_saved_registers]] void rt_light() {
   else if (tools(tb)->contexts) return;
   if (tb->exit_id == uint32_t(Routine::Leave)) done = leave_quickly(tb, rsp);
   if (tb->exit_id == uint32_t(Routine::TailArrival)) done = arrive_quickly(tb, a, rsp + 8);
+  if (tb->exit_id == uint32_t(Routine::EnterTail)) done = push_tail_quickly(tb, a, b, rsp + 8);
   if (tb->exit_id == uint32_t(Routine::MiddleJump)) done = jump_to_middle_quickly(tb, a, b);
   if (done) tb->exit_id = uint32_t(Routine::Nothing);
 }

@@ -64,7 +64,8 @@ class Count::Planner {
         resync{.kind = Op::ResyncFrames, .callee = cell_of(function_)};
     if (tool_.full_paths_)
       arrive = call(rt::Routine::Arrival, cell_of(function_)), resync = call(rt::Routine::Resync, cell_of(function_));
-    plan_.insert(Where::Arrival, 0, {f_.entry == f_.bounds.begin ? arrive : resync});
+    if (s_.is_volatile) plan_.insert(Where::Entry, 0, {resync});
+    else plan_.insert(Where::Arrival, 0, {f_.entry == f_.bounds.begin ? arrive : resync});
     for (BlockId b = 0; b < f_.blocks.size(); b++) watch_end(b);
     for (BlockId b = 0; b < f_.blocks.size(); b++) watch_repetitions(b);
   }
@@ -173,8 +174,9 @@ class Count::Planner {
     if (!block.count) return;
     const x86::Insn& last = f_.insns_of(block).back();
     uint32_t index = block.first + block.count - 1;
+    // Functions that call each other at their ends without end: one of those calls goes back, and the runtime looks after it.
     auto push = [&](Target t, bool is_tail) {
-      if (!tool_.full_paths_)
+      if (!tool_.full_paths_ && !(is_tail && last.target < last.pc))
         return Op{.kind = Op::PushFrame,
                   .flags_are_dead = t.callee.index && tool_.overwrites_flags(s_, tool_.sites_.back().callee),
                   .counter = t.record,
@@ -189,6 +191,8 @@ class Count::Planner {
       case BlockEnd::Call: {
         bool direct = last.kind() == x86::Kind::Call;
         Target t = site(b, last.pc, direct ? SiteKind::Call : SiteKind::IndirectCall, direct ? last.target : AppPc{});
+        // Where it returns to is entered like a function: it is still this one.
+        if (s_.is_volatile && !tool_.function_by_begin_[last.next()]) tool_.function_by_begin_[last.next()] = function_;
         if (t.callee.index && !tool_.full_paths_ && tool_.is_leaf(s_, tool_.sites_.back().callee)) {
           plan_.insert(Where::Before, index, {{.kind = Op::BeginLeaf, .counter = t.record}});
           if (block.fallthrough != no_block)
