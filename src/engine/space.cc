@@ -13,7 +13,7 @@ namespace weir::engine {
 namespace {
 constexpr size_t arena_size = 512u << 20;
 // Numbers of exits: those of images at their homes are below.
-constexpr uint32_t first_common_link = 0xC000'0000, common_links = 1 << 23, max_arenas = 128;
+constexpr uint32_t first_common_link = 0xC000'0000, common_links = 1 << 23, max_common_arenas = 128;
 constexpr int may_not_grow = -2;                               // exit_status of an error
 constexpr uint64_t reach = (uint64_t{2} << 30) - (64u << 20);  // of a 32-bit displacement, with some room
 
@@ -228,17 +228,19 @@ Result<uint32_t> Space::arena_near(AppRange range, pid_t pid) {
   auto free = std::find_if(candidates.begin(), candidates.end(),
                            [&](uint64_t c) { return is_free(c) && near({c}, arena_size, range); });
   if (free == candidates.end()) return fail("no room for a code cache near {:#x}", range.begin.value);
-  return create_arena({*free});
+  auto number = static_cast<uint32_t>(std::ranges::count_if(arenas_, [](const Arena& a) { return !a.code.size(); }));
+  if (number >= max_common_arenas) return fail("the code cache is full");
+  TRY(uint32_t index, create_arena({*free}));
+  arenas_[index].first_link = first_common_link + number * common_links;
+  arenas_[index].max_links = common_links;
+  return index;
 }
 
 Result<uint32_t> Space::create_arena(CachePc base) {
   auto index = static_cast<uint32_t>(arenas_.size());
-  if (index >= max_arenas) return fail("the code cache is full");
   Arena arena;
   arena.base = base;
   arena.size = arena_size;
-  arena.first_link = first_common_link + index * common_links;
-  arena.max_links = common_links;
   TRY(auto memory, SharedMemory::create("weir-cache", arena_size));
   arena.memory = std::make_shared<SharedMemory>(std::move(memory));
   pieces_.push_back({arena.memory->file.get(), 0, base.value, arena_size, PROT_READ | PROT_EXEC, false});
