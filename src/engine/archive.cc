@@ -136,6 +136,8 @@ std::shared_ptr<const Archive> Archive::open(const elf::Image& image, const std:
   archive->fd_ = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   struct stat st;
   if (!archive->fd_ || fstat(archive->fd_.get(), &st) || st.st_uid != geteuid() || (st.st_mode & 022)) return nullptr;
+  // Its directory is ours alone. A process of ours that has become somebody else comes to it through a Keeper.
+  if (!(st.st_mode & S_IROTH)) fchmod(archive->fd_.get(), 0644);
   auto size = static_cast<uint64_t>(st.st_size);
   if (size < sizeof(Head) || size > max_size) return nullptr;
   // (Where files may not be executed, this fails.)

@@ -22,11 +22,11 @@ namespace weir::engine {
 namespace {
 
 // Maps it; what can wait is left to `later`.
-Result<> map(process::RemoteSyscalls& remote, const SharedMemory& memory, uint64_t address, int protection,
-             std::vector<rt::Call>& later) {
+Result<> map(process::RemoteSyscalls& remote, const Keeper& keeper, const SharedMemory& memory, uint64_t address,
+             int protection, std::vector<rt::Call>& later) {
   bool writable = protection & PROT_WRITE;
-  TRY(int fd,
-      remote.open(fmt::format("/proc/{}/fd/{}", getpid(), memory.file.get()), (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC));
+  TRY(int fd, remote.open(fmt::format("/proc/{}/fd/{}", keeper.pid(), memory.file.get()),
+                          (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC));
   size_t size = memory.mapping.size();
   auto mapped = remote.call("mmap", SYS_mmap, address, size, static_cast<uint64_t>(protection),
                             MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, static_cast<uint64_t>(fd), 0);
@@ -112,8 +112,9 @@ Result<> Server::inject(pid_t pid) {
   TRY(auto space, Space::create(options_.make_tool(), sanitized || taken ? rt::high_table_base : rt::table_base));
   TRY(auto remote, process::RemoteSyscalls::begin(tracee, entry_point.value));
   std::vector<rt::Call> later;
-  TRY_VOID(map(remote, runtime_, rt::runtime_base, PROT_READ | PROT_EXEC, later));
-  TRY_VOID(map(remote, blocks_, rt::blocks_base, PROT_READ | PROT_WRITE, later));
+  Keeper keeper(pid);
+  TRY_VOID(map(remote, keeper, runtime_, rt::runtime_base, PROT_READ | PROT_EXEC, later));
+  TRY_VOID(map(remote, keeper, blocks_, rt::blocks_base, PROT_READ | PROT_WRITE, later));
   TRY_VOID(remote.end());
 
   uint32_t slot = allocate_slot(pid, pid);

@@ -223,6 +223,7 @@ bool Server::send_calls(Process& p, uint32_t slot) {
   std::copy_n(p.calls.begin(), n, out.begin());
   p.calls.erase(p.calls.begin(), p.calls.begin() + static_cast<ptrdiff_t>(n));
   std::span<const Piece> pieces = p.space->pieces();
+  p.keeper = p.memory->mapped < pieces.size() ? Keeper(p.pid) : Keeper();
   int file = -1;
   constexpr size_t most = 4;  // that a piece needs, with the close() of the file before it
   while (p.memory->mapped < pieces.size() && n + most < out.size()) {
@@ -238,7 +239,7 @@ bool Server::send_calls(Process& p, uint32_t slot) {
       if (file >= 0) out[n++] = {SYS_close, {}, {}, rt::UsesDescriptor | rt::Optional};
       constexpr auto here = static_cast<uint64_t>(AT_FDCWD);  // (filters know openat rather than open)
       rt::Call& open = out[n++] = {SYS_openat, {here, 0, O_RDONLY | O_CLOEXEC}, {}, flags | rt::UsesText | rt::Opens};
-      fmt::format_to_n(open.text, sizeof open.text - 1, "/proc/{}/fd/{}", getpid(), file = piece.file);
+      fmt::format_to_n(open.text, sizeof open.text - 1, "/proc/{}/fd/{}", p.keeper.pid(), file = piece.file);
     }
     out[n++] = {SYS_mmap,
                 {piece.address, piece.size, static_cast<uint64_t>(piece.protection), MAP_SHARED | MAP_FIXED | MAP_NORESERVE,

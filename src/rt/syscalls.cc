@@ -30,6 +30,31 @@ bool is_translated(uint64_t begin, uint64_t size) {
   }
 }
 
+// Would code at [begin, begin + size) have the low 32 bits of code that is known?
+bool shares_low_half(uint64_t begin, uint64_t size) {
+  const auto* page = reinterpret_cast<const volatile SpacePage*>(space_base);
+  for (uint32_t i = 0; i < page->count && i < max_ranges; i++) {
+    uint64_t other = page->ranges[i].begin;
+    if (uint32_t(begin - other) < page->ranges[i].end - other || uint32_t(other - begin) < size) return true;
+  }
+  return false;
+}
+
+// Room that a program wants at a place of its own choice may be for code that it will write: elsewhere, if it can be anywhere.
+int64_t move_room(const uint64_t* a, int64_t result) {
+  constexpr uint64_t step = 256 << 20, at_most = uint64_t{1} << 32;
+  bool may_move = a[0] && (a[3] & MAP_ANONYMOUS) && !(a[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_32BIT));
+  if (!may_move || is_error(result) || a[1] >= at_most || !shares_low_half(uint64_t(result), a[1])) return result;
+  for (uint64_t to = uint64_t(result) + step; to < uint64_t(result) + at_most; to += step) {
+    if (shares_low_half(to, a[1])) continue;
+    int64_t moved = sys(SYS_mmap, to, a[1], a[2], a[3] | MAP_FIXED_NOREPLACE, a[4], a[5]);
+    if (is_error(moved)) continue;
+    sys(SYS_munmap, uint64_t(result), a[1]);
+    return moved;
+  }
+  return result;
+}
+
 struct Changes {
   struct {
     uint64_t begin, size;
@@ -74,6 +99,7 @@ int64_t mapping_call(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   changes.announce(tb);
   int64_t result = nr == SYS_mmap ? place(tb, a) : -EEXIST;
   if (result == -EEXIST) result = sys(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+  if (nr == SYS_mmap) result = move_room(a, result);
   changes.announce(tb);
   // (What the program may write to is looked at when it comes to be executed.)
   bool is_code = nr == SYS_mmap && (a[2] & (PROT_WRITE | PROT_EXEC)) == PROT_EXEC && (a[3] & MAP_TYPE) == MAP_PRIVATE &&
