@@ -1,7 +1,6 @@
 #include "engine/keeper.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <signal.h>
@@ -16,6 +15,7 @@
 #include <utility>
 
 #include "base/fd.h"
+#include "base/result.h"
 
 namespace weir::engine {
 
