@@ -148,7 +148,7 @@ void Server::exec_begins(uint32_t slot, uint64_t path, int64_t directory) {
   pid_t tid = slots_[slot].tid;
   char name[4096] = {};
   process::read(tid, path, std::as_writable_bytes(std::span(name, sizeof name - 1)));
-  if (!options_.follow || gains_privileges(tid, name, directory) ||
+  if (!options_.follow || detaching_ || gains_privileges(tid, name, directory) ||
       ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)) {
     stats_.not_followed++;
     return;
@@ -161,6 +161,7 @@ void Server::exec_failed(pid_t tid) {
     if (stats_.not_followed) stats_.not_followed--;
     return;
   }
+  if (detaching_) return;  // it is held for that
   // The thread waits for our answer, so it can be stopped here.
   ptrace(PTRACE_INTERRUPT, tid, 0, 0);
   auto status = process::wait_stop(tid);
