@@ -113,10 +113,10 @@ std::optional<Server::Leaving> Server::leave_cache(Process& p, pid_t tid, int& s
 // Processes that share their memory. False: not now.
 bool Server::detach(const std::vector<pid_t>& group) {
   using namespace std::chrono;
-  auto give_up = steady_clock::now() + patience;
+  auto end = steady_clock::now();
   auto serve_on = [&] {
     serve_posted();
-    return steady_clock::now() < give_up;
+    return steady_clock::now() < end;
   };
   struct Stopped {
     process::Threads threads;
@@ -126,10 +126,12 @@ bool Server::detach(const std::vector<pid_t>& group) {
   std::map<pid_t, Stopped> stopped;
   for (pid_t pid : group)
     stopped.emplace(pid, Stopped{process::Threads(pid), (signals_in(pid, "SigIgn") >> (SIGTRAP - 1) & 1) != 0});
-  auto pause = microseconds(20);
-  for (bool ready = false; !ready; pause = std::min(2 * pause, microseconds(2000))) {
+  // One that was let go on must come to run before it is stopped again, or it would never get anywhere: ever more time.
+  microseconds pause(20);
+  for (bool ready = false; !ready; pause = std::min<microseconds>(2 * pause, patience)) {
     ready = true;
     for (auto& [pid, s] : stopped) {
+      end = steady_clock::now() + patience;
       if (!s.threads.stop(serve_on)) return false;
       if (s.threads.executed()) {  // nothing of ours is left in it
         process_ended(pid);
@@ -146,7 +148,9 @@ bool Server::detach(const std::vector<pid_t>& group) {
         ready = false;
       }
     }
-    for (auto end = steady_clock::now() + pause; !ready && steady_clock::now() < end;) serve_posted();
+    end = steady_clock::now() + pause;
+    for (timespec t{0, 20'000}; !ready && serve_on(); nanosleep(&t, nullptr))
+      for (auto& [pid, s] : stopped) s.threads.look();
   }
   for (auto& [pid, s] : stopped) {
     for (Leaving& l : s.leaving) {

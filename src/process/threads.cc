@@ -118,19 +118,20 @@ void Threads::look(Held& thread) {
   else ptrace(PTRACE_CONT, tid, 0, WSTOPSIG(status));
 }
 
+void Threads::look() {
+  for (Held& t : held_)
+    if (!t.stopped) look(t);
+  std::erase_if(held_, [](const Held& t) { return t.tid == 0; });
+}
+
 Result<> Threads::stop(const std::function<bool()>& meanwhile) {
   for (Held& t : held_)
     if (!t.stopped) ptrace(PTRACE_INTERRUPT, t.tid, 0, 0);
   for (;;) {
     auto any = seize_new();
-    bool all = any && !*any;
-    for (Held& t : held_) {
-      if (!t.stopped) look(t);
-      all &= t.stopped;
-    }
-    std::erase_if(held_, [](const Held& t) { return t.tid == 0; });
+    look();
     if (!any) return std::unexpected(any.error());
-    if (all) return held_.empty() ? fail("process {}: has ended", pid_) : Result<>{};
+    if (!*any && std::ranges::all_of(held_, &Held::stopped)) return held_.empty() ? fail("process {}: has ended", pid_) : Result<>{};
     if (*any) continue;
     if (!meanwhile()) {
       for (pid_t tid : tids()) go_on(tid);

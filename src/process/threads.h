@@ -25,6 +25,8 @@ class Threads {
   // Stops all that run, those too that are created meanwhile. While it waits it calls `meanwhile`, every some ten microseconds, until
   // that says to give up: an error then, and the threads go on. Threads that end are forgotten.
   Result<> stop(const std::function<bool()>& meanwhile);
+  // Sees to those that were let go on: signals are theirs.
+  void look();
   // Lets one go on, to be stopped again later.
   void go_on(pid_t tid, int signal = 0);
   std::vector<pid_t> tids() const;
