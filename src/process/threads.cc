@@ -39,6 +39,7 @@ bool has_ended(pid_t tid) {
 std::unexpected<Error> refused(pid_t pid, int error) {
   struct stat st{};
   stat(fmt::format("/proc/{}", pid).c_str(), &st);
+  if (error == EACCES) error = EPERM;
   if (error == EPERM && st.st_uid != geteuid() && geteuid() != 0)
     return fail("process {}: belongs to another user; run weir as that one", pid);
   if (error == EPERM)
