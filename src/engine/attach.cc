@@ -6,6 +6,7 @@
 // call again, or end it with EINTR, when the thread goes on: so it gets the pc behind the call in the cache, and all that is as natively.
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
@@ -36,14 +37,23 @@ Result<std::unique_ptr<Space>> space_of(pid_t tid, std::unique_ptr<instrument::T
   return space;
 }
 
+// How many thread blocks there is room for. (Some programs map memory at random addresses.)
+uint32_t room_for_blocks(pid_t tid) {
+  uint64_t end = rt::blocks_base + rt::blocks_size;
+  if (auto regions = process::regions(tid))
+    for (const process::Region& r : *regions)
+      if (r.range.end.value > rt::blocks_base) end = std::min(end, std::max(r.range.begin.value, rt::blocks_base));
+  return static_cast<uint32_t>((end - rt::blocks_base) / rt::block_stride);
+}
+
 // Where a thread goes on in the cache.
 Result<> enter_cache(Space& space, pid_t tid, user_regs_struct& regs) {
   constexpr uint64_t cs_64 = 0x33, restart_syscall = 219, none = ~uint64_t{0};
   constexpr int64_t ERESTART_RESTARTBLOCK = 516;
   if (regs.cs != cs_64) return fail("it executes 32-bit code");
   if (process::is_in_restart(regs)) {
-    CachePc behind = rt::is_engine_call(static_cast<int64_t>(regs.orig_rax)) ? CachePc{}
-                                                                            : space.behind_system_call({regs.rip}, tid);
+    CachePc behind =
+        rt::is_engine_call(static_cast<int64_t>(regs.orig_rax)) ? CachePc{} : space.behind_system_call({regs.rip}, tid);
     if (behind) {
       regs.rip = behind.value;
       return {};
@@ -75,22 +85,31 @@ Result<> Server::attach_all() {
   return {};
 }
 
+// How a process ended that is not our child: Linux 6.15 tells. It is as if we had run it.
+void Server::note_exit(Process& p) {
+  struct {
+    uint64_t mask, cgroup;
+    uint32_t ids[11];
+    int32_t exit_code;
+  } info{1 << 3, 0, {}, 0};  // PIDFD_INFO_EXIT
+  static_assert(sizeof info == 64);
+  if (ioctl(p.pidfd.get(), _IOWR(0xff, 11, decltype(info)), &info) || !(info.mask & 1 << 3)) return;
+  p.exit_status = shell_status(info.exit_code);
+  if (p.pid == options_.pids[0]) main_status_ = *p.exit_status;
+}
+
 // The runtime, the thread blocks and the space.
 Result<> Server::map_all(process::RemoteSyscalls& remote, const Space& space) {
   std::vector<Piece> pieces(space.pieces().begin(), space.pieces().end());
-  auto add = [&](const SharedMemory& m, uint64_t address, int protection) {
-    pieces.push_back({m.file.get(), 0, address, m.mapping.size(), protection});
-  };
-  add(runtime_, rt::runtime_base, PROT_READ | PROT_EXEC);
-  add(blocks_, rt::blocks_base, PROT_READ | PROT_WRITE);
+  pieces.push_back({runtime_.file.get(), 0, rt::runtime_base, runtime_.mapping.size(), PROT_READ | PROT_EXEC});
+  pieces.push_back({blocks_.file.get(), 0, rt::blocks_base, slot_limit_ * rt::block_stride, PROT_READ | PROT_WRITE});
   for (const Piece& piece : pieces) {
     int flags = (piece.protection & PROT_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC;
     auto file = remote.open(fmt::format("/proc/{}/fd/{}", getpid(), piece.file), flags);
     if (!file) return fail("{}: it cannot open weir's memory; run weir as its user, in its container", file.error().what);
     auto fd = static_cast<uint64_t>(*file);
-    auto mapped =
-        remote.call("mmap", SYS_mmap, piece.address, piece.size, static_cast<uint64_t>(piece.protection),
-                    MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, fd, piece.offset);
+    auto mapped = remote.call("mmap", SYS_mmap, piece.address, piece.size, static_cast<uint64_t>(piece.protection),
+                              MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, fd, piece.offset);
     TRY_VOID(remote.call("close", SYS_close, fd));
     if (!mapped) return fail("{}: there is no room for weir at {:#x}", mapped.error().what, piece.address);
     (void)remote.call("madvise", SYS_madvise, piece.address, piece.size, MADV_DONTDUMP);
@@ -99,7 +118,8 @@ Result<> Server::map_all(process::RemoteSyscalls& remote, const Space& space) {
 }
 
 // The kernel's signal actions, by way of the slot's request, which both sides see.
-Result<> Server::set_action(process::RemoteSyscalls& remote, uint32_t slot, uint64_t sig, const rt::KernelSigaction& action) {
+Result<> Server::set_action(process::RemoteSyscalls& remote, uint32_t slot, uint64_t sig,
+                            const rt::KernelSigaction& action) {
   memcpy(block(slot)->request.text, &action, sizeof action);
   TRY_VOID(remote.call("rt_sigaction", SYS_rt_sigaction, sig, text_address(slot), 0, 8));
   return {};
@@ -143,11 +163,12 @@ Result<> Server::attach(pid_t pid) {
     registers.push_back(regs);
   }
 
+  slot_limit_ = std::min(slot_limit_, room_for_blocks(agent));
   Process p;
   p.memory = std::make_shared<Memory>();
   for (pid_t tid : tids) {
     uint32_t slot = allocate_slot(pid, tid);
-    if (!slot) return fail("too many threads");
+    if (!slot) return cannot({"there is no room for its thread blocks, or it has too many threads"});
     slots_[slot].state = SlotState::Running;
     p.slots.push_back(slot);
     rt::ThreadBlock* tb = block(slot);

@@ -34,7 +34,8 @@ uint64_t signals_in(pid_t tid, const char* name) { return strtoull(process::stat
 class QuietStep {
  public:
   explicit QuietStep(pid_t tid) : tid_(tid) {
-    constexpr uint64_t faults = 1 << (SIGTRAP - 1) | 1 << (SIGSEGV - 1) | 1 << (SIGBUS - 1) | 1 << (SIGFPE - 1) | 1 << (SIGILL - 1);
+    constexpr uint64_t faults =
+        1 << (SIGTRAP - 1) | 1 << (SIGSEGV - 1) | 1 << (SIGBUS - 1) | 1 << (SIGFPE - 1) | 1 << (SIGILL - 1);
     uint64_t mask = ~faults;
     ptrace(PTRACE_GETSIGMASK, tid, sizeof mask_, &mask_);
     ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask);
@@ -69,8 +70,7 @@ Result<> Server::give_back_actions(process::RemoteSyscalls& remote, uint32_t slo
   for (uint64_t sig = 1, caught = signals_in(tid, "SigCgt"); sig <= 64; sig++) {
     if (!(caught >> (sig - 1) & 1)) continue;
     TRY(rt::KernelSigaction action, action_of(remote, slot, sig));
-    if (action.handler == header_.signal_entry)
-      TRY_VOID(set_action(remote, slot, sig, block(slot)->own_actions[sig - 1]));
+    if (action.handler == header_.signal_entry) TRY_VOID(set_action(remote, slot, sig, block(slot)->own_actions[sig - 1]));
   }
   // (A single step may have changed that.)
   if (ignores_traps) TRY_VOID(set_action(remote, slot, SIGTRAP, {reinterpret_cast<uint64_t>(SIG_IGN), 0, 0, 0}));

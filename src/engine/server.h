@@ -65,6 +65,7 @@ Result<> unmap_ours(process::RemoteSyscalls& remote, pid_t tid);
 // What /proc/PID/exe says.
 std::string program_name(pid_t pid);
 int64_t microseconds_now();
+int shell_status(int status);  // of waitpid()
 bool is_stopped(pid_t pid);
 
 class Server {
@@ -129,6 +130,7 @@ class Server {
   bool is_attached() const { return !options_.pids.empty(); }
   bool keep_addresses() const { return options_.keep_addresses || is_attached(); }
   Result<> attach_all();
+  void note_exit(Process& p);
   Result<> attach(pid_t pid);
   Result<> map_all(process::RemoteSyscalls& remote, const Space& space);
   Result<> take_actions(process::RemoteSyscalls& remote, uint32_t slot, pid_t tid);
@@ -161,21 +163,22 @@ class Server {
   SharedMemory runtime_, blocks_;
   rt::RuntimeHeader header_{};
   std::vector<Slot> slots_;
-  uint32_t slots_used_ = 1;       // one more than the highest that was ever used
-  std::vector<uint32_t> ending_;  // slots whose threads are about to be gone
+  uint32_t slot_limit_ = rt::max_slots;  // an attached process may have no room for all
+  uint32_t slots_used_ = 1;              // one more than the highest that was ever used
+  std::vector<uint32_t> ending_;         // slots whose threads are about to be gone
   std::map<pid_t, Process> processes_;
   std::vector<std::shared_ptr<Space>> ended_;  // of programs that have
   std::map<pid_t, bool> seized_;               // threads that we hold for an exec
   pid_t main_pid_ = 0;
   bool main_ended_ = false;
   int main_status_ = 0;
-  bool failed_ = false;             // Weir had to end the program
-  bool cut_short_ = false;          // see orphaned_signal()
-  bool behind_ = false;             // see stay_behind()
+  bool failed_ = false;     // Weir had to end the program
+  bool cut_short_ = false;  // see orphaned_signal()
+  bool behind_ = false;     // see stay_behind()
   bool detaching_ = false;
   std::optional<std::chrono::steady_clock::time_point> deadline_;  // attached: when to detach
-  uint32_t spins_ = rt::max_spins;  // for the next request
-  uint32_t current_slot_ = 0;       // whose request is being served
+  uint32_t spins_ = rt::max_spins;                                 // for the next request
+  uint32_t current_slot_ = 0;                                      // whose request is being served
 };
 
 }  // namespace weir::engine

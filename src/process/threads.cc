@@ -43,7 +43,8 @@ std::unexpected<Error> refused(pid_t pid, int error) {
   if (error == EPERM && st.st_uid != geteuid() && geteuid() != 0)
     return fail("process {}: belongs to another user; run weir as that one", pid);
   if (error == EPERM)
-    return fail("process {}: ptrace is refused; allow it, e.g. sysctl kernel.yama.ptrace_scope=0, or run weir as root", pid);
+    return fail("process {}: ptrace is refused; allow it, e.g. sysctl kernel.yama.ptrace_scope=0, or run weir as root",
+                pid);
   return fail("process {}: {}", pid, strerror(error));
 }
 
@@ -132,7 +133,8 @@ Result<> Threads::stop(const std::function<bool()>& meanwhile) {
     auto any = seize_new();
     look();
     if (!any) return std::unexpected(any.error());
-    if (!*any && std::ranges::all_of(held_, &Held::stopped)) return held_.empty() ? fail("process {}: has ended", pid_) : Result<>{};
+    if (!*any && std::ranges::all_of(held_, &Held::stopped))
+      return held_.empty() ? fail("process {}: has ended", pid_) : Result<>{};
     if (*any) continue;
     if (!meanwhile()) {
       for (pid_t tid : tids()) go_on(tid);
