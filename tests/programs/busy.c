@@ -25,7 +25,7 @@ static void *compute(void *p) {
   return 0;
 }
 static sem_t ping, pong;
-static void *ponger(void *p) { while (!stop) { sem_wait(&ping); sem_post(&pong); rounds[2]++; } return 0; }
+static void *ponger(void *p) { while (!stop) { sem_wait(&ping); sem_post(&pong); rounds[2]++; } sem_post(&pong); return 0; }
 static void *pinger(void *p) { while (!stop) { sem_post(&ping); sem_wait(&pong); } sem_post(&ping); return 0; }
 static void *sleeper(void *p) {
   while (!stop) {

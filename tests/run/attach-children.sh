@@ -17,7 +17,7 @@ finish
 [[ $(<"$T/started.status") == 0 && $(tr '\n' ' ' <"$T/started.out") == 'ready over ' ]] || fail "$(<"$T/started.out")"
 build "$PROGRAMS/busy.c" "$T/busy" -pthread
 start "$T/busy" s; first=$P
-"$T/busy" s <"$T/started.in" >"$T/second.out" & second=$!
+"$T/busy" s <"$T/started.in" >"$T/second.out" 9>&- & second=$!
 sleep 0.2
 "$WEIR" run -q --tool=icount --json "$T/count.json" --pid $first,$second --seconds 0.3 || fail "two: status $?"
 [[ $(json 'sorted(p["pid"] for p in j["processes"])') == "$(printf '[%s, %s]' $(printf '%s\n' $first $second | sort -n))" ]] || fail "two: $(json j)"

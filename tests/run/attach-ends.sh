@@ -3,7 +3,7 @@
 build "$PROGRAMS/busy.c" "$T/busy" -pthread
 start "$T/busy" cs
 for signal in INT TERM HUP; do
-  "$WEIR" run -q --tool=icount --json "$T/count.json" --pid $P & weir=$!
+  "$WEIR" run -q --tool=icount --json "$T/count.json" --pid $P 9>&- & weir=$!
   until grep -q memfd:weir /proc/$P/maps; do sleep 0.02; done
   sleep 0.2
   kill -$signal $weir
@@ -11,7 +11,7 @@ for signal in INT TERM HUP; do
   [[ $(json 'j["instructions"] > 100000 and len(j["threads"]) >= 4') == True ]] || fail "$signal: $(json j)"
   ! grep -q memfd:weir /proc/$P/maps || fail "$signal: still attached"
 done
-"$WEIR" run -q --tool=icount --json "$T/count.json" --pid $P & weir=$!
+"$WEIR" run -q --tool=icount --json "$T/count.json" --pid $P 9>&- & weir=$!
 until grep -q memfd:weir /proc/$P/maps; do sleep 0.02; done
 finish
 wait $weir || fail "it ended: status $?"
