@@ -143,6 +143,19 @@ Result<> Server::take_actions(process::RemoteSyscalls& remote, uint32_t slot, pi
   return {};
 }
 
+// What the process needs before one of its threads can be in the cache.
+Result<> Server::make_ready(pid_t agent, const Space& space, uint32_t first_slot) {
+  TRY(auto remote, process::RemoteSyscalls::begin(process::Tracee(agent), process::find_syscall(agent)));
+  auto done = map_all(remote, space);
+  if (done) done = take_actions(remote, first_slot, agent);
+  if (!done) {
+    (void)give_back_actions(remote, first_slot, agent, false);
+    (void)unmap_ours(remote, agent);
+    return done;
+  }
+  return remote.end();
+}
+
 Result<> Server::attach(pid_t pid) {
   TRY_VOID(process::may_attach(pid));
   std::string program = program_name(pid);
@@ -179,18 +192,9 @@ Result<> Server::attach(pid_t pid) {
   }
   p.first_slot = p.slots[0];
   auto limit = lend_descriptors(agent);
-  {
-    TRY(auto remote, process::RemoteSyscalls::begin(process::Tracee(agent), process::find_syscall(agent)));
-    auto done = map_all(remote, **space);
-    if (done) done = take_actions(remote, p.first_slot, agent);
-    if (!done) {
-      (void)give_back_actions(remote, p.first_slot, agent, false);
-      (void)unmap_ours(remote, agent);
-      return cannot(done.error());
-    }
-    TRY_VOID(remote.end());
-  }
+  auto ready = make_ready(agent, **space, p.first_slot);
   if (limit) prlimit(agent, RLIMIT_NOFILE, &*limit, nullptr);
+  if (!ready) return cannot(ready.error());
 
   for (size_t i = 0; i < registers.size(); i++) {
     rt::ThreadBlock* tb = block(p.slots[i]);
