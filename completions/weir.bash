@@ -28,26 +28,27 @@ _weir() {
   for ((i = 0; i < ${#words[@]} - 1; i++)); do
     case ${words[i]} in
       --) _weir_program "${starts[i + 1]}" && return ;;
-      --tool | --json | -o | --output | --cpu | --clock | --paths | --os-calls) ((i += 1)) ;;
+      --tool | --json | -o | --output | --cpu | --clock | --paths | --os-calls | --pid | --seconds) ((i += 1)) ;;
       -*) ;;
       *) _weir_program "${starts[i]}" && return ;;
     esac
   done
 
   last=${words[-1]}
-  if ((${#words[@]} > 1)) && [[ ${words[-2]} == --@(tool|json|output|cpu|clock|paths|os-calls) ]]; then last=${words[-2]}=$last; fi
+  if ((${#words[@]} > 1)) && [[ ${words[-2]} == --@(tool|json|output|cpu|clock|paths|os-calls|pid|seconds) ]]; then last=${words[-2]}=$last; fi
   case $last in
     --tool=*) _weir_offer "${last#*=}" -W 'none icount' ;;
     --json=* | --output=*) _weir_offer "${last#*=}" -f ;;
     --clock=*) _weir_offer "${last#*=}" -W 'cycles instructions' ;;
     --os-calls=*) _weir_offer "${last#*=}" -W 'self separate' ;;
     --paths=*) _weir_offer "${last#*=}" -W 'callers full' ;;
-    --cpu=*) ;;
+    --pid=*) _weir_offer "${last#*=}" -W "$(cd /proc && echo [0-9]*)" ;;
+    --cpu=* | --seconds=*) ;;
     -*)
       if [[ ${COMP_WORDS[1]} == profile ]]; then
-        _weir_offer "$last" -W '--output= --cpu= --clock= --paths= --os-calls= --environment --no-follow --quiet --help --'
+        _weir_offer "$last" -W '--output= --cpu= --clock= --paths= --os-calls= --environment --no-follow --pid= --seconds= --quiet --help --'
       else
-        _weir_offer "$last" -W '--tool= --stats --json= --blocks --no-follow --no-archive --keep-addresses --quiet --help --'
+        _weir_offer "$last" -W '--tool= --stats --json= --blocks --no-follow --no-archive --keep-addresses --pid= --seconds= --quiet --help --'
       fi
       [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace 2>/dev/null || true
       ;;

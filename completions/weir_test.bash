@@ -27,7 +27,7 @@ offers 'callgrind' weir export weir.bash --format c
 offers 'weir.bash' weir export weir.b
 offers '--version' weir --
 offers '--tool=' weir run --to
-offers '--stats' weir run --tool = icount --s
+offers '--stats' weir run --tool = icount --st
 offers 'none icount' weir run --tool =
 offers 'icount' weir run --tool = i
 offers 'icount' weir run --tool i

@@ -25,11 +25,11 @@ Result<int> with_front(const std::function<Result<int>()>& work) {
     return work();
   }
   worker = pid;
-  for (int sig : {SIGINT, SIGQUIT}) signal(sig, SIG_IGN);  // (the terminal sends them to all)
   struct sigaction action{};
   action.sa_handler = forward;
   action.sa_flags = SA_RESTART;
-  for (int sig : {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT}) sigaction(sig, &action, nullptr);
+  // (The terminal sends the first two to all: once more does not matter.)
+  for (int sig : {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT}) sigaction(sig, &action, nullptr);
   for (int status;;) {
     if (waitpid(pid, &status, WUNTRACED) != pid) return fail_errno("waitpid");
     if (WIFEXITED(status)) _exit(WEXITSTATUS(status));

@@ -3,6 +3,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+
 #include "cli/verbs.h"
 
 namespace weir::cli {
@@ -19,6 +21,30 @@ inline Result<bool> parse_options(CLI::App& app, const Words& words) {
     return fail("{}; see: {} --help", e.what(), app.get_name());
   }
   return true;
+}
+
+// Running processes instead of a program.
+struct Attach {
+  std::vector<int> pids;
+  double seconds = 0;
+};
+
+inline void add_attach_options(CLI::App& app, Attach& attach) {
+  app.add_option("--pid", attach.pids, "attach to these running processes, and let go of them in the end")
+      ->delimiter(',')
+      ->type_name("N[,N…]");
+  app.add_option("--seconds", attach.seconds, "with --pid: let go after that long (default: at Ctrl-C, or when they end)")
+      ->type_name("S");
+}
+
+// Is there one thing to look at?
+inline Result<> check_attach(const Attach& attach, const Words& words) {
+  bool positive = std::ranges::all_of(attach.pids, [](int pid) { return pid > 0; });
+  if (attach.pids.empty() && attach.seconds != 0) return fail("--seconds needs --pid");
+  if (!positive || !(attach.seconds >= 0)) return fail("--pid and --seconds take positive numbers");
+  if (!attach.pids.empty() && !words.program.empty())
+    return fail("{}: a program and --pid do not go together", words.program[0]);
+  return {};
 }
 
 }  // namespace weir::cli

@@ -22,8 +22,16 @@ namespace {
 
 struct Settings {
   std::string output, cpu, clock = "cycles", paths = "callers", os_calls = "self";
+  Attach attach;
   bool no_follow = false, quiet = false, keep_environment = false;
 };
+
+// What is profiled, as its command line says.
+std::vector<std::string> command_of(const Settings& s, const Words& words) {
+  if (s.attach.pids.empty()) return words.program;
+  auto command = engine::command_of(s.attach.pids[0]);
+  return command.empty() || command[0].empty() ? std::vector{fmt::format("process-{}", s.attach.pids[0])} : command;
+}
 
 Result<Settings> parse(const Words& words, bool& done) {
   Settings s;
@@ -31,6 +39,7 @@ Result<Settings> parse(const Words& words, bool& done) {
       "Profiles a program exactly: every call, line and basic block is counted, and costed in virtual cycles.\n\n"
       "  weir profile -- sqlite3 test.db 'select count(*) from t'\n"
       "  weir profile -o make.weir -- make\n"
+      "  weir profile --pid 1234 --seconds 10\n"
       "  weir report make.weir functions\n"};
   app.name("weir profile");
   app.add_option("-o,--output", s.output, "write the profile there (default: PROGRAM.weir; an older one is kept as .old)")
@@ -48,11 +57,14 @@ Result<Settings> parse(const Words& words, bool& done) {
   app.add_flag("--environment", s.keep_environment, "keep the environment in the profile");
   app.add_flag("--no-follow", s.no_follow, "let other programs that it executes run natively");
   app.add_flag("-q,--quiet", s.quiet, "print no summary");
+  add_attach_options(app, s.attach);
   TRY(bool go_on, parse_options(app, words));
   done = !go_on;
   if (done) return s;
-  if (words.program.empty()) return fail("no program given; try: weir profile -- ls");
-  if (s.output.empty()) s.output = std::filesystem::path(words.program[0]).filename().string() + ".weir";
+  TRY_VOID(check_attach(s.attach, words));
+  std::vector<std::string> command = command_of(s, words);
+  if (command.empty()) return fail("no program given; try: weir profile -- ls");
+  if (s.output.empty()) s.output = std::filesystem::path(command[0]).filename().string() + ".weir";
   return s;
 }
 
@@ -125,6 +137,8 @@ Result<int> make_profile(const Words& words, const Settings& s) {
   count::Assembler assembler(result);
   engine::Options options;
   options.command = words.program;
+  options.pids = s.attach.pids;
+  options.seconds = s.attach.seconds;
   options.follow = !s.no_follow;
   options.make_tool = [&] { return std::make_unique<count::Count>(cost, s.paths == "full"); };
   options.on_program_end = [&](instrument::Tool& tool, const engine::ProgramRun& run) {
@@ -132,13 +146,13 @@ Result<int> make_profile(const Words& words, const Settings& s) {
                                                      microseconds(CLOCK_REALTIME), run.exit_status, run.images});
   };
   result.run.started = microseconds(CLOCK_REALTIME);
+  result.run.command = command_of(s, words);
   int64_t begin = microseconds(CLOCK_MONOTONIC);
   uint64_t stamp = __rdtsc();
   TRY(engine::Outcome outcome, engine::run(options));
   int64_t elapsed = std::max<int64_t>(1, microseconds(CLOCK_MONOTONIC) - begin);
   result.run.cycles_per_second = static_cast<uint64_t>(double(__rdtsc() - stamp) * 1e6 / double(elapsed));
   result.run.ended = microseconds(CLOCK_REALTIME);
-  result.run.command = words.program;
   result.run.directory = std::filesystem::current_path();
   for (char** e = environ; s.keep_environment && *e; e++) result.run.environment.push_back(*e);
   result.run.cpu = model.cpu();

@@ -24,6 +24,7 @@ struct NoTool : instrument::Tool {
 struct Settings {
   std::string tool = "none";
   std::string json;
+  Attach attach;
   bool stats = false, no_follow = false, blocks = false, quiet = false, no_archive = false, keep_addresses = false;
 };
 
@@ -121,7 +122,8 @@ Result<Settings> parse(const Words& words, bool& done) {
       "Runs a program from the code cache, unchanged.\n\n"
       "  weir run -- make -j2\n"
       "  weir run --stats -- ls -l\n"
-      "  weir run --tool=icount --json counts.json -- sort big.txt\n"};
+      "  weir run --tool=icount --json counts.json -- sort big.txt\n"
+      "  weir run --tool=icount --pid 1234 --seconds 10\n"};
   app.name("weir run");
   app.add_option("--tool", s.tool, "none: only translate; icount: count executed instructions and blocks")
       ->check(CLI::IsMember({"none", "icount"}))
@@ -133,11 +135,13 @@ Result<Settings> parse(const Words& words, bool& done) {
   app.add_flag("--no-archive", s.no_archive, "neither use nor keep translations of earlier runs");
   app.add_flag("--keep-addresses", s.keep_addresses, "leave images where the kernel puts them (without the archive)");
   app.add_flag("--no-follow", s.no_follow, "let other programs that it executes run natively");
+  add_attach_options(app, s.attach);
   TRY(bool go_on, parse_options(app, words));
   done = !go_on;
+  TRY_VOID(check_attach(s.attach, words));
   if (!s.json.empty() && s.tool != "icount") return fail("--json has nothing to write without --tool=icount");
   if (s.blocks && s.json.empty()) return fail("--blocks needs --json FILE");
-  if (!done && words.program.empty()) return fail("no program given; try: weir run -- ls");
+  if (!done && words.program.empty() && s.attach.pids.empty()) return fail("no program given; try: weir run -- ls");
   return s;
 }
 
@@ -152,6 +156,8 @@ Result<int> run(const Words& words) {
   Counts counts;
   engine::Options options;
   options.command = words.program;
+  options.pids = s.attach.pids;
+  options.seconds = s.attach.seconds;
   options.follow = !s.no_follow;
   options.keep_addresses = s.keep_addresses;
   if (s.tool == "icount") {

@@ -1,8 +1,10 @@
 // The dynamic driver: runs a program from the code cache, with the probes of a tool, and collects what it counted.
 //
-// One thread does everything: it spawns the program, injects the runtime, serves requests from shared memory, follows
+// One thread does everything: it spawns the program, or attaches to one, injects the runtime, serves requests from shared memory, follows
 // children, and collects. It owns all that the target must not be trusted with.
 #pragma once
+
+#include <sys/types.h>
 
 #include <functional>
 #include <memory>
@@ -16,7 +18,9 @@
 namespace weir::engine {
 
 struct Options {
-  std::vector<std::string> command;  // the program and its arguments
+  std::vector<std::string> command;  // the program and its arguments,
+  std::vector<int> pids = {};        // … or running processes, which are let go in the end
+  double seconds = 0;                // attached: for how long; 0: until a signal says so, or they end
   bool follow = true;                // children that execute another program
   bool keep_addresses = false;       // images stay where the kernel puts them
   std::function<std::unique_ptr<instrument::Tool>()> make_tool;
@@ -57,5 +61,8 @@ struct Outcome {
 int orphaned_signal();
 
 Result<Outcome> run(const Options& options);
+
+// The command line of a process.
+std::vector<std::string> command_of(pid_t pid);
 
 }  // namespace weir::engine

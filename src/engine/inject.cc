@@ -239,7 +239,7 @@ Result<AppPc> Server::begin_program(Process& p, uint32_t slot) {
   };
   for (const process::Region& r : regions)
     if (is_code(r) && r.range.begin == vdso) TRY_VOID(add(p, r, open_image(p.pid, r).value_or(nullptr)));
-  if (p.space->table_address() == rt::table_base && !options_.keep_addresses) {
+  if (p.space->table_address() == rt::table_base && !keep_addresses()) {
     int64_t program_distance = program ? move_home(p, regions, program) : 0;
     int64_t loader_distance = loader ? move_home(p, regions, loader) : 0;
     begin += loader ? loader_distance : program_distance;
@@ -271,6 +271,7 @@ void Server::begin(Process& p, uint32_t slot, rt::RequestBlock& r) {
 
 Result<> Server::add(Process& p, const process::Region& region, std::shared_ptr<elf::Image> image) {
   TRY_VOID(p.space->add(region, std::move(image), p.pid));
+  if (is_attached()) return {};  // nothing of ours is to be left in the end
   // Nothing that the kernel places may become code with the same low 32 bits. (Where something is mapped already the call fails:
   // that cannot become code of a library.)
   uint64_t near = p.memory->kernels_choice.value >> 32, low = region.range.begin.value & 0xffffffff;
@@ -305,7 +306,7 @@ bool can_open_ours(pid_t pid) {
 
 // Where a library is to be mapped.
 std::optional<AppPc> Server::place(Process& p, pid_t tid, int64_t fd, uint64_t size, uint64_t attempt) {
-  if (p.space->table_address() != rt::table_base || options_.keep_addresses || !can_open_ours(p.pid)) return {};
+  if (p.space->table_address() != rt::table_base || keep_addresses() || !can_open_ours(p.pid)) return {};
   auto image = image_of(tid, fd);
   if (!image) return {};
   for (; attempt < 8; attempt++) {

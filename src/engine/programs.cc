@@ -22,11 +22,7 @@
 
 namespace weir::engine {
 
-namespace {
-
 int shell_status(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
-
-}  // namespace
 
 Result<> Server::spawn() {
   TRY(std::string file, process::find_program(options_.command[0]));
@@ -148,7 +144,7 @@ void Server::exec_begins(uint32_t slot, uint64_t path, int64_t directory) {
   pid_t tid = slots_[slot].tid;
   char name[4096] = {};
   process::read(tid, path, std::as_writable_bytes(std::span(name, sizeof name - 1)));
-  if (!options_.follow || gains_privileges(tid, name, directory) ||
+  if (!options_.follow || detaching_ || gains_privileges(tid, name, directory) ||
       ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)) {
     stats_.not_followed++;
     return;
@@ -161,6 +157,7 @@ void Server::exec_failed(pid_t tid) {
     if (stats_.not_followed) stats_.not_followed--;
     return;
   }
+  if (detaching_) return;  // it is held for that
   // The thread waits for our answer, so it can be stopped here.
   ptrace(PTRACE_INTERRUPT, tid, 0, 0);
   auto status = process::wait_stop(tid);
@@ -206,7 +203,10 @@ void Server::look_for_ended() {
   poll(fds.data(), fds.size(), 0);
   // (One that was gone before it could be opened has no descriptor.)
   for (size_t i = 0; i < fds.size(); i++)
-    if (fds[i].revents || (fds[i].fd < 0 && kill(pids[i], 0) && errno == ESRCH)) process_ended(pids[i]);
+    if (fds[i].revents || (fds[i].fd < 0 && kill(pids[i], 0) && errno == ESRCH)) {
+      if (is_attached()) note_exit(processes_.at(pids[i]));
+      process_ended(pids[i]);
+    }
 }
 
 void Server::process_ended(pid_t pid) {
@@ -390,7 +390,7 @@ uint32_t Server::allocate_slot(pid_t pid, pid_t tid) {
     if (gone) free_slot(slot);
     return gone;
   });
-  for (uint32_t slot = 1; slot < rt::max_slots; slot++) {
+  for (uint32_t slot = 1; slot < slot_limit_; slot++) {
     if (slots_[slot].state != SlotState::Free) continue;
     slots_[slot] = {SlotState::Reserved, pid, tid, 0, nullptr};
     slots_used_ = std::max(slots_used_, slot + 1);

@@ -37,6 +37,12 @@ void on_forward(int sig) {
   __atomic_fetch_add(child_doorbell, 1, __ATOMIC_SEQ_CST);
 }
 
+volatile sig_atomic_t detach_wanted;
+void on_detach(int) {
+  detach_wanted = 1;
+  __atomic_fetch_add(child_doorbell, 1, __ATOMIC_SEQ_CST);
+}
+
 volatile sig_atomic_t orphaned;
 void on_orphaned(int) {
   orphaned = 1;
@@ -66,8 +72,9 @@ Server::~Server() {
 
 Result<Outcome> Server::run() {
   TRY_VOID(set_up());
-  TRY_VOID(spawn());
+  TRY_VOID(is_attached() ? attach_all() : spawn());
   loop();
+  if (is_attached()) detach_all();
   await_newborn();
   look_for_ended();
   while (end_a_space()) {}
@@ -139,17 +146,36 @@ Result<> Server::set_up() {
   return {};
 }
 
+// The terminal's signals reach a program that we started, and it decides; what is sent to Weir alone is passed on. Where we are
+// attached, they say that it is enough.
+void Server::watch_signals() {
+  auto set = [](void (*handler)(int), std::initializer_list<int> signals) {
+    struct sigaction action{};
+    action.sa_handler = handler;
+    action.sa_flags = SA_RESTART;
+    for (int sig : signals) sigaction(sig, &action, nullptr);
+  };
+  set(on_orphaned, {orphaned_signal()});
+  if (is_attached()) {
+    set(on_detach, {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2});
+    return set(SIG_IGN, {SIGTSTP, SIGTTIN, SIGTTOU});  // those that it is to serve would stand still
+  }
+  set(SIG_IGN, {SIGINT, SIGQUIT});
+  set(on_forward, {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT});
+}
+
+bool Server::detach_is_wanted() const {
+  return detach_wanted || (deadline_ && std::chrono::steady_clock::now() >= *deadline_);
+}
+
+bool Server::is_over() const {
+  if (is_attached()) return processes_.empty() || detach_is_wanted();
+  return behind_ ? processes_.empty() : main_ended_;
+}
+
 void Server::loop() {
-  // The terminal's signals reach the program too, and it decides; what is sent to Weir alone is passed on.
-  struct sigaction action{};
-  action.sa_handler = SIG_IGN;
-  for (int sig : {SIGINT, SIGQUIT}) sigaction(sig, &action, nullptr);
-  action.sa_handler = on_forward;
-  action.sa_flags = SA_RESTART;
-  for (int sig : {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT}) sigaction(sig, &action, nullptr);
-  action.sa_handler = on_orphaned;
-  sigaction(orphaned_signal(), &action, nullptr);
-  while (behind_ ? !processes_.empty() : !main_ended_) {
+  if (!is_attached()) watch_signals();
+  while (!is_over()) {
     if (child_event) {
       child_event = 0;
       reap();
@@ -158,6 +184,7 @@ void Server::loop() {
     if (orphaned) {
       orphaned = 0;
       cut_short_ = true;
+      if (is_attached()) return;
       for (auto& [pid, p] : processes_) kill(pid, SIGKILL);
     }
     if (int sig = forwarded_signal) {
@@ -180,12 +207,14 @@ void Server::sleep() {
   rt::ControlBlock* c = control();
   uint32_t doorbell = __atomic_load_n(&c->doorbell, __ATOMIC_SEQ_CST);
   __atomic_store_n(&c->sleeping, 1, __ATOMIC_SEQ_CST);
-  bool more = child_event || forwarded_signal || orphaned || end_a_space();
+  bool more = child_event || forwarded_signal || detach_wanted || orphaned || end_a_space();
   bool quiet = std::any_of(processes_.begin(), processes_.end(), [](const auto& p) { return p.second.quiet; });
   for (uint32_t w = 0; w <= slots_used_ / 64 && !more; w++) more = __atomic_load_n(&c->posted[w], __ATOMIC_SEQ_CST);
-  if (!more) futex_wait(&c->doorbell, doorbell, quiet ? quiet_sleep_ns : sleep_ns);
+  long ns = quiet ? quiet_sleep_ns : sleep_ns;
+  if (deadline_) ns = std::clamp<long>((*deadline_ - std::chrono::steady_clock::now()).count(), 1, ns);
+  if (!more) futex_wait(&c->doorbell, doorbell, ns);
   __atomic_store_n(&c->sleeping, 0, __ATOMIC_SEQ_CST);
-  if (!more && (behind_ || processes_.size() > 1)) look_for_ended();
+  if (!more && (behind_ || is_attached() || processes_.size() > 1)) look_for_ended();
 }
 
 // What is left to do for a program that has ended: when there is nothing else to do.
@@ -256,8 +285,6 @@ bool Server::send_calls(Process& p, uint32_t slot) {
   return n;
 }
 
-namespace {
-// A process that has used up its descriptors is lent some. Returns its limit as it was.
 std::optional<rlimit> lend_descriptors(pid_t pid) {
   rlimit limit;
   if (prlimit(pid, RLIMIT_NOFILE, nullptr, &limit)) return {};
@@ -266,7 +293,6 @@ std::optional<rlimit> lend_descriptors(pid_t pid) {
   if (prlimit(pid, RLIMIT_NOFILE, &lent, nullptr)) return {};
   return limit;
 }
-}  // namespace
 
 // The calls were made, or some. Returns whether the thread is to make the rest.
 bool Server::called(Process& p, uint32_t slot, uint64_t failed, int64_t result) {
@@ -460,6 +486,11 @@ bool Server::is_shared(const Process& p) const {
 void Server::end_with_message(Process& p, const std::string& why) {
   pollfd gone{p.pidfd.get(), POLLIN, 0};
   if (poll(&gone, 1, 50) > 0) return;  // it was on its way out, and cannot be read any more
+  if (is_attached()) {  // … but it can natively: a thread goes on in the program's own code until it is let go
+    say("{}: {}; weir lets go of it", p.program, why);
+    detach_wanted = failed_ = true;
+    return;
+  }
   say("{}: {}; the process is ended", p.program, why);
   kill(p.pid, SIGKILL);
   if (p.pid == main_pid_) failed_ = true;

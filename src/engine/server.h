@@ -1,11 +1,12 @@
 // The state of one run, shared by its parts: the loop and its requests (server.cc), processes and their programs
-// (programs.cc), injection (inject.cc).
+// (programs.cc), injection (inject.cc), processes that run already (attach.cc, detach.cc).
 #pragma once
 
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include <chrono>
 #include <map>
 
 #include "base/truncation.h"
@@ -13,6 +14,7 @@
 #include "engine/guardian.h"
 #include "engine/keeper.h"
 #include "engine/space.h"
+#include "process/tracee.h"
 
 namespace weir::engine {
 
@@ -56,10 +58,14 @@ struct Slot {
   std::unique_ptr<rt::RequestBlock> postponed = {};  // until the calls that go before it are made
 };
 
-// What /proc/PID/exe and cmdline say.
+// A process that has used up its descriptors is lent some. Returns its limit as it was.
+std::optional<rlimit> lend_descriptors(pid_t pid);
+// Unmaps all that is ours in a process that stands still.
+Result<> unmap_ours(process::RemoteSyscalls& remote, pid_t tid);
+// What /proc/PID/exe says.
 std::string program_name(pid_t pid);
-std::vector<std::string> command_of(pid_t pid);
 int64_t microseconds_now();
+int shell_status(int status);  // of waitpid()
 bool is_stopped(pid_t pid);
 
 class Server {
@@ -71,6 +77,9 @@ class Server {
  private:
   // server.cc
   Result<> set_up();
+  void watch_signals();
+  bool is_over() const;
+  bool detach_is_wanted() const;
   void loop();
   void await_newborn();
   Result<bool> stay_behind();
@@ -117,6 +126,25 @@ class Server {
   Process* process_of(uint32_t slot);
   void stopped();
 
+  // attach.cc
+  bool is_attached() const { return !options_.pids.empty(); }
+  bool keep_addresses() const { return options_.keep_addresses || is_attached(); }
+  Result<> attach_all();
+  void note_exit(Process& p);
+  Result<> attach(pid_t pid);
+  Result<> make_ready(pid_t agent, const Space& space, uint32_t first_slot);
+  Result<> map_all(process::RemoteSyscalls& remote, const Space& space);
+  Result<> take_actions(process::RemoteSyscalls& remote, uint32_t slot, pid_t tid);
+  Result<> set_action(process::RemoteSyscalls& remote, uint32_t slot, uint64_t sig, const rt::KernelSigaction& action);
+  Result<rt::KernelSigaction> action_of(process::RemoteSyscalls& remote, uint32_t slot, uint64_t sig);
+
+  // detach.cc
+  struct Leaving;
+  void detach_all();
+  bool detach(const std::vector<pid_t>& group);
+  std::optional<Leaving> leave_cache(Process& p, pid_t tid, int& signal);
+  Result<> give_back_actions(process::RemoteSyscalls& remote, uint32_t slot, pid_t tid, bool ignores_traps);
+
   // inject.cc
   Result<> inject(pid_t pid);
   void begin(Process& p, uint32_t slot, rt::RequestBlock& r);
@@ -136,19 +164,22 @@ class Server {
   SharedMemory runtime_, blocks_;
   rt::RuntimeHeader header_{};
   std::vector<Slot> slots_;
-  uint32_t slots_used_ = 1;       // one more than the highest that was ever used
-  std::vector<uint32_t> ending_;  // slots whose threads are about to be gone
+  uint32_t slot_limit_ = rt::max_slots;  // an attached process may have no room for all
+  uint32_t slots_used_ = 1;              // one more than the highest that was ever used
+  std::vector<uint32_t> ending_;         // slots whose threads are about to be gone
   std::map<pid_t, Process> processes_;
   std::vector<std::shared_ptr<Space>> ended_;  // of programs that have
   std::map<pid_t, bool> seized_;               // threads that we hold for an exec
   pid_t main_pid_ = 0;
   bool main_ended_ = false;
   int main_status_ = 0;
-  bool failed_ = false;             // Weir had to end the program
-  bool cut_short_ = false;          // see orphaned_signal()
-  bool behind_ = false;             // see stay_behind()
-  uint32_t spins_ = rt::max_spins;  // for the next request
-  uint32_t current_slot_ = 0;       // whose request is being served
+  bool failed_ = false;     // Weir had to end the program
+  bool cut_short_ = false;  // see orphaned_signal()
+  bool behind_ = false;     // see stay_behind()
+  bool detaching_ = false;
+  std::optional<std::chrono::steady_clock::time_point> deadline_;  // attached: when to detach
+  uint32_t spins_ = rt::max_spins;                                 // for the next request
+  uint32_t current_slot_ = 0;                                      // whose request is being served
 };
 
 }  // namespace weir::engine

@@ -134,6 +134,11 @@ Result<Region*> Space::find_region(AppPc pc, pid_t pid, bool may_grow) {
   return std::unexpected(Error{fmt::format("{:#x} is not executable", pc.value), no_code});
 }
 
+Result<> Space::know(AppPc pc, pid_t pid) {
+  TRY_VOID(find_region(pc, pid));
+  return {};
+}
+
 Region* Space::add_region(const process::Region& r, std::shared_ptr<elf::Image> image, bool is_pristine) {
   Region region{r.range, r.offset, std::move(image)};
   region.is_volatile = r.writable || r.shared;

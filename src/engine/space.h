@@ -117,6 +117,8 @@ class Space {
   CachePc find(AppPc pc) const;
   // The same, and translates it if need be, reading the code of process `pid`.
   Result<CachePc> translate(AppPc pc, pid_t pid);
+  // Where the system call whose next instruction is `next` has its own, behind the call itself; 0: it is no such place.
+  CachePc behind_system_call(AppPc next, pid_t pid);
   // Where the table sends `pc`; 0: nowhere.
   CachePc table_entry(AppPc pc) const;
   // Makes the table send `pc` to its translation at `to`, if it does not yet.
@@ -131,6 +133,8 @@ class Space {
   };
   Place where(CachePc pc) const;
 
+  // The code around `pc`, as the process has it.
+  Result<> know(AppPc pc, pid_t pid);
   // Code that has just been mapped from a file.
   Result<> add(const process::Region& region, std::shared_ptr<elf::Image> image, pid_t pid);
   // Does no known code have the same low 32 bits?

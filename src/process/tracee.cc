@@ -1,11 +1,13 @@
 #include "process/tracee.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "process/memory.h"
@@ -53,25 +55,70 @@ Result<> Tracee::write(uint64_t address, std::span<const std::byte> bytes) const
   return {};
 }
 
+Result<> exchange_zmm31(pid_t tid, uint32_t offset, std::span<uint8_t, 64> value) {
+  constexpr size_t in_use = 512, first_in_area = 16, area_size = 1024;
+  constexpr uint64_t area_bit = 1 << 7;
+  std::vector<std::byte> state(64 << 10);
+  iovec io{state.data(), state.size()};
+  if (ptrace(PTRACE_GETREGSET, tid, NT_X86_XSTATE, &io)) return fail_errno("thread {}: cannot read vector registers", tid);
+  size_t area = offset - (31 - first_in_area) * 64;
+  if (io.iov_len < area + area_size) return fail("thread {}: has no AVX-512 registers", tid);
+  auto* bits = reinterpret_cast<uint64_t*>(state.data() + in_use);
+  if (!(*bits & area_bit)) memset(state.data() + area, 0, area_size);
+  *bits |= area_bit;
+  std::swap_ranges(value.begin(), value.end(), reinterpret_cast<uint8_t*>(state.data() + offset));
+  if (ptrace(PTRACE_SETREGSET, tid, NT_X86_XSTATE, &io)) return fail_errno("thread {}: cannot set vector registers", tid);
+  return {};
+}
+
+namespace {
+constexpr uint64_t syscall_code = 0x050f, syscall_mask = 0xffff;
+}  // namespace
+
+uint64_t find_syscall(pid_t pid) {
+  auto all = regions(pid);
+  if (!all) return 0;
+  std::ranges::stable_partition(*all, [](const Region& r) { return r.path == "[vdso]"; });
+  std::vector<std::byte> bytes(64 << 10);
+  for (const Region& r : *all)
+    for (uint64_t at = r.range.begin.value; r.executable && r.path != "[vsyscall]" && at < r.range.end.value;
+         at += bytes.size()) {
+      size_t n = read(pid, at, std::span(bytes).first(std::min<size_t>(bytes.size(), r.range.end.value - at)));
+      for (size_t i = 0; i + 1 < n; i++)
+        if (bytes[i] == std::byte{0x0f} && bytes[i + 1] == std::byte{0x05}) return at + i;
+    }
+  return 0;
+}
+
 Result<RemoteSyscalls> RemoteSyscalls::begin(const Tracee& tracee, uint64_t at) {
   TRY(auto regs, tracee.registers());
-  TRY(uint64_t mask, tracee.block_signals());
+  ptrace(PTRACE_SETOPTIONS, tracee.pid(), 0, PTRACE_O_TRACESYSGOOD);
   errno = 0;
-  long code = ptrace(PTRACE_PEEKTEXT, tracee.pid(), at, 0);
+  auto code = static_cast<uint64_t>(ptrace(PTRACE_PEEKTEXT, tracee.pid(), at, 0));
   if (errno) return fail_errno("process {}: cannot read code", tracee.pid());
-  constexpr uint64_t syscall_int3 = 0xcc050f;
-  uint64_t patched = (static_cast<uint64_t>(code) & ~uint64_t{0xffffff}) | syscall_int3;
-  if (ptrace(PTRACE_POKETEXT, tracee.pid(), at, patched)) return fail_errno("process {}: cannot write code", tracee.pid());
-  return RemoteSyscalls(tracee, regs, at, static_cast<uint64_t>(code), mask);
+  if ((code & syscall_mask) != syscall_code &&
+      ptrace(PTRACE_POKETEXT, tracee.pid(), at, (code & ~syscall_mask) | syscall_code))
+    return fail_errno("process {}: cannot write code", tracee.pid());
+  TRY(uint64_t mask, tracee.block_signals());
+  return RemoteSyscalls(tracee, regs, at, code, mask);
 }
 
 Result<> RemoteSyscalls::end() {
   if (std::exchange(ended_, true)) return {};
-  if (ptrace(PTRACE_POKETEXT, tracee_.pid(), at_, code_))
+  if ((code_ & syscall_mask) != syscall_code && ptrace(PTRACE_POKETEXT, tracee_.pid(), at_, code_))
     return fail_errno("process {}: cannot restore code", tracee_.pid());
+  TRY_VOID(tracee_.set_registers(saved_));
   if (ptrace(PTRACE_SETSIGMASK, tracee_.pid(), sizeof mask_, &mask_))
     return fail_errno("process {}: cannot restore the signal mask", tracee_.pid());
-  return tracee_.set_registers(saved_);
+  return is_in_restart(saved_) ? stop_anew() : Result<>{};
+}
+
+// A call is begun again by the kernel on its way from a signal, or from a stop like one: there, not behind the last of our calls.
+Result<> RemoteSyscalls::stop_anew() {
+  if (ptrace(PTRACE_INTERRUPT, tracee_.pid(), 0, 0) || ptrace(PTRACE_CONT, tracee_.pid(), 0, 0))
+    return fail_errno("process {}: cannot be stopped", tracee_.pid());
+  TRY_VOID(wait_stop(tracee_.pid()));
+  return {};
 }
 
 Result<uint64_t> RemoteSyscalls::call(const char* name, long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
@@ -82,14 +129,13 @@ Result<uint64_t> RemoteSyscalls::call(const char* name, long nr, uint64_t a, uin
   regs.rax = static_cast<uint64_t>(nr);
   regs.rdi = a, regs.rsi = b, regs.rdx = c, regs.r10 = d, regs.r8 = e, regs.r9 = f;
   TRY_VOID(tracee_.set_registers(regs));
-  if (ptrace(PTRACE_CONT, tracee_.pid(), 0, 0)) return fail_errno("process {}: cannot continue", tracee_.pid());
-  for (;;) {
+  for (int stops = 0, signal = 0; stops < 2;) {  // at its begin and at its end
+    if (ptrace(PTRACE_SYSCALL, tracee_.pid(), 0, signal)) return fail_errno("process {}: cannot continue", tracee_.pid());
     TRY(int status, wait_stop(tracee_.pid()));
-    // Only a trap of our own counts. All signals are blocked but SIGSTOP: it takes effect when the tracee is let go.
-    bool is_event = status >> 16;
-    if (WSTOPSIG(status) == SIGTRAP && !is_event) break;
-    if (ptrace(PTRACE_CONT, tracee_.pid(), 0, is_event ? 0 : WSTOPSIG(status)))
-      return fail_errno("process {}: cannot continue", tracee_.pid());
+    bool is_call = WSTOPSIG(status) == (SIGTRAP | 0x80);
+    stops += is_call;
+    // All signals are blocked but SIGSTOP: it takes effect when the tracee is let go.
+    signal = is_call || status >> 16 ? 0 : WSTOPSIG(status);
   }
   TRY(user_regs_struct after, tracee_.registers());
   auto result = static_cast<int64_t>(after.rax);

@@ -19,6 +19,13 @@ namespace weir::process {
 // Waits until the thread stops, and returns its status. That it ended is an error, and is left for waitpid() to tell.
 Result<int> wait_stop(pid_t pid);
 
+// Was the thread stopped in a system call that the kernel will begin again, or end with EINTR, when it goes on?
+inline bool is_in_restart(const user_regs_struct& regs) {
+  constexpr int64_t ERESTARTSYS = 512, ERESTART_RESTARTBLOCK = 516;
+  auto result = static_cast<int64_t>(regs.rax);
+  return static_cast<int64_t>(regs.orig_rax) >= 0 && result <= -ERESTARTSYS && result >= -ERESTART_RESTARTBLOCK;
+}
+
 class Tracee {
  public:
   explicit Tracee(pid_t pid) : pid_(pid) {}
@@ -35,8 +42,15 @@ class Tracee {
   pid_t pid_;
 };
 
-// Runs system calls in a stopped tracee, at an executable address that holds a `syscall; int3` meanwhile. The tracee's
-// registers, code and signal mask are as before when it has ended.
+// Swaps zmm31 of a stopped thread, which is at `offset` of its extended state, and `value`.
+Result<> exchange_zmm31(pid_t tid, uint32_t offset, std::span<uint8_t, 64> value);
+
+// An address of the process that holds a `syscall` instruction: most often in the vDSO. 0: there is none.
+uint64_t find_syscall(pid_t pid);
+
+// Runs system calls in a stopped tracee, at an executable address that holds a `syscall` meanwhile. (No breakpoint, and no single
+// step: the kernel would change the action of SIGTRAP where that is blocked or ignored.) The tracee's registers, code and signal mask
+// are as before when it has ended, and a call that it was in is made again or ends as the kernel would have it.
 class RemoteSyscalls {
  public:
   static Result<RemoteSyscalls> begin(const Tracee& tracee, uint64_t at);
@@ -59,6 +73,7 @@ class RemoteSyscalls {
  private:
   RemoteSyscalls(const Tracee& t, const user_regs_struct& saved, uint64_t at, uint64_t code, uint64_t mask)
       : tracee_(t), saved_(saved), at_(at), code_(code), mask_(mask) {}
+  Result<> stop_anew();
   Tracee tracee_;
   user_regs_struct saved_;
   uint64_t at_;

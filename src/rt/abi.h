@@ -172,6 +172,12 @@ struct KernelSigaction {
   uint64_t mask;
 };
 
+// What the kernel is given in place of a handler of the program: the runtime's, with all signals blocked.
+constexpr KernelSigaction instead_of(const KernelSigaction& action, uint64_t entry) {
+  constexpr uint64_t siginfo = 4, kept = 0x1c00'0003;  // NOCLDSTOP, NOCLDWAIT, RESTORER, ONSTACK, RESTART
+  return {entry, (action.flags & kept) | siginfo, action.restorer, ~uint64_t{0}};
+}
+
 struct Interrupted {  // a context that a signal handler of the program interrupted
   uint64_t frame;     // address of its ucontext
   uint64_t app_pc;
@@ -227,6 +233,7 @@ struct ThreadBlock {
   uint32_t has_wrgsbase;     // the processor and the kernel allow it
   uint32_t misses, signals;  // statistics
   uint32_t interrupted_next;
+  uint32_t has_rseq;  // the program began natively, and may have registered it
   uint8_t pending_info[128];
 
   // The virtual clock, where a tool has one.
@@ -416,6 +423,7 @@ struct RuntimeHeader {
   uint64_t version;
   uint64_t enter_link, enter_indirect, enter_syscall, enter_guard, enter_routine, enter_probe, enter_light;
   uint64_t begin;  // where a new program enters
+  uint64_t signal_entry;
   uint64_t image_size;
 };
 

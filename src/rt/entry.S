@@ -65,7 +65,7 @@
         .globl rt_header
 rt_header:
         .quad ABI_VERSION
-        .quad enter_link, enter_indirect, enter_syscall, enter_guard, enter_routine, enter_probe, enter_light, rt_begin_program
+        .quad enter_link, enter_indirect, enter_syscall, enter_guard, enter_routine, enter_probe, enter_light, rt_begin_program, rt_signal_entry
         .quad rt_image_size
 
         .text

@@ -57,10 +57,7 @@ void queue_again(ThreadBlock* tb) {
 }
 
 void install(int sig, const KernelSigaction& action) {
-  KernelSigaction ours = action;
-  ours.handler = address(rt_signal_entry);
-  ours.flags = (action.flags & (SA_RESTART | SA_NOCLDSTOP | SA_NOCLDWAIT | SA_ONSTACK | SA_RESTORER)) | SA_SIGINFO;
-  ours.mask = all_signals;
+  KernelSigaction ours = instead_of(action, address(rt_signal_entry));
   sys(SYS_rt_sigaction, uint64_t(sig), address(&ours), 0, 8);
 }
 
@@ -69,18 +66,12 @@ void restore_default(int sig) {
   sys(SYS_rt_sigaction, uint64_t(sig), address(&action), 0, 8);
 }
 
-bool ours_is_installed(int sig) {
-  KernelSigaction now{};
-  sys(SYS_rt_sigaction, uint64_t(sig), 0, address(&now), 8);
-  return now.handler == address(rt_signal_entry);
-}
-
 void begin_stepping(ThreadBlock* tb, int sig, const SigInfo* info, UContext* uc) {
   keep(tb, sig, info, uc);
   tb->stepping = 1;
-  if (!ours_is_installed(SIGTRAP)) {
-    KernelSigaction now{};
-    sys(SYS_rt_sigaction, SIGTRAP, 0, address(&now), 8);
+  KernelSigaction now{};
+  sys(SYS_rt_sigaction, SIGTRAP, 0, address(&now), 8);  // (once: another thread may be about to do the same)
+  if (now.handler != address(rt_signal_entry)) {
     tb->actions[SIGTRAP - 1] = now;  // default or ignore: deliver() does what it says
     now.flags |= SA_RESTORER | SA_ONSTACK;
     now.restorer = tb->actions[sig - 1].restorer;

@@ -138,6 +138,7 @@ int64_t new_thread(ThreadBlock* tb, int64_t nr, const uint64_t* a, uint64_t next
   memcpy(child->zmm31, tb->zmm31, sizeof tb->zmm31);
   child->quiet = tb->quiet;
   child->elsewhere = tb->elsewhere;
+  child->has_rseq = tb->has_rseq;
   unblock_signals(child, mask);
   if (flags & CLONE_SIGHAND) {
     child->actions = tb->actions;
@@ -220,7 +221,12 @@ void rt_syscall(ThreadBlock* tb) {
     case SYS_arch_prctl: result = arch_prctl(tb, a); break;
     case SYS_prctl:
     case SYS_seccomp: result = seccomp(tb, nr, a); break;
-    case SYS_rseq: result = -ENOSYS; break;  // its critical sections are addresses of the program: libraries do without
+    case SYS_rseq:  // its critical sections are addresses of the program: libraries do without
+      if (!tb->has_rseq) {
+        result = -ENOSYS;
+        break;
+      }
+      [[fallthrough]];  // where they have it they must have it in all threads
     default: regs.pc = inline_pc; return;
   }
   if (result == restart) {

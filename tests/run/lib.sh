@@ -10,6 +10,8 @@
 #   oracle PROGRAM ARGS...   the executed instructions that icount counts equal those of a single-stepped native run
 #   profile CMD ARGS...      runs under `weir profile`, with OPTIONS, and must end with STATUS; `ask SQL` then asks the store,
 #                            `report VIEW...` prints a report of it
+#   start CMD ARGS...        runs it in the background, natively, until it has printed a line: its pid is $P. `finish` ends its stdin,
+#                            waits for it and leaves $T/started.out, .status; `state` prints what Weir must leave as it is
 #   need PROGRAM..., need_cpu FLAG..., skip WHY   the machine lacks something: exit 77
 # Variables in front of `same` and its kin: STATUS=n, STDIN=file, OPTIONS='weir options', TOOLS='none icount'.
 # Each run starts in a new empty directory, $T/cwd, with a fixed environment.
@@ -117,4 +119,18 @@ report() { "$WEIR" report "$T/run.weir" "$@" || fail "report $*"; }
 answers() {  # answers SQL <<E: … what is expected
   local got expected; got=$(ask "$1"); expected=$(cat)
   [[ $got == "$expected" ]] || { diff <(echo "$expected") <(echo "$got") || true; fail "not as expected (<): $1"; }
+}
+start() {
+  rm -f "$T/started.in"; mkfifo "$T/started.in"; : >"$T/started.out"
+  "$@" <"$T/started.in" >"$T/started.out" 2>&1 & P=$!
+  exec 9>"$T/started.in"
+  until [[ -s $T/started.out ]]; do kill -0 $P || fail "$* did not start"; sleep 0.02; done
+}
+finish() { local status=0; exec 9>&-; wait $P || status=$?; echo $status >"$T/started.status"; }
+state() {
+  sed -E 's/ +/ /g' /proc/$P/maps | grep -Ev '\[(heap|stack)\]| 00:00 0 ?$'  # (its own memory comes and goes)
+  grep -c 'memfd:weir' /proc/$P/maps || true
+  find /proc/$P/fd -type l -printf '%f %l\n' | sort
+  grep -hE '^Sig(Ign|Cgt|Blk)' /proc/$P/status
+  cat /proc/$P/timers
 }

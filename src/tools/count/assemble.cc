@@ -205,6 +205,9 @@ void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process,
         {c.parent && c.parent < i ? c.parent - 1 : none, sites[c.site], functions[c.callee], c.calls, c.self, c.os});
   }
   add_up_functions(out.functions);
+  // What was called before Weir was there took at least its own time.
+  for (profile::FunctionCount& f : out.functions)
+    f.total = std::max(f.total, f.self), f.os_time_total = std::max(f.os_time_total, f.os_time);
   add_up_calls(out.calls);
   add_up_os_calls(out.os_calls);
   ran_.resize(p_.functions.size());

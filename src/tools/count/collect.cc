@@ -178,8 +178,11 @@ void Count::close_frames(const std::byte* memory, Thread& thread) const {
       thread.contexts[f.context].self += self;
     }
     uint32_t callee = function_of(f.callee);
-    if (i == 0 && f.site == rt::start_site)
-      callee = function_around({table<rt::Tools>(memory, rt::tools_offset, 1)[0].start});
+    if (i == 0 && f.site == rt::start_site) {
+      AppPc start{table<rt::Tools>(memory, rt::tools_offset, 1)[0].start};
+      if (!start) break;  // it was there before Weir
+      callee = function_around(start);
+    }
     Calls c{number, callee};
     if (!(f.site & rt::direct_site) && !(f.rsp & rt::FrameIsCounted)) c.calls++;  // (of direct ones the block has told)
     if (--depth[f.callee] == 0) c.total = delta, c.os = os;

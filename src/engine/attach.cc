@@ -1,0 +1,222 @@
+// Attaching: a process that runs already goes on in the cache.
+//
+// All its threads are stopped, and nothing of it runs until it is ready. One of them makes the system calls that map the runtime and
+// the space, and that put our handler in the place of the program's. What a thread was about to execute is translated here, so
+// that it needs a new pc and its thread block, and nothing else. A thread in a system call is still in the kernel, which will begin the
+// call again, or end it with EINTR, when the thread goes on: so it gets the pc behind the call in the cache, and all that is as natively.
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+
+#include "engine/server.h"
+#include "process/threads.h"
+
+namespace weir::engine {
+
+namespace {
+
+// Code of a file. (Other code is looked at when it comes to be executed.)
+bool is_image(const process::Region& r) { return r.executable && (r.inode || r.path == "[vdso]"); }
+
+// The space of a process that stands still: all its code is known from the start.
+Result<std::unique_ptr<Space>> space_of(pid_t tid, std::unique_ptr<instrument::Tool> tool) {
+  TRY(auto regions, process::regions(tid));
+  auto is_free = [&](uint64_t begin) {
+    AppRange table{{begin}, {begin + rt::table_size}};
+    return std::ranges::none_of(regions, [&](const process::Region& r) { return r.range.overlaps(table); });
+  };
+  bool low = is_free(rt::table_base);
+  if (!low && !is_free(rt::high_table_base)) return fail("it has no room for weir's table");
+  TRY(auto space, Space::create(std::move(tool), low ? rt::table_base : rt::high_table_base));
+  for (const process::Region& r : regions)
+    if (is_image(r)) TRY_VOID(space->know(r.range.begin, tid));
+  return space;
+}
+
+// How many thread blocks there is room for. (Some programs map memory at random addresses.)
+uint32_t room_for_blocks(pid_t tid) {
+  uint64_t end = rt::blocks_base + rt::blocks_size;
+  if (auto regions = process::regions(tid))
+    for (const process::Region& r : *regions)
+      if (r.range.end.value > rt::blocks_base) end = std::min(end, std::max(r.range.begin.value, rt::blocks_base));
+  return static_cast<uint32_t>((end - rt::blocks_base) / rt::block_stride);
+}
+
+// Where a thread goes on in the cache.
+Result<> enter_cache(Space& space, pid_t tid, user_regs_struct& regs) {
+  constexpr uint64_t cs_64 = 0x33, restart_syscall = 219, none = ~uint64_t{0};
+  constexpr int64_t ERESTART_RESTARTBLOCK = 516;
+  if (regs.cs != cs_64) return fail("it executes 32-bit code");
+  if (process::is_in_restart(regs)) {
+    CachePc behind =
+        rt::is_engine_call(static_cast<int64_t>(regs.orig_rax)) ? CachePc{} : space.behind_system_call({regs.rip}, tid);
+    if (behind) {
+      regs.rip = behind.value;
+      return {};
+    }
+    // One that the runtime must see is begun again in the program.
+    regs.rax = static_cast<int64_t>(regs.rax) == -ERESTART_RESTARTBLOCK ? restart_syscall : regs.orig_rax;
+    regs.orig_rax = none;
+    regs.rip -= 2;
+  }
+  space.prepare({regs.rip}, tid, true);
+  TRY(CachePc to, space.translate({regs.rip}, tid));
+  regs.rip = to.value;
+  return {};
+}
+
+}  // namespace
+
+Result<> Server::attach_all() {
+  watch_signals();
+  for (int pid : options_.pids) {
+    auto attached = processes_.contains(pid) ? Result<>{} : attach(pid);
+    if (attached) continue;
+    detach_all();
+    return attached;
+  }
+  using namespace std::chrono;
+  if (options_.seconds > 0)
+    deadline_ = steady_clock::now() + duration_cast<steady_clock::duration>(duration<double>(options_.seconds));
+  return {};
+}
+
+// How a process ended that is not our child: Linux 6.15 tells. It is as if we had run it.
+void Server::note_exit(Process& p) {
+  struct {
+    uint64_t mask, cgroup;
+    uint32_t ids[11];
+    int32_t exit_code;
+  } info{1 << 3, 0, {}, 0};  // PIDFD_INFO_EXIT
+  static_assert(sizeof info == 64);
+  if (ioctl(p.pidfd.get(), _IOWR(0xff, 11, decltype(info)), &info) || !(info.mask & 1 << 3)) return;
+  p.exit_status = shell_status(info.exit_code);
+  if (p.pid == options_.pids[0]) main_status_ = *p.exit_status;
+}
+
+// The runtime, the thread blocks and the space.
+Result<> Server::map_all(process::RemoteSyscalls& remote, const Space& space) {
+  std::vector<Piece> pieces(space.pieces().begin(), space.pieces().end());
+  pieces.push_back({runtime_.file.get(), 0, rt::runtime_base, runtime_.mapping.size(), PROT_READ | PROT_EXEC});
+  pieces.push_back({blocks_.file.get(), 0, rt::blocks_base, slot_limit_ * rt::block_stride, PROT_READ | PROT_WRITE});
+  for (const Piece& piece : pieces) {
+    int flags = (piece.protection & PROT_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC;
+    auto file = remote.open(fmt::format("/proc/{}/fd/{}", getpid(), piece.file), flags);
+    if (!file) return fail("{}: it cannot open weir's memory; run weir as its user, in its container", file.error().what);
+    auto fd = static_cast<uint64_t>(*file);
+    auto mapped = remote.call("mmap", SYS_mmap, piece.address, piece.size, static_cast<uint64_t>(piece.protection),
+                              MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, fd, piece.offset);
+    TRY_VOID(remote.call("close", SYS_close, fd));
+    if (!mapped) return fail("{}: there is no room for weir at {:#x}", mapped.error().what, piece.address);
+    (void)remote.call("madvise", SYS_madvise, piece.address, piece.size, MADV_DONTDUMP);
+  }
+  return {};
+}
+
+// The kernel's signal actions, by way of the slot's request, which both sides see.
+Result<> Server::set_action(process::RemoteSyscalls& remote, uint32_t slot, uint64_t sig,
+                            const rt::KernelSigaction& action) {
+  memcpy(block(slot)->request.text, &action, sizeof action);
+  TRY_VOID(remote.call("rt_sigaction", SYS_rt_sigaction, sig, text_address(slot), 0, 8));
+  return {};
+}
+Result<rt::KernelSigaction> Server::action_of(process::RemoteSyscalls& remote, uint32_t slot, uint64_t sig) {
+  TRY_VOID(remote.call("rt_sigaction", SYS_rt_sigaction, sig, 0, text_address(slot), 8));
+  rt::KernelSigaction action;
+  memcpy(&action, block(slot)->request.text, sizeof action);
+  return action;
+}
+
+// The program's handlers: the runtime calls them.
+Result<> Server::take_actions(process::RemoteSyscalls& remote, uint32_t slot, pid_t tid) {
+  rt::ThreadBlock* tb = block(slot);
+  uint64_t caught = strtoull(process::status_word(tid, "SigCgt").c_str(), nullptr, 16);
+  for (uint64_t sig = 1; sig <= 64; sig++) {
+    if (!(caught >> (sig - 1) & 1)) continue;
+    TRY(tb->own_actions[sig - 1], action_of(remote, slot, sig));
+    TRY_VOID(set_action(remote, slot, sig, rt::instead_of(tb->own_actions[sig - 1], header_.signal_entry)));
+  }
+  return {};
+}
+
+// What the process needs before one of its threads can be in the cache.
+Result<> Server::make_ready(pid_t agent, const Space& space, uint32_t first_slot) {
+  TRY(auto remote, process::RemoteSyscalls::begin(process::Tracee(agent), process::find_syscall(agent)));
+  auto done = map_all(remote, space);
+  if (done) done = take_actions(remote, first_slot, agent);
+  if (!done) {
+    (void)give_back_actions(remote, first_slot, agent, false);
+    (void)unmap_ours(remote, agent);
+    return done;
+  }
+  return remote.end();
+}
+
+Result<> Server::attach(pid_t pid) {
+  TRY_VOID(process::may_attach(pid));
+  std::string program = program_name(pid);
+  auto cannot = [&](const Error& e) { return fail("process {} ({}): {}", pid, program, e.what); };
+  if (auto regions = process::regions(pid))  // what takes long is done while it runs
+    for (const process::Region& r : *regions)
+      if (is_image(r)) (void)open_image(pid, r);
+  process::Threads threads(pid);
+  TRY_VOID(threads.stop([&] { return !detach_is_wanted(); }));
+  std::vector<pid_t> tids = threads.tids();
+  pid_t agent = threads.agent();
+  auto space = space_of(agent, options_.make_tool());
+  if (!space) return cannot(space.error());
+  std::vector<user_regs_struct> registers;
+  for (pid_t tid : tids) {
+    TRY(user_regs_struct regs, process::Tracee(tid).registers());
+    if (auto ok = enter_cache(**space, tid, regs); !ok) return cannot(ok.error());
+    registers.push_back(regs);
+  }
+
+  slot_limit_ = std::min(slot_limit_, room_for_blocks(agent));
+  Process p;
+  p.memory = std::make_shared<Memory>();
+  for (pid_t tid : tids) {
+    uint32_t slot = allocate_slot(pid, tid);
+    if (!slot) return cannot({"there is no room for its thread blocks, or it has too many threads"});
+    slots_[slot].state = SlotState::Running;
+    p.slots.push_back(slot);
+    rt::ThreadBlock* tb = block(slot);
+    tb->pid = static_cast<uint32_t>(pid), tb->tid = static_cast<uint32_t>(tid);
+    tb->has_rseq = 1;
+    tb->actions = reinterpret_cast<rt::KernelSigaction*>(rt::blocks_base + p.slots[0] * rt::block_stride +
+                                                         offsetof(rt::ThreadBlock, own_actions));
+  }
+  p.first_slot = p.slots[0];
+  auto limit = lend_descriptors(agent);
+  auto ready = make_ready(agent, **space, p.first_slot);
+  if (limit) prlimit(agent, RLIMIT_NOFILE, &*limit, nullptr);
+  if (!ready) return cannot(ready.error());
+
+  for (size_t i = 0; i < registers.size(); i++) {
+    rt::ThreadBlock* tb = block(p.slots[i]);
+    tb->app_gs = std::exchange(registers[i].gs_base, rt::blocks_base + p.slots[i] * rt::block_stride);
+    (*space)->tool().begin_thread(memory_of(p.slots[i]), nullptr, false, {});
+    pid_t tid = tids[i];
+    // The program's zmm31 goes to the thread block: the register is the clock's, which begins at 0.
+    if (tb->clock_in_register) TRY_VOID(process::exchange_zmm31(tid, tb->zmm31_offset, tb->zmm31));
+    TRY_VOID(process::Tracee(tid).set_registers(registers[i]));
+  }
+  p.pid = pid;
+  p.pidfd = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  p.program = std::move(program);
+  p.command = command_of(pid);
+  p.started = microseconds_now();
+  p.memory->mapped = (*space)->pieces().size();
+  p.space = std::move(*space);
+  stats_.processes++;
+  stats_.threads += p.slots.size();
+  processes_.emplace(pid, std::move(p));
+  guardian_.watch(pid);
+  return {};
+}
+
+}  // namespace weir::engine

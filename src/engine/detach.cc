@@ -1,0 +1,187 @@
+// Detaching, the reverse of attaching: every thread goes on natively where it is in the program, and nothing of ours is left.
+//
+// All threads are stopped. One in the cache is at an exact place, or is single-stepped to the next (marks tell, as for signals). One in the
+// runtime, or on its way to a boundary with a signal, goes on until it is out of there, and is served meanwhile; it is stopped
+// again then. When all are at exact places they get the program's registers, one of them makes the system calls that put the
+// program's signal actions back and unmap our memory, and all are let go.
+
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+
+#include "engine/server.h"
+#include "process/threads.h"
+
+namespace weir::engine {
+
+namespace {
+
+constexpr auto patience = std::chrono::milliseconds(100);
+
+// One instruction. Returns the signal of its fault, if it has one.
+int step(pid_t tid) {
+  if (ptrace(PTRACE_SINGLESTEP, tid, 0, 0)) return 0;
+  auto status = process::wait_stop(tid);
+  return status && *status >> 16 == 0 && WSTOPSIG(*status) != SIGTRAP ? WSTOPSIG(*status) : 0;
+}
+
+// A set of signals, as /proc/PID/status has it.
+uint64_t signals_in(pid_t tid, const char* name) { return strtoull(process::status_word(tid, name).c_str(), nullptr, 16); }
+
+// While a thread is stepped signals wait, but for those of its own instructions.
+class QuietStep {
+ public:
+  explicit QuietStep(pid_t tid) : tid_(tid) {
+    constexpr uint64_t faults =
+        1 << (SIGTRAP - 1) | 1 << (SIGSEGV - 1) | 1 << (SIGBUS - 1) | 1 << (SIGFPE - 1) | 1 << (SIGILL - 1);
+    uint64_t mask = ~faults;
+    ptrace(PTRACE_GETSIGMASK, tid, sizeof mask_, &mask_);
+    ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask);
+  }
+  ~QuietStep() { ptrace(PTRACE_SETSIGMASK, tid_, sizeof mask_, &mask_); }
+
+ private:
+  pid_t tid_;
+  uint64_t mask_ = 0;
+};
+
+void mend(const Space::Place& at, const rt::ThreadBlock& tb, user_regs_struct& regs) {
+  unsigned long long* const in_order[16] = {&regs.rax, &regs.rcx, &regs.rdx, &regs.rbx, &regs.rsp, &regs.rbp,
+                                            &regs.rsi, &regs.rdi, &regs.r8,  &regs.r9,  &regs.r10, &regs.r11,
+                                            &regs.r12, &regs.r13, &regs.r14, &regs.r15};
+  if (at.restore & rt::RestoreRcx) regs.rcx = tb.rcx;
+  if (at.restore & rt::RestoreSpill0) *in_order[at.spilled & 15] = tb.spill[0];
+  if (at.restore & rt::RestoreSpill1) *in_order[at.spilled >> 4 & 15] = tb.spill[1];
+  if (at.restore & rt::SetRcxToPc) regs.rcx = at.app.value;
+}
+
+}  // namespace
+
+// A thread at an exact place of the program, and what it is to go on with.
+struct Server::Leaving {
+  pid_t tid;
+  user_regs_struct regs;
+  rt::ThreadBlock* clock = nullptr;  // it holds the program's zmm31
+};
+
+Result<> Server::give_back_actions(process::RemoteSyscalls& remote, uint32_t slot, pid_t tid, bool ignores_traps) {
+  for (uint64_t sig = 1, caught = signals_in(tid, "SigCgt"); sig <= 64; sig++) {
+    if (!(caught >> (sig - 1) & 1)) continue;
+    TRY(rt::KernelSigaction action, action_of(remote, slot, sig));
+    if (action.handler == header_.signal_entry) TRY_VOID(set_action(remote, slot, sig, block(slot)->own_actions[sig - 1]));
+  }
+  // (A single step may have changed that.)
+  if (ignores_traps) TRY_VOID(set_action(remote, slot, SIGTRAP, {reinterpret_cast<uint64_t>(SIG_IGN), 0, 0, 0}));
+  return {};
+}
+
+Result<> unmap_ours(process::RemoteSyscalls& remote, pid_t tid) {
+  TRY(auto regions, process::regions(tid));
+  for (const process::Region& r : regions)
+    if (r.path.starts_with("/memfd:weir-"))
+      TRY_VOID(remote.call("munmap", SYS_munmap, r.range.begin.value, r.range.size()));
+  return {};
+}
+
+// Where a stopped thread is in the program. None: that cannot be said yet, it must go on, with `signal`.
+std::optional<Server::Leaving> Server::leave_cache(Process& p, pid_t tid, int& signal) {
+  process::Tracee tracee(tid);
+  auto regs = tracee.registers();
+  auto in_runtime = [&] { return regs->rip - rt::runtime_base < header_.image_size; };
+  if (!regs || in_runtime()) return {};
+  uint64_t slot = (regs->gs_base - rt::blocks_base) / rt::block_stride;
+  if (slot >= slots_used_ || slots_[slot].tid != tid) return Leaving{tid, *regs};  // it never was in the cache
+  rt::ThreadBlock* tb = block(static_cast<uint32_t>(slot));
+  if (tb->stepping || tb->signal_pending) return {};
+  Space::Place at = p.space->where({regs->rip});
+  std::optional<QuietStep> quiet;
+  while (at.place == rt::Place::Middle) {
+    if (!quiet) quiet.emplace(tid);
+    signal = step(tid);
+    regs = tracee.registers();
+    if (signal || !regs || in_runtime()) return {};
+    at = p.space->where({regs->rip});
+  }
+  if (at.place != rt::Place::NotCache) mend(at, *tb, *regs);
+  regs->rip = at.app.value;
+  regs->gs_base = tb->app_gs;
+  return Leaving{tid, *regs, tb->clock_in_register && !(at.restore & rt::RestoreClock) ? tb : nullptr};
+}
+
+// Processes that share their memory. False: not now.
+bool Server::detach(const std::vector<pid_t>& group) {
+  using namespace std::chrono;
+  auto end = steady_clock::now();
+  auto serve_on = [&] {
+    serve_posted();
+    return steady_clock::now() < end;
+  };
+  struct Stopped {
+    process::Threads threads;
+    bool ignores_traps;
+    std::vector<Leaving> leaving = {};
+  };
+  std::map<pid_t, Stopped> stopped;
+  for (pid_t pid : group)
+    stopped.emplace(pid, Stopped{process::Threads(pid), (signals_in(pid, "SigIgn") >> (SIGTRAP - 1) & 1) != 0});
+  // One that was let go on must come to run before it is stopped again, or it would never get anywhere: ever more time.
+  microseconds pause(20);
+  for (bool ready = false; !ready; pause = std::min<microseconds>(2 * pause, patience)) {
+    ready = true;
+    for (auto& [pid, s] : stopped) {
+      end = steady_clock::now() + patience;
+      if (!s.threads.stop(serve_on)) return false;
+      if (s.threads.executed()) {  // nothing of ours is left in it
+        process_ended(pid);
+        return true;
+      }
+      s.leaving.clear();
+      for (pid_t tid : s.threads.tids()) {
+        int signal = 0;
+        if (auto l = leave_cache(processes_.at(pid), tid, signal)) {
+          s.leaving.push_back(*l);
+          continue;
+        }
+        s.threads.go_on(tid, signal);
+        ready = false;
+      }
+    }
+    end = steady_clock::now() + pause;
+    for (timespec t{0, 20'000}; !ready && serve_on(); nanosleep(&t, nullptr))
+      for (auto& [pid, s] : stopped) s.threads.look();
+  }
+  for (auto& [pid, s] : stopped) {
+    for (Leaving& l : s.leaving) {
+      if (l.clock) (void)process::exchange_zmm31(l.tid, l.clock->zmm31_offset, l.clock->zmm31);
+      (void)process::Tracee(l.tid).set_registers(l.regs);
+    }
+    pid_t agent = s.threads.agent();
+    auto remote = process::RemoteSyscalls::begin(process::Tracee(agent), process::find_syscall(agent));
+    bool is_last = pid == stopped.rbegin()->first;
+    Result<> done;
+    if (remote) done = give_back_actions(*remote, processes_.at(pid).first_slot, agent, s.ignores_traps);
+    if (remote && done && is_last) done = unmap_ours(*remote, agent);
+    if (!done) say("{}", done.error().what);  // it is on its way out
+    if (remote) (void)remote->end();
+  }
+  stopped.clear();  // they go on
+  for (pid_t pid : group) process_ended(pid);
+  return true;
+}
+
+void Server::detach_all() {
+  detaching_ = true;
+  for (;;) {
+    await_newborn();
+    look_for_ended();
+    if (processes_.empty()) return;
+    std::vector<pid_t> group;
+    for (auto& [pid, p] : processes_)
+      if (p.memory == processes_.begin()->second.memory) group.push_back(pid);
+    detach(group);
+  }
+}
+
+}  // namespace weir::engine

@@ -1,0 +1,167 @@
+// Stopping a process, thread by thread. A stop that we ask for comes inside the kernel's handling of signals, where a system call that it
+// interrupted is still to be begun again or to end with EINTR: the kernel decides when the thread goes on. So the thread's
+// registers can be changed meanwhile as if nothing had happened.
+
+#include "process/threads.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "base/fd.h"
+#include "process/memory.h"
+#include "process/tracee.h"
+
+namespace weir::process {
+
+std::string status_word(pid_t pid, const char* name) {
+  std::ifstream file(fmt::format("/proc/{}/status", pid));
+  std::string key = fmt::format("{}:", name);
+  for (std::string word, line; file >> word; std::getline(file, line))
+    if (word == key) return file >> word ? word : "";
+  return "";
+}
+
+namespace {
+
+bool has_ended(pid_t tid) {
+  std::string state = status_word(tid, "State");
+  return state.empty() || state == "Z" || state == "X";
+}
+
+std::unexpected<Error> refused(pid_t pid, int error) {
+  struct stat st{};
+  stat(fmt::format("/proc/{}", pid).c_str(), &st);
+  if (error == EACCES) error = EPERM;
+  if (error == EPERM && st.st_uid != geteuid() && geteuid() != 0)
+    return fail("process {}: belongs to another user; run weir as that one", pid);
+  if (error == EPERM)
+    return fail("process {}: ptrace is refused; allow it, e.g. sysctl kernel.yama.ptrace_scope=0, or run weir as root",
+                pid);
+  return fail("process {}: {}", pid, strerror(error));
+}
+
+bool is_64_bit(pid_t pid) {
+  Fd fd(open(fmt::format("/proc/{}/exe", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  unsigned char head[20] = {};
+  constexpr unsigned char class_64 = 2;
+  return !fd || ::read(fd.get(), head, sizeof head) != sizeof head || head[4] == class_64;
+}
+
+}  // namespace
+
+Result<> may_attach(pid_t pid) {
+  std::string state = status_word(pid, "State");
+  if (state.empty()) return fail("process {}: there is none; ps lists those that are", pid);
+  bool is_thread = status_word(pid, "Tgid") != std::to_string(pid);
+  if (is_thread) return fail("process {}: is a thread of process {}; give that one", pid, status_word(pid, "Tgid"));
+  bool leader_ended = state == "Z" || state == "X";
+  if (leader_ended && status_word(pid, "Threads") == "1") return fail("process {}: has ended", pid);
+  if (status_word(pid, "VmSize").empty() && !leader_ended)
+    return fail("process {}: is a kernel thread; weir looks at programs", pid);
+  if (std::string tracer = status_word(pid, "TracerPid"); tracer != "0" && !tracer.empty())
+    return fail("process {}: is traced by process {} already; end that first", pid, tracer);
+  if (std::string mode = status_word(pid, "Seccomp"); mode != "0" && !mode.empty())
+    return fail("process {}: has a seccomp filter, which may forbid what weir does in it; start it with weir instead", pid);
+  if (!is_64_bit(pid)) return fail("process {}: a 32-bit program; Weir runs 64-bit x86 programs", pid);
+  std::error_code none;
+  if (std::filesystem::equivalent(fmt::format("/proc/{}/exe", pid), "/proc/self/exe", none))
+    return fail("process {}: is weir itself; give a process that it is not", pid);
+  auto all = regions(pid);
+  if (!all || all->empty()) return leader_ended ? Result<>{} : refused(pid, all ? EPERM : errno);
+  if (std::ranges::any_of(*all, [](const Region& r) { return r.path.starts_with("/memfd:weir-"); }))
+    return fail("process {}: runs under weir already; wait until that has ended, or end it", pid);
+  return {};
+}
+
+Threads::~Threads() {
+  for (const Held& t : held_)
+    if (t.stopped) ptrace(PTRACE_DETACH, t.tid, 0, 0);
+}
+
+Result<bool> Threads::seize_new() {
+  bool any = false;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid_), none)) {
+    pid_t tid = static_cast<pid_t>(atoi(entry.path().filename().c_str()));
+    if (std::ranges::find(held_, tid, &Held::tid) != held_.end()) continue;
+    bool is_held = status_word(tid, "TracerPid") == std::to_string(getpid());  // (for an exec)
+    if (!is_held && ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC)) {
+      int error = errno;
+      if (error == ESRCH || has_ended(tid)) continue;
+      return refused(pid_, error);
+    }
+    ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+    held_.push_back({tid});
+    any = true;
+  }
+  return any;
+}
+
+// What the kernel has to tell of it. (A signal is delivered first, and the stop comes behind it.)
+void Threads::look(Held& thread) {
+  int status = 0;
+  pid_t tid = waitpid(thread.tid, &status, WNOHANG | __WALL);
+  if (tid == 0) return;
+  if (tid < 0 || !WIFSTOPPED(status)) {
+    thread.tid = 0;
+    return;
+  }
+  int event = status >> 16;
+  if (event == PTRACE_EVENT_EXEC) executed_ = true;
+  if (event) thread.stopped = true;
+  else ptrace(PTRACE_CONT, tid, 0, WSTOPSIG(status));
+}
+
+void Threads::look() {
+  for (Held& t : held_)
+    if (!t.stopped) look(t);
+  std::erase_if(held_, [](const Held& t) { return t.tid == 0; });
+}
+
+Result<> Threads::stop(const std::function<bool()>& meanwhile) {
+  for (Held& t : held_)
+    if (!t.stopped) ptrace(PTRACE_INTERRUPT, t.tid, 0, 0);
+  for (;;) {
+    auto any = seize_new();
+    look();
+    if (!any) return std::unexpected(any.error());
+    if (!*any && std::ranges::all_of(held_, &Held::stopped))
+      return held_.empty() ? fail("process {}: has ended", pid_) : Result<>{};
+    if (*any) continue;
+    if (!meanwhile()) {
+      for (pid_t tid : tids()) go_on(tid);
+      return fail("process {}: a thread of it does not stop", pid_);
+    }
+    timespec t{0, 20'000};
+    nanosleep(&t, nullptr);
+  }
+}
+
+void Threads::go_on(pid_t tid, int signal) {
+  auto t = std::ranges::find(held_, tid, &Held::tid);
+  if (t == held_.end() || !t->stopped) return;
+  t->stopped = false;
+  ptrace(PTRACE_CONT, tid, 0, signal);
+}
+
+std::vector<pid_t> Threads::tids() const {
+  std::vector<pid_t> result;
+  for (const Held& t : held_) result.push_back(t.tid);
+  return result;
+}
+
+pid_t Threads::agent() const {
+  for (const Held& t : held_)
+    if (auto regs = Tracee(t.tid).registers(); regs && !is_in_restart(*regs)) return t.tid;
+  return held_.front().tid;
+}
+
+}  // namespace weir::process

@@ -1,0 +1,50 @@
+// All threads of a process, held by ptrace: to change the process while none of them runs.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <vector>
+
+#include "base/result.h"
+
+namespace weir::process {
+
+// Why weir cannot attach to the process, and what to do about it; no error: nothing is known to be in the way.
+Result<> may_attach(pid_t pid);
+
+// A word of /proc/PID/status, as it stands there; empty: there is none.
+std::string status_word(pid_t pid, const char* name);
+
+class Threads {
+ public:
+  explicit Threads(pid_t pid) : pid_(pid) {}
+  Threads(Threads&&) = default;
+  ~Threads();  // lets go of all
+
+  // Stops all that run, those too that are created meanwhile. While it waits it calls `meanwhile`, every some ten microseconds, until
+  // that says to give up: an error then, and the threads go on. Threads that end are forgotten.
+  Result<> stop(const std::function<bool()>& meanwhile);
+  // Sees to those that were let go on: signals are theirs.
+  void look();
+  // Lets one go on, to be stopped again later.
+  void go_on(pid_t tid, int signal = 0);
+  std::vector<pid_t> tids() const;
+  // The process has executed another program.
+  bool executed() const { return executed_; }
+  // One that can make system calls for us: better one that is in none.
+  pid_t agent() const;
+
+ private:
+  struct Held {
+    pid_t tid;
+    bool stopped = false;
+  };
+  Result<bool> seize_new();
+  void look(Held& thread);
+  pid_t pid_;
+  std::vector<Held> held_;
+  bool executed_ = false;
+};
+
+}  // namespace weir::process

@@ -1,0 +1,30 @@
+# issue 4, 1: processes that cannot be attached: 125, one line, with the reason; and they go on.
+. "$(dirname "$0")/lib.sh"
+need gdb
+build "$PROGRAMS/busy.c" "$T/busy" -pthread
+expect_fail 125 'there is none' "$WEIR" run --pid 4194000 --seconds 1
+expect_fail 125 'there is none' "$WEIR" profile -o "$T/x.weir" --pid 4194000 --seconds 1
+expect_fail 125 'positive' "$WEIR" run --pid 0
+expect_fail 125 'abc' "$WEIR" run --pid abc
+expect_fail 125 'seconds' "$WEIR" run --pid $$ --seconds -1
+expect_fail 125 'pid' "$WEIR" run --seconds 1 -- true
+expect_fail 125 'together' "$WEIR" run --pid $$ -- true
+bash -c 'sleep 0.01 & echo $! >'"$T/zombie"'; exec sleep 5' & parent=$!
+sleep 0.3
+expect_fail 125 'has ended' "$WEIR" run --pid "$(<"$T/zombie")"
+kill $parent
+kernel=$(ps -e -o pid=,ppid= | awk '$2 == 2 { print $1; exit }')
+[[ -z $kernel ]] || expect_fail 125 'kernel thread' "$WEIR" run --pid "$kernel"
+start "$T/busy" cs
+gdb -q -batch -p $P -ex 'shell sleep 1.5' >"$T/gdb" 2>&1 & sleep 0.7
+expect_fail 125 'traced' "$WEIR" run --pid $P
+wait $!
+"$WEIR" run -q --pid $P --seconds 2 & weir=$!
+until grep -q memfd:weir /proc/$P/maps; do sleep 0.02; done
+expect_fail 125 'under weir' "$WEIR" run --pid $P
+expect_fail 125 'weir itself' "$WEIR" run --pid $weir
+wait $weir || fail "status $?"
+thread=$(ls /proc/$P/task | tail -n 1)
+expect_fail 125 'is a thread' "$WEIR" run --pid "$thread"
+finish
+[[ $(<"$T/started.status") == 0 && $(tail -n 1 "$T/started.out") == 'wrong 0' ]] || fail "$(<"$T/started.out")"
