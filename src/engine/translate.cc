@@ -79,8 +79,12 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
   x86::Function& f = function_;
   x86::lift(pc, bounds, code, data, {}, f);
   x86::BlockId first = f.block_at(pc);
-  if (first == x86::no_block || (f.blocks[first].ends == x86::BlockEnd::Undecodable && f.blocks[first].count == 1))
+  if (first == x86::no_block || (f.blocks[first].ends == x86::BlockEnd::Undecodable && f.blocks[first].count == 1)) {
+    const x86::Shape* shape = first == x86::no_block ? nullptr : f.insns_of(f.blocks[first])[0].shape;
+    if (shape && shape->known && shape->uses_gs)
+      return fail("its instruction at {:#x} uses %gs in a way that is not supported", pc.value);
     return std::unexpected(Error{fmt::format("{:#x} cannot be translated", pc.value), no_code});
+  }
   plan_.clear();
   std::function<AppRange(AppPc)> bounds_at = [&](AppPc at) {
     return region->range.contains(at) ? bounds_of(*region, at) : AppRange{at, at};

@@ -60,21 +60,28 @@ void Lowering::emit_literals() {
   }
 }
 
+// zmm31 becomes the program's, and the clock's again.
+void Lowering::take_vector31() {
+  move_vector(e_, store, false, gs_away);
+  move_vector(e_, load, true, gs_zmm31);
+}
+void Lowering::give_vector31_back() {
+  move_vector(e_, store, true, gs_zmm31);
+  move_vector(e_, load, false, gs_away);
+}
+
 // Instructions that use zmm31. A fault among them finds the clock in the thread block.
 void Lowering::lend_clock_register(std::span<const x86::Insn> insns, std::span<const std::byte> bytes, bool wants_rax) {
   uint32_t begin = e_.offset();
   AppPc first = insns.front().pc;
   mark(Mark::Exact, first, 0, begin);
-  move_vector(e_, store, false, gs_away);
-  mark(Mark::Middle, first, 0, begin);
-  move_vector(e_, load, true, gs_zmm31);
+  take_vector31();
   for (const x86::Insn& i : insns) {
     mark(Mark::Middle, i.pc, rt::RestoreClock);
     copy(std::span(&i, 1), bytes.subspan(static_cast<size_t>(i.pc - first), i.shape->length), wants_rax);
   }
   mark(Mark::Middle, insns.back().next(), rt::RestoreClock);
-  move_vector(e_, store, true, gs_zmm31);
-  move_vector(e_, load, false, gs_away);
+  give_vector31_back();
   mark(Mark::Run, insns.back().next());
 }
 

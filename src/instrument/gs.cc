@@ -1,9 +1,14 @@
 // Programs that use %gs themselves: the thread block has it, so their base is a word of the block.
 //
 // An access gs:[base + index*scale + disp] becomes [s + index*scale + disp], with s = app_gs + base in a register that the
-// instruction does not use.
+// instruction does not use; gs:[rip + disp] becomes [t + s], with t = rip + disp in another. What cannot be written so
+// (operands that no ModRM names, 32-bit addresses, writing the register itself) is Kind::Far: see x86/shape.cc.
+
+#include <algorithm>
+#include <array>
 
 #include "instrument/lowering.h"
+#include "x86/encoding.h"
 
 namespace weir::instrument {
 
@@ -11,91 +16,116 @@ using x86::Gpr;
 
 namespace {
 
-constexpr uint32_t gs_app = offsetof(rt::ThreadBlock, app_gs);
-
-// The parts of a legacy-encoded instruction.
 struct Parts {
-  std::vector<uint8_t> prefixes;  // without the segment
-  uint8_t rex = 0;
-  std::vector<uint8_t> opcode;
+  std::vector<uint8_t>
+      before;  // all that is in front of ModRM, without the segment and the bits that extend the base, and an index that is not there
   uint8_t modrm = 0, sib = 0;
+  bool extends_base = false, is_wide = false;
   std::span<const std::byte> rest;  // displacement and immediate
-  bool is_vex = false;
 };
 
 Parts take_apart(const x86::Shape& s, std::span<const std::byte> bytes) {
   auto b = [&](size_t i) { return static_cast<uint8_t>(bytes[i]); };
+  auto is_prefix = [](uint8_t x) {
+    return (x >= 0x64 && x <= 0x67) || x == 0xf2 || x == 0xf3 || x == 0xf0 || x == 0x2e || x == 0x36 || x == 0x3e ||
+           x == 0x26;
+  };
+  auto is_rex = [](uint8_t x) { return (x & 0xf0) == 0x40; };
   Parts p;
   size_t i = 0;
-  for (; i < s.modrm_offset; i++) {
-    uint8_t x = b(i);
-    if (x == 0x65) continue;
-    if (x != 0x66 && x != 0x67 && x != 0xf2 && x != 0xf3 && x != 0xf0 && x != 0x2e && x != 0x36 && x != 0x3e && x != 0x26)
-      break;
-    p.prefixes.push_back(x);
+  for (; is_prefix(b(i)) || (is_rex(b(i)) && (is_prefix(b(i + 1)) || is_rex(b(i + 1)))); i++)  // (such a REX is ignored)
+    if (!is_rex(b(i)) && b(i) != 0x64 && b(i) != 0x65) p.before.push_back(b(i));
+  bool has_sib = x86::has_sib(b(s.modrm_offset));
+  bool is_xop = b(i) == 0x8f && s.modrm_offset == i + 4;
+  if (is_rex(b(i))) {
+    p.extends_base = b(i) & 1;
+    p.is_wide = b(i) & 8;
+    p.before.push_back(b(i++) & (has_sib ? ~1 : ~3));
+  } else if (b(i) == 0xc4 || b(i) == 0x62 || is_xop) {  // here the bit is inverted
+    p.before.push_back(b(i++));
+    p.extends_base = !(b(i) & 0x20);
+    p.before.push_back(b(i++) | (has_sib ? 0x20 : 0x60));
   }
-  p.is_vex = b(i) == 0xc4 || b(i) == 0xc5 || b(i) == 0x62;
-  if ((b(i) & 0xf0) == 0x40) p.rex = b(i++);
-  for (; i < s.modrm_offset; i++) p.opcode.push_back(b(i));
+  for (; i < s.modrm_offset; i++) p.before.push_back(b(i));
   p.modrm = b(i++);
-  if (p.modrm >> 6 != 3 && (p.modrm & 7) == 4) p.sib = b(i++);
+  if (has_sib) p.sib = b(i++);
   p.rest = bytes.subspan(i);
   return p;
 }
 
 }  // namespace
 
-void Lowering::gs_insn(const x86::Insn& insn, std::span<const std::byte> bytes, x86::RegSet live) {
+void Lowering::gs_insn(const x86::Insn& insn, std::span<const std::byte> bytes) {
   const x86::Shape& s = *insn.shape;
-  uint32_t begin = e_.offset();
-  mark(Mark::Exact, insn.pc, 0, begin);
-  Parts p = s.modrm_offset ? take_apart(s, bytes) : Parts{};
-  bool is_base = s.modrm_offset && p.modrm >> 6 == 3 && p.opcode.size() == 2 && p.opcode[1] == 0xae;
-  if (s.modrm_offset && p.modrm >> 6 == 3 && !is_base) {  // swapgs …: it faults
+  if (!s.modrm_offset) {  // push %gs
     mark(Mark::Run, insn.pc);
     return e_.copy(bytes);
   }
-  if (is_base) {  // rdgsbase, wrgsbase
-    auto r = static_cast<Gpr>((p.modrm & 7) | (p.rex & 1) << 3);
-    bool wide = p.rex & 8;
-    if ((p.modrm >> 3 & 7) == 1) {
-      e_.load_gs(r, gs_app);
-      if (!wide) e_.bytes(0x40 | (r >> 3) << 2 | r >> 3, 0x89, 0xc0 | (r & 7) << 3 | (r & 7));  // mov r32, r32
-    } else {
-      e_.store_gs(r, gs_app);
-      if (!wide) e_.store_gs_imm(gs_app + 4, 0);
-    }
-    return;
+  Parts p = take_apart(s, bytes);
+  if (p.modrm >> 6 == 3) return gs_register(insn, bytes);
+  // At most six registers are used: four that are implied, a base and an index.
+  std::array<Gpr, 2> scratch{};
+  size_t found = 0, wanted = s.rip_relative ? 2 : 1;
+  for (Gpr r : {x86::RBX, x86::RCX, x86::RDI, x86::RSI, x86::RDX, x86::RAX, x86::RBP})
+    if (found < wanted && !((s.reads.gpr | s.writes.gpr) >> r & 1)) scratch[found++] = r;
+  CHECK(found == wanted);
+  bool lends = register_clock_ && uses_clock_register(insn);
+  uint32_t begin = e_.offset();
+  mark(Mark::Exact, insn.pc, 0, begin);
+  uint8_t restore = rt::RestoreSpill0;
+  for (size_t n = 0; n < wanted; n++) e_.store_gs(scratch[n], gs_spill(static_cast<int>(n)));
+  if (wanted == 2) restore |= rt::RestoreSpill1;
+  if (lends) {
+    take_vector31();
+    restore |= rt::RestoreClock;
   }
-  if (!s.modrm_offset || p.is_vex || s.rip_relative) {
-    out_.not_supported++;
-    jump_out(insn.pc, 0xe9);
-    return;
-  }
-  uint16_t used = s.reads.gpr | s.writes.gpr;
-  Gpr scratch = x86::RBX;
-  for (Gpr r : {x86::RAX, x86::RDX, x86::RSI, x86::RDI, x86::RCX, x86::RBX})
-    if (!(used >> r & 1)) scratch = r;
-  bool spill = live.gpr >> scratch & 1;
-  if (spill) {
-    e_.store_gs(scratch, gs_spill(0));
-    mark(Mark::Middle, insn.pc, rt::RestoreSpill0, begin, scratch);
-  }
-  e_.load_gs(scratch, gs_app);
+  auto [sum, target] = scratch;
+  e_.load_gs(sum, gs_app);
   uint8_t mod = p.modrm >> 6, rm = p.modrm & 7;
-  bool has_sib = rm == 4;
-  bool has_index = has_sib && ((p.sib >> 3 & 7) != 4 || (p.rex & 2));
-  uint8_t base = (has_sib ? p.sib & 7 : rm) | (p.rex & 1) << 3;
-  if (mod == 0 && (base & 7) == 5) mod = 2;  // no base, disp32
-  else e_.lea_sum(scratch, static_cast<Gpr>(base));
-  for (uint8_t x : p.prefixes) e_.bytes(x);
-  if (p.rex) e_.bytes(p.rex & ~1);
-  for (uint8_t x : p.opcode) e_.bytes(x);
+  uint8_t base = rm == 4 ? p.sib & 7 : rm;
+  if (s.rip_relative) {
+    e_.mov_imm64(target, insn.target.value);
+    rm = 4, p.sib = static_cast<uint8_t>(target << 3);
+    p.rest = p.rest.subspan(4);
+  } else if (mod == 0 && base == 5) {  // no base, disp32
+    mod = 2;
+  } else {
+    auto whole = static_cast<Gpr>(base | p.extends_base << 3);
+    e_.lea_sum(sum, whole);
+    bool pops = p.before.back() == 0x8f && whole == x86::RSP;  // its address is that after the pop
+    if (pops) e_.lea(sum, sum, p.is_wide || !std::ranges::count(p.before, 0x66) ? 8 : 2);
+  }
+  bool add_zero = sum == x86::RBP && mod == 0;  // [rbp] has a displacement
+  if (add_zero) mod = 1;
+  mark(Mark::Middle, insn.pc, restore, begin, static_cast<uint8_t>(sum | target << 4));
+  for (uint8_t x : p.before) e_.bytes(x);
   uint8_t reg = p.modrm & 0x38;
-  if (has_index) e_.bytes(mod << 6 | reg | 4, (p.sib & 0xf8) | scratch);
-  else e_.bytes(mod << 6 | reg | scratch);
+  if (rm == 4) e_.bytes(mod << 6 | reg | 4, (p.sib & 0xf8) | sum);
+  else e_.bytes(mod << 6 | reg | sum);
+  if (add_zero) e_.bytes(0);
   e_.copy(p.rest);
-  if (spill) e_.load_gs(scratch, gs_spill(0));
+  for (size_t n = 0; n < wanted; n++) e_.load_gs(scratch[n], gs_spill(static_cast<int>(n)));
+  if (lends) give_vector31_back();
+}
+
+// rdgsbase, wrgsbase; others (mov from gs, swapgs …) see the selector, which is nobody's, or fault.
+void Lowering::gs_register(const x86::Insn& insn, std::span<const std::byte> bytes) {
+  Parts p = take_apart(*insn.shape, bytes);
+  bool is_base =
+      insn.shape->modrm_offset >= 2 && p.before.size() >= 2 && p.before.end()[-2] == 0x0f && p.before.back() == 0xae;
+  if (!is_base) {
+    mark(Mark::Run, insn.pc);
+    return e_.copy(bytes);
+  }
+  mark(Mark::Exact, insn.pc);
+  auto r = static_cast<Gpr>((p.modrm & 7) | p.extends_base << 3);
+  if ((p.modrm >> 3 & 7) == 1) {
+    e_.load_gs(r, gs_app);
+    if (!p.is_wide) e_.bytes(0x40 | (r >> 3) << 2 | r >> 3, 0x89, 0xc0 | (r & 7) << 3 | (r & 7));  // mov r32, r32
+  } else {
+    e_.store_gs(r, gs_app);
+    if (!p.is_wide) e_.store_gs_imm(gs_app + 4, 0);
+  }
 }
 
 }  // namespace weir::instrument

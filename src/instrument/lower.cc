@@ -43,7 +43,7 @@ size_t size_bound(const x86::Function& f, const Plan& plan) {
   size_t n = 256;
   for (const Block& b : f.blocks) n += static_cast<size_t>(b.end - b.begin) + transfer_bound + tail_bound;
   if (f.has_special)
-    for (const Insn& i : f.insns) n += i.shape->is_special() ? transfer_bound : 0;
+    for (const Insn& i : f.insns) n += i.shape->is_special() ? special_bound : 0;
   for (const Insertion& i : plan.insertions()) n += probe_bound(plan.ops_of(i)) + tail_bound;
   return n + f.jump_targets.size() * 16;
 }
@@ -107,7 +107,7 @@ void Lowering::run() {
     for (; probe_at != placed_.end() && probe_at->insn < block.first + block.count; ++probe_at)
       bound += probe_bound(in_.plan.ops_of(*probe_at->insertion));
     if (f_.has_special)
-      for (const Insn& i : f_.insns_of(block)) bound += i.shape->is_special() ? transfer_bound : 0;
+      for (const Insn& i : f_.insns_of(block)) bound += i.shape->is_special() ? special_bound : 0;
     bound_[b] = bound;
   }
   emit_entry();
@@ -208,7 +208,7 @@ void Lowering::emit_block(BlockId b) {
     while (lends && !uses_clock_register(insns[n - 1])) n--;
     auto from = static_cast<size_t>(insns[i].pc - block.begin), to = static_cast<size_t>(insns[n - 1].next() - block.begin);
     bool wants_rax = block.ends == BlockEnd::Syscall;
-    if (insns[i].shape->uses_gs) gs_insn(insns[i], bytes.subspan(from, to - from), live_before(i)), rax_ = -1;
+    if (insns[i].shape->uses_gs) gs_insn(insns[i], bytes.subspan(from, to - from)), rax_ = -1;
     else if (lends) lend_clock_register(insns.subspan(i, n - i), bytes.subspan(from, to - from), wants_rax);
     else mark(Mark::Run, insns[i].pc), copy(insns.subspan(i, n - i), bytes.subspan(from, to - from), wants_rax);
     for (; p != placed_.end() && p->insn == block.first + n - 1 && p->after; ++p)

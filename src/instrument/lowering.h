@@ -9,12 +9,13 @@
 
 namespace weir::instrument {
 
+inline constexpr uint32_t gs_app = offsetof(rt::ThreadBlock, app_gs);  // the base of the program's %gs
 inline constexpr uint32_t gs_rcx = offsetof(rt::ThreadBlock, rcx);
 inline constexpr uint32_t gs_spill(int n) { return offsetof(rt::ThreadBlock, spill) + 8 * n; }
 inline constexpr uint32_t gs_counter(Counter c) { return rt::counters_offset + 8 * c.index; }
 
 // Sizes of the longest forms, for bounds.
-inline constexpr uint32_t restore_size = 9, transfer_bound = 64, tail_bound = 96, probe_op_bound = 48;
+inline constexpr uint32_t restore_size = 9, transfer_bound = 64, special_bound = 128, tail_bound = 96, probe_op_bound = 48;
 
 // A probe at an instruction.
 struct Placed {
@@ -130,11 +131,14 @@ class Lowering {
 
   // clock.cc
   void advance_clock(int64_t by);
+  void take_vector31();
+  void give_vector31_back();
   void lend_clock_register(std::span<const x86::Insn> insns, std::span<const std::byte> bytes, bool wants_rax);
   void emit_literals();
 
   // gs.cc
-  void gs_insn(const x86::Insn& insn, std::span<const std::byte> bytes, x86::RegSet live);
+  void gs_insn(const x86::Insn& insn, std::span<const std::byte> bytes);
+  void gs_register(const x86::Insn& insn, std::span<const std::byte> bytes);
 
   // From here on. What the mark before says already is not said again.
   void mark(Mark::Kind kind, AppPc app, uint8_t restore = 0, uint32_t resume = ~0u, uint8_t spilled = 0) {

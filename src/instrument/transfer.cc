@@ -102,16 +102,16 @@ void Lowering::call(BlockId b, const Insn& insn) {
 // mov ecx, r/m32 (or rcx, r/m64) for the operand of an indirect jump or call.
 void Lowering::load_target(const Insn& insn, std::span<const std::byte> bytes, bool wide) {
   const x86::Shape& s = *insn.shape;
-  uint8_t rex = wide ? 0x48 : 0;
+  uint8_t rex = wide || s.uses_gs ? 0x48 : 0;
   uint8_t opcode = s.modrm_offset - 1;
   for (uint8_t i = 0; i < opcode; i++) {
     auto byte = static_cast<uint8_t>(bytes[i]);
-    if (byte == 0x64 || byte == 0x67) e_.bytes(byte);
+    if ((byte == 0x64 && !s.uses_gs) || byte == 0x67) e_.bytes(byte);
     if (i == opcode - 1 && (byte & 0xf0) == 0x40) rex |= 0x40 | (byte & 3);
   }
   if (rex) e_.bytes(rex);
   auto modrm = static_cast<uint8_t>(bytes[s.modrm_offset]);
-  e_.bytes(0x8b, (modrm & 0xc7) | 1 << 3);
+  e_.bytes(s.uses_gs ? 0x8d : 0x8b, (modrm & 0xc7) | 1 << 3);  // with %gs, the address first
   uint32_t displacement = e_.offset() + s.disp_offset - s.modrm_offset - 1;
   e_.copy(bytes.subspan(s.modrm_offset + 1u, s.length - s.modrm_offset - 1u));
   if (s.rip_relative) {
@@ -119,7 +119,13 @@ void Lowering::load_target(const Insn& insn, std::span<const std::byte> bytes, b
     if (distance != static_cast<int32_t>(distance)) out_.not_supported++;
     e_.patch_u32(displacement, static_cast<uint32_t>(distance));
   }
-  if (s.uses_gs) out_.not_supported++;
+  if (!s.uses_gs) return;
+  e_.store_gs(x86::RAX, gs_spill(0));
+  e_.load_gs(x86::RAX, gs_app);
+  if (!wide) mark(Mark::Middle, insn.pc, rt::RestoreRcx | rt::RestoreSpill0, out_.marks.back().resume, x86::RAX);
+  if (wide) e_.bytes(0x48);
+  e_.bytes(0x8b, 0x0c, 0x08);  // mov ecx, [rax + rcx]
+  e_.load_gs(x86::RAX, gs_spill(0));
 }
 
 // mov rcx, [rcx*8 + table]

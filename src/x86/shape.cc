@@ -148,6 +148,7 @@ void add_register(Shape& s, const Decoded& d, const ZydisDecodedOperand& op) {
   ZydisRegister reg = op.reg.value;
   s.uses_fs |= reg == ZYDIS_REGISTER_FS;
   s.uses_gs |= reg == ZYDIS_REGISTER_GS;
+  if (reg == ZYDIS_REGISTER_GS && op.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) s.kind = Kind::Far;
   bool no_mask = op.encoding == ZYDIS_OPERAND_ENCODING_MASK && reg == ZYDIS_REGISTER_K0;
   if (no_mask) return;
   if (op.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) add_register_write(s, d, op);
@@ -159,6 +160,12 @@ void add_register(Shape& s, const Decoded& d, const ZydisDecodedOperand& op) {
   if (op.attributes & ZYDIS_OATTRIB_IS_MULTISOURCE4) s.reads.vec |= 0xfu << (ZydisRegisterGetId(reg) & ~3);
 }
 
+// A %gs operand that an engine cannot write in another way: one that is implied, or has no ModRM, or 32-bit addresses.
+bool is_odd_operand(const Decoded& d, const ZydisDecodedOperand& op) {
+  return op.visibility != ZYDIS_OPERAND_VISIBILITY_EXPLICIT || !(d.insn.attributes & ZYDIS_ATTRIB_HAS_MODRM) ||
+         d.insn.address_width != 64;
+}
+
 void add_memory(Shape& s, const Decoded& d, const ZydisDecodedOperand& op) {
   s.reads = s.reads | set_of(op.mem.base) | set_of(op.mem.index);
   // rsi and rdi move on. Zydis says so of some string instructions only.
@@ -168,7 +175,10 @@ void add_memory(Shape& s, const Decoded& d, const ZydisDecodedOperand& op) {
   s.eip_relative |= op.mem.base == ZYDIS_REGISTER_EIP;
   if (op.mem.type == ZYDIS_MEMOP_TYPE_AGEN) return;
   s.uses_fs |= op.mem.segment == ZYDIS_REGISTER_FS;
-  s.uses_gs |= op.mem.segment == ZYDIS_REGISTER_GS;
+  if (op.mem.segment == ZYDIS_REGISTER_GS) {
+    s.uses_gs = true;
+    if (s.kind == Kind::Plain && d.insn.mnemonic != ZYDIS_MNEMONIC_NOP && is_odd_operand(d, op)) s.kind = Kind::Far;
+  }
   s.reads_memory |= (op.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
   s.writes_memory |= (op.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
 }
@@ -260,7 +270,8 @@ void add_registers(Shape& s, const Decoded& d) {
   add_implicit_registers(s, d);
   add_extended_state(s, d);
   // A nop's operands are padding.
-  if (d.insn.mnemonic == ZYDIS_MNEMONIC_NOP) s.reads = s.writes = s.kills = {}, s.reads_memory = s.writes_memory = false;
+  if (d.insn.mnemonic == ZYDIS_MNEMONIC_NOP)
+    s.reads = s.writes = s.kills = {}, s.uses_gs = s.reads_memory = s.writes_memory = false;
   if (s.rep) s.reads.gpr |= 1 << RCX, s.writes.gpr |= 1 << RCX;
   // Whoever handles it, kernel or signal handler, sees and may change everything.
   if (s.kind == Kind::Trap || s.kind == Kind::Far) s.reads = s.writes = RegSet::all(), s.kills = {};
