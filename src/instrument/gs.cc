@@ -57,10 +57,6 @@ Parts take_apart(const x86::Shape& s, std::span<const std::byte> bytes) {
 
 void Lowering::gs_insn(const x86::Insn& insn, std::span<const std::byte> bytes) {
   const x86::Shape& s = *insn.shape;
-  if (!s.modrm_offset) {  // push %gs
-    mark(Mark::Run, insn.pc);
-    return e_.copy(bytes);
-  }
   Parts p = take_apart(s, bytes);
   if (p.modrm >> 6 == 3) return gs_register(insn, bytes);
   // At most six registers are used: four that are implied, a base and an index.
@@ -108,7 +104,7 @@ void Lowering::gs_insn(const x86::Insn& insn, std::span<const std::byte> bytes) 
   if (lends) give_vector31_back();
 }
 
-// rdgsbase, wrgsbase; others (mov from gs, swapgs …) see the selector, which is nobody's, or fault.
+// rdgsbase, wrgsbase; swapgs faults.
 void Lowering::gs_register(const x86::Insn& insn, std::span<const std::byte> bytes) {
   Parts p = take_apart(*insn.shape, bytes);
   bool is_base =

@@ -214,7 +214,7 @@ int rt_signal(int sig, SigInfo* info, UContext* uc, ThreadBlock* tb) {
   if (keep_in_runtime(tb, sig, info, uc)) return 0;
   if (within(uc->rip, rt_exit, rt_exit_end)) {
     registers_to_frame(tb->regs, uc);
-    if (is_fault(sig, info)) uc->rip = tb->fault_pc;
+    if (tb->fault_pc) uc->rip = tb->fault_pc;  // (another signal: the jump is made again when its handler returns)
     tb->fault_pc = 0;
   }
   bool step = tb->stepping && sig == SIGTRAP && info->code == TRAP_TRACE;

@@ -147,8 +147,8 @@ void add_register_write(Shape& s, const Decoded& d, const ZydisDecodedOperand& o
 void add_register(Shape& s, const Decoded& d, const ZydisDecodedOperand& op) {
   ZydisRegister reg = op.reg.value;
   s.uses_fs |= reg == ZYDIS_REGISTER_FS;
-  s.uses_gs |= reg == ZYDIS_REGISTER_GS;
-  if (reg == ZYDIS_REGISTER_GS && op.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) s.kind = Kind::Far;
+  bool loads_gs = reg == ZYDIS_REGISTER_GS && op.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
+  if (loads_gs) s.uses_gs = true, s.kind = Kind::Far;
   bool no_mask = op.encoding == ZYDIS_OPERAND_ENCODING_MASK && reg == ZYDIS_REGISTER_K0;
   if (no_mask) return;
   if (op.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) add_register_write(s, d, op);
@@ -190,13 +190,11 @@ void add_flags(Shape& s, const Decoded& d) {
   uint8_t undefined = flags_of(f->undefined);
   s.reads.flags |= flags_of(f->tested);
   s.writes.flags |= sure | undefined;
-  ZydisMnemonic m = d.insn.mnemonic;
   // A shift by 0 changes no flag.
   bool shifts = (d.insn.meta.category == ZYDIS_CATEGORY_SHIFT || d.insn.meta.category == ZYDIS_CATEGORY_ROTATE);
   if (s.rep || shifts) return;
-  // What the bit tests leave undefined, processors leave unchanged.
-  bool tests_bit = m == ZYDIS_MNEMONIC_BT || m == ZYDIS_MNEMONIC_BTS || m == ZYDIS_MNEMONIC_BTR || m == ZYDIS_MNEMONIC_BTC;
-  s.kills.flags |= tests_bit ? sure : sure | undefined;
+  // What is undefined some processor leaves unchanged (bit tests, multiplications, …), but after and, or, xor and test.
+  s.kills.flags |= d.insn.meta.category == ZYDIS_CATEGORY_LOGICAL ? sure | undefined : sure;
 }
 
 // Instructions that touch registers that no operand names, or more than Zydis says.

@@ -55,6 +55,20 @@ Shape fresh_shape(std::span<const std::byte> bytes) {
   return make_shape(padded, layout_of(padded));
 }
 
+// %gs is loaded, or in an operand that is implied, has no ModRM, or a 32-bit address.
+bool has_odd_gs(const Zydis& z) {
+  for (const ZydisDecodedOperand& op : std::span(z.operands, z.insn.operand_count)) {
+    bool writes = op.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
+    if (op.type == ZYDIS_OPERAND_TYPE_REGISTER && op.reg.value == ZYDIS_REGISTER_GS && writes) return true;
+    bool plain = op.visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT && z.insn.attributes & ZYDIS_ATTRIB_HAS_MODRM &&
+                 z.insn.address_width == 64;
+    if (op.type == ZYDIS_OPERAND_TYPE_MEMORY && op.mem.type != ZYDIS_MEMOP_TYPE_AGEN &&
+        op.mem.segment == ZYDIS_REGISTER_GS && !plain)
+      return true;
+  }
+  return false;
+}
+
 Kind expected_kind(const Zydis& z) {
   std::string name = ZydisMnemonicGetString(z.insn.mnemonic);
   bool direct = z.operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
@@ -67,7 +81,7 @@ Kind expected_kind(const Zydis& z) {
   if (name == "ret") return Kind::Return;
   if (name[0] == 'j' || name.starts_with("loop")) return Kind::Branch;
   if (name.starts_with("int") || name.starts_with("ud") || name == "hlt") return Kind::Trap;
-  return Kind::Plain;
+  return has_odd_gs(z) && name != "nop" ? Kind::Far : Kind::Plain;
 }
 
 AppPc expected_target(const Zydis& z, AppPc pc) {
@@ -394,8 +408,8 @@ TEST(Decode, Registers) {
       {"rol eax, 1", "d1 c0", gpr(a), gpr(a, CF | OF), gpr(a)},
       {"shrd eax, ecx, cl", "0f ad c8", gpr(a | c), gpr(a, Status), none},
       {"bt eax, ecx", "0f a3 c8", gpr(a | c), gpr(0, Status & ~ZF), gpr(0, CF)},
-      {"bsf eax, ecx", "0f bc c1", gpr(c), gpr(a, Status), gpr(0, Status)},
-      {"mul rcx", "48 f7 e1", gpr(a | c), gpr(a | d, Status), gpr(a | d, Status)},
+      {"bsf eax, ecx", "0f bc c1", gpr(c), gpr(a, Status), gpr(0, ZF)},
+      {"mul rcx", "48 f7 e1", gpr(a | c), gpr(a | d, Status), gpr(a | d, CF | OF)},
       {"cdq", "99", gpr(a), gpr(d), gpr(d)},
       {"push rax", "50", gpr(a | sp), gpr(sp), gpr(sp)},
       {"pop rcx", "59", gpr(sp), gpr(c | sp), gpr(c | sp)},
@@ -421,8 +435,8 @@ TEST(Decode, Registers) {
       {"enter 8, 0", "c8 08 00 00", gpr(sp | bp), gpr(sp | bp), gpr(sp | bp)},
       {"leave", "c9", gpr(sp | bp), gpr(sp | bp), gpr(sp | bp)},
       {"cmpxchg16b [rdi]", "48 0f c7 0f", gpr(a | b | c | d | di), gpr(a | d, ZF), gpr(0, ZF)},
-      {"div rcx", "48 f7 f1", gpr(a | c | d), gpr(a | d, Status), gpr(a | d, Status)},
-      {"imul ecx", "f7 e9", gpr(a | c), gpr(a | d, Status), gpr(a | d, Status)},
+      {"div rcx", "48 f7 f1", gpr(a | c | d), gpr(a | d, Status), gpr(a | d)},
+      {"imul ecx", "f7 e9", gpr(a | c), gpr(a | d, Status), gpr(a | d, CF | OF)},
       {"mulx eax, ebx, ecx", "c4 e2 63 f6 c1", gpr(c | d), gpr(a | b), gpr(a | b)},
       {"maskmovdqu xmm1, xmm2", "66 0f f7 ca", {di, 0, 0, 6}, none, none},
       {"pcmpestri xmm1, xmm2, 0", "66 0f 3a 61 ca 00", {a | d, 0, 0, 6}, gpr(c, Status), gpr(c, Status)},
