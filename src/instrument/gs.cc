@@ -20,7 +20,7 @@ struct Parts {
   std::vector<uint8_t>
       before;  // all that is in front of ModRM, without the segment and the bits that extend the base, and an index that is not there
   uint8_t modrm = 0, sib = 0;
-  bool extends_base = false, is_wide = false;
+  bool extends_base = false, is_wide = false, is_pop = false;
   std::span<const std::byte> rest;  // displacement and immediate
 };
 
@@ -36,6 +36,7 @@ Parts take_apart(const x86::Shape& s, std::span<const std::byte> bytes) {
   for (; is_prefix(b(i)) || (is_rex(b(i)) && (is_prefix(b(i + 1)) || is_rex(b(i + 1)))); i++)  // (such a REX is ignored)
     if (!is_rex(b(i)) && b(i) != 0x64 && b(i) != 0x65) p.before.push_back(b(i));
   bool has_sib = x86::has_sib(b(s.modrm_offset));
+  p.is_pop = b(i + is_rex(b(i))) == 0x8f && s.modrm_offset == i + is_rex(b(i)) + 1;
   bool is_xop = b(i) == 0x8f && s.modrm_offset == i + 4;
   if (is_rex(b(i))) {
     p.extends_base = b(i) & 1;
@@ -88,7 +89,7 @@ void Lowering::gs_insn(const x86::Insn& insn, std::span<const std::byte> bytes) 
   } else {
     auto whole = static_cast<Gpr>(base | p.extends_base << 3);
     e_.lea_sum(sum, whole);
-    bool pops = p.before.back() == 0x8f && whole == x86::RSP;  // its address is that after the pop
+    bool pops = p.is_pop && whole == x86::RSP;  // its address is that after the pop
     if (pops) e_.lea(sum, sum, p.is_wide || !std::ranges::count(p.before, 0x66) ? 8 : 2);
   }
   bool add_zero = sum == x86::RBP && mod == 0;  // [rbp] has a displacement

@@ -157,7 +157,7 @@ bool is_good(Random& random, const Decoded& d, const Registers& registers, Allow
     bool is_register = op.type == ZYDIS_OPERAND_TYPE_REGISTER;
     if (is_register && ZydisRegisterGetClass(op.reg.value) == ZYDIS_REGCLASS_SEGMENT && writes(op)) return false;
     int number = is_register ? number_of(op.reg.value) : -1;
-    if (is_stack && number >= 0 && registers.code >> number & 1) return false;
+    if (number >= 0 && registers.code >> number & 1) return false;  // no jumps into the middle of an instruction
     bool explicit_rsp = is_register && op.visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT && number == 4;
     if (explicit_rsp && writes(op) && (!allowed.stack_moves || random.below(4))) return false;
     bool is_near_rsp = op.type == ZYDIS_OPERAND_TYPE_MEMORY && op.visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT &&

@@ -25,7 +25,7 @@ using Bytes = std::vector<uint8_t>;
 // Which registers still hold what they began with, as far as an instruction can be written that does not fault.
 struct Registers {
   uint16_t pointers, numbers;
-  uint16_t code = 0;  // these have an address of the sequence, to which a return would go again and again
+  uint16_t code = 0;  // these have an address of code: nothing else is made of it
 
   static Registers at_begin();
   void clobber(int reg) { pointers &= ~(1 << reg), numbers &= ~(1 << reg), code &= ~(1 << reg); }

@@ -263,7 +263,7 @@ static bool is_weirs(uint64_t address) {
 
 // Of all that was left; and without what is dead at a fault. 0: no matter.
 static void digest(uint64_t n, uint64_t digests[2]) {
-  if (fault.signal == SIGVTALRM || (fault.signal == SIGSEGV && is_weirs(fault.address))) {
+  if (fault.signal == SIGPROF || (fault.signal == SIGSEGV && is_weirs(fault.address))) {
     digests[0] = digests[1] = 0;
     return;
   }
@@ -304,8 +304,8 @@ static void set_up_signals(void) {
   sigfillset(&action.sa_mask);
   for (int i = 0; i < 5; i++) sigaction((int[]){SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}[i], &action, NULL);
   action.sa_sigaction = tick, action.sa_flags |= SA_RESTART;
-  sigaction(SIGVTALRM, &action, NULL);
-  setitimer(ITIMER_VIRTUAL, &(struct itimerval){{0, 20000}, {0, 20000}}, NULL);
+  sigaction(SIGPROF, &action, NULL);
+  setitimer(ITIMER_PROF, &(struct itimerval){{0, 20000}, {0, 20000}}, NULL);
 }
 
 int main(int argc, char **argv) {
