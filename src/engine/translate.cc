@@ -79,6 +79,16 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
   x86::Function& f = function_;
   x86::lift(pc, bounds, code, data, {}, f);
   x86::BlockId first = f.block_at(pc);
+  // An instruction that the end of its function cuts in two (a symbol's size is wrong, or control came to the middle of
+  // another instruction) is a function of its own.
+  bool is_cut = first != x86::no_block && f.insns_of(f.blocks[first])[0].shape->length == 0 && bounds.end - pc < 15 &&
+                bounds.end < region->range.end;
+  if (is_cut) {
+    bounds = {pc, std::min(pc + 15, region->range.end)};
+    bytes = code_of(*region, bounds, pid);
+    x86::lift(pc, bounds, code, data, {}, f);
+    first = f.block_at(pc);
+  }
   if (first == x86::no_block || (f.blocks[first].ends == x86::BlockEnd::Undecodable && f.blocks[first].count == 1)) {
     const x86::Shape* shape = first == x86::no_block ? nullptr : f.insns_of(f.blocks[first])[0].shape;
     if (shape && shape->known && shape->uses_gs)

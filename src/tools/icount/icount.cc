@@ -11,7 +11,8 @@ void Icount::plan(const instrument::Subject& subject, instrument::Counters& coun
   for (x86::BlockId b = 0; b < blocks.size(); b++) {
     instrument::Counter counter = counters.allocate();
     plan.insert(Where::Block, b, {Op{.kind = Op::AddCounter, .counter = counter, .value = 1}});
-    blocks_.push_back({blocks[b].begin, blocks[b].end, blocks[b].count, subject.image, counter});
+    bool ends_elsewhere = blocks[b].ends == x86::BlockEnd::Undecodable;  // its last instruction is not executed here
+    blocks_.push_back({blocks[b].begin, blocks[b].end, blocks[b].count - ends_elsewhere, subject.image, counter});
   }
 }
 
