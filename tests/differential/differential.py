@@ -25,7 +25,7 @@ def modes(weir, directory):
 
 def execute(command, environment, directory):
     try:
-        return subprocess.run(["timeout", "-k", "5", "120", *command], env=os.environ | environment | {"XDG_CACHE_HOME": f"{directory}/cache"},
+        return subprocess.run(["timeout", "-k", "5", "120", "setarch", "-R", *command], env=os.environ | environment | {"XDG_CACHE_HOME": f"{directory}/cache"},
                               cwd=directory, capture_output=True, text=True, errors="replace", timeout=180)
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(command, 124, "", "it stands still")

@@ -20,7 +20,8 @@ def modes(weir, directory):
 
 def write_program(seed, path):
     if seed % 2 and shutil.which("csmith") and os.path.exists("/usr/include/csmith/csmith.h"):
-        subprocess.run(["csmith", "--seed", str(seed), "-o", path, "--max-funcs", "8", "--no-packed-struct"], check=True, capture_output=True)
+        subprocess.run(["csmith", "--seed", str(seed), "-o", path, "--max-funcs", "8", "--no-packed-struct"], check=True, capture_output=True,
+                       cwd=os.path.dirname(path))
         return "csmith"
     with open(path, "w") as out:
         out.write(Program(seed).write())
