@@ -18,7 +18,7 @@
 #include "layout.h"
 
 enum { ROUNDS = 2, COMPONENTS = 8, STATE_SIZE = 8192 };
-extern const uint8_t sequences_code[], sequences_code_end[];
+extern const uint8_t sequences_code[];
 extern const uint32_t sequence_offsets[];
 extern const struct Live live[];
 extern const uint64_t sequence_count, live_count;
@@ -270,9 +270,9 @@ static void digest(uint64_t n, uint64_t digests[2]) {
   uint64_t rest = hash(hash_memory(hash(n, &fault, sizeof fault)), left_state, 416);
   for (int c = 2; c < COMPONENTS; c++)
     if (component_size[c] && c != 3 && c != 4) rest = hash(rest, left_state + component_offset[c], component_size[c]);
-  static const struct Live nothing = {0};  // a jump into the middle of an instruction
+  static const struct Live nothing = {0};  // after a jump into the middle of an instruction, or of this program
   const struct Live *known = fault.signal ? live_at(fault.pc) : NULL;
-  if (fault.signal && !known && fault.pc >= (uint64_t)sequences_code && fault.pc < (uint64_t)sequences_code_end) known = &nothing;
+  if (fault.signal && !known && fault.pc != fault.address) known = &nothing;
   uint64_t flags = run.left_flags & 0xdd5;
   digests[0] = digests[1] = rest;
   for (int i = 0; i < 16; i++) {

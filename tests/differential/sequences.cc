@@ -288,13 +288,13 @@ int main(int argc, char** argv) {
   write_file(out + ".sequences", blob.sequences);
   write_file(out + ".live", live_of(blob));
   std::ofstream s(out + ".S");
-  s << ".section .sequences,\"ax\",@progbits\nsequences_code: .incbin \"" << out << ".code\"\nsequences_code_end:\n";
+  s << ".section .sequences,\"ax\",@progbits\nsequences_code: .incbin \"" << out << ".code\"\n";
   for (size_t i = 0; i < blob.functions.size(); i++) {
     auto [offset, size] = blob.functions[i];
     s << ".set f" << i << ", sequences_code + " << offset << "; .type f" << i << ", @function; .size f" << i << ", " << size
       << "\n";
   }
-  s << ".section .rodata\n.globl sequences_code, sequences_code_end, sequence_offsets, sequence_count, live, "
+  s << ".section .rodata\n.globl sequences_code, sequence_offsets, sequence_count, live, "
        "live_count\n.balign 8\n"
     << "sequence_offsets: .incbin \"" << out << ".sequences\"\n.balign 8\nlive: .incbin \"" << out << ".live\"\n.balign 8\n"
     << "sequence_count: .quad " << blob.sequences.size() << "\nlive_count: .quad (sequence_count - live) / 8\n"
