@@ -17,8 +17,8 @@ using x86::Gpr;
 namespace {
 
 struct Parts {
-  std::vector<uint8_t>
-      before;  // all that is in front of ModRM, without the segment and the bits that extend the base, and an index that is not there
+  // All that is in front of ModRM, without the segment and the bits that extend the base, and an index that is not there.
+  std::vector<uint8_t> before;
   uint8_t modrm = 0, sib = 0;
   bool extends_base = false, is_wide = false, is_pop = false;
   std::span<const std::byte> rest;  // displacement and immediate

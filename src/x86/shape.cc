@@ -295,7 +295,8 @@ Shape shape_by_rules(const uint8_t* bytes, const Layout& l) {
     address_size |= bytes[i] == 0x67;
   }
   int immediate = immediate_size(l, bytes[l.opcode_offset]);
-  if (immediate < 0 || l.modrm_offset == 0) return s;
+  // With %gs it cannot be copied, and what it reads is not known.
+  if (immediate < 0 || l.modrm_offset == 0 || s.uses_gs) return s;
   int displacement = displacement_size(bytes + l.modrm_offset);
   int length = l.shape_end + displacement + immediate;
   if (length > max_insn_length) return s;
