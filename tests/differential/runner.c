@@ -272,7 +272,8 @@ static void digest(uint64_t n, uint64_t digests[2]) {
     if (component_size[c] && c != 3 && c != 4) rest = hash(rest, left_state + component_offset[c], component_size[c]);
   static const struct Live nothing = {0};  // after a jump into the middle of an instruction, or of this program
   const struct Live *known = fault.signal ? live_at(fault.pc) : NULL;
-  if (fault.signal && !known && fault.pc != fault.address) known = &nothing;
+  bool fetches = fault.trap == 14 && fault.error & 16;
+  if (fault.signal && !known && !fetches) known = &nothing;
   uint64_t flags = run.left_flags & 0xdd5;
   digests[0] = digests[1] = rest;
   for (int i = 0; i < 16; i++) {
