@@ -46,7 +46,8 @@ def main():
                 if execute([compiler, level, "-w", "-I/usr/include/csmith", source, "-o", program], directory, 120)[0]:
                     sys.exit(f"{name}: not compiled")
                 native = execute([program], directory, 5)
-                if isinstance(native[0], str):  # csmith's programs need not end
+                # csmith's programs need not end, and some compilers make others depend on what was in memory before.
+                if isinstance(native[0], str) or any(execute([program], directory, 5) != native for _ in range(2)):
                     skipped += 1
                     continue
                 for mode, prefix in modes(options.weir, directory).items():
@@ -56,7 +57,7 @@ def main():
                     if (status, output) != (expected, native[1]):
                         wrong += 1
                         print(f"{name}: {mode}: status {status}, natively {expected}; output {'the same' if output == native[1] else 'differs'}")
-            print(f"{seed - options.seed + 1} programs, {compared} runs, {skipped} too long, {wrong} differ", flush=True)
+            print(f"{seed - options.seed + 1} programs, {compared} runs, {skipped} builds left out, {wrong} runs differ", flush=True)
     sys.exit(1 if wrong else 0)
 
 
