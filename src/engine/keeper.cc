@@ -62,7 +62,8 @@ std::optional<Identity> identity_of(pid_t pid) {
 
 Keeper::Keeper(pid_t pid) : pid_(getpid()) {
   if (geteuid()) return;  // what can drop nothing
-  auto other = identity_of(pid), own = identity_of(getpid());
+  static const auto own = identity_of(getpid());
+  auto other = identity_of(pid);
   if (!other || !own) return;
   bool may_look = other->user == own->user && other->group == own->group && !(own->capabilities & ~other->capabilities);
   int ends[2];
