@@ -21,11 +21,17 @@ namespace weir::engine {
 
 namespace {
 
+uint64_t capabilities_of(pid_t pid) {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, pid};
+  __user_cap_data_struct data[2] = {};
+  syscall(SYS_capget, &header, data);
+  return uint64_t{data[1].permitted} << 32 | data[0].permitted;
+}
+
 // Who a process is to the kernel when it opens a file.
 struct Identity {
   uid_t user = 0;
   gid_t group = 0;
-  uint64_t capabilities = 0;
 };
 
 std::optional<Identity> identity_of(pid_t pid) {
@@ -38,9 +44,8 @@ std::optional<Identity> identity_of(pid_t pid) {
     words >> key;
     if (key == "Uid:" && words >> real >> effective >> saved >> who.user) found++;
     if (key == "Gid:" && words >> real >> effective >> saved >> who.group) found++;
-    if (key == "CapPrm:" && words >> std::hex >> who.capabilities) found++;
   }
-  return found == 3 ? std::optional(who) : std::nullopt;
+  return found == 2 ? std::optional(who) : std::nullopt;
 }
 
 [[noreturn]] void keep(pid_t weir, const Identity& who, int ready) {
@@ -61,13 +66,11 @@ std::optional<Identity> identity_of(pid_t pid) {
 }  // namespace
 
 Keeper::Keeper(pid_t pid) : pid_(getpid()) {
-  if (geteuid()) return;  // what can drop nothing
-  static const auto own = identity_of(getpid());
+  // (Who becomes somebody else loses its capabilities. Who keeps them may look anywhere; others have none to lose.)
+  if (geteuid() || !(capabilities_of(getpid()) & ~capabilities_of(pid))) return;
   auto other = identity_of(pid);
-  if (!other || !own) return;
-  bool may_look = other->user == own->user && other->group == own->group && !(own->capabilities & ~other->capabilities);
   int ends[2];
-  if (may_look || pipe2(ends, O_CLOEXEC)) return;
+  if (!other || pipe2(ends, O_CLOEXEC)) return;
   Fd reads(ends[0]), writes(ends[1]);
   pid_t keeper = fork();
   if (keeper < 0) return;
