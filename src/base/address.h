@@ -29,6 +29,7 @@ struct Range {
   A begin, end;
 
   constexpr bool contains(A a) const { return begin <= a && a < end; }
+  constexpr bool covers(Range o) const { return begin <= o.begin && o.end <= end; }
   constexpr bool overlaps(Range r) const { return begin < r.end && r.begin < end; }
   constexpr uint64_t size() const { return end.value - begin.value; }
   friend constexpr auto operator<=>(Range, Range) = default;

@@ -161,8 +161,10 @@ bool Image::uses_address_sanitizer() const {
     if (entry->d_tag == DT_STRSZ) size = entry->d_un.d_val;
   }
   Bytes names = parts_->contents.at(strings);
-  std::string_view text(reinterpret_cast<const char*>(names.data()), std::min<uint64_t>(size, names.size()));
-  return text.find("__asan_init") != text.npos || text.find("libasan.so") != text.npos;
+  auto has = [&](std::string_view name) {
+    return memmem(names.data(), std::min<uint64_t>(size, names.size()), name.data(), name.size());
+  };
+  return has("asan") && (has("__asan_init") || has("libasan.so"));
 }
 
 std::optional<VRange> Image::function_bounds(Vaddr v) const {

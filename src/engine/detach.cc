@@ -92,7 +92,7 @@ std::optional<Server::Leaving> Server::leave_cache(Process& p, pid_t tid, int& s
   auto in_runtime = [&] { return regs->rip - rt::runtime_base < header_.image_size; };
   if (!regs || in_runtime()) return {};
   uint64_t slot = (regs->gs_base - rt::blocks_base) / rt::block_stride;
-  if (slot >= slots_used_ || slots_[slot].tid != tid) return Leaving{tid, *regs};  // it never was in the cache
+  if (slot >= slots_.size() || slots_[slot].tid != tid) return Leaving{tid, *regs};  // it never was in the cache
   rt::ThreadBlock* tb = block(static_cast<uint32_t>(slot));
   if (tb->stepping || tb->signal_pending) return {};
   Space::Place at = p.space->where({regs->rip});

@@ -21,19 +21,12 @@ namespace weir::engine {
 
 namespace {
 
-// Maps it; what can wait is left to `later`.
-Result<> map(process::RemoteSyscalls& remote, const Keeper& keeper, const SharedMemory& memory, uint64_t address,
-             int protection, std::vector<rt::Call>& later) {
-  bool writable = protection & PROT_WRITE;
-  TRY(int fd, remote.open(fmt::format("/proc/{}/fd/{}", keeper.pid(), memory.file.get()),
-                          (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC));
-  size_t size = memory.mapping.size();
-  auto mapped = remote.call("mmap", SYS_mmap, address, size, static_cast<uint64_t>(protection),
-                            MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, static_cast<uint64_t>(fd), 0);
-  if (!mapped) return fail("{}: the address range {:#x} that Weir needs is taken", mapped.error().what, address);
-  later.push_back({SYS_close, {static_cast<uint64_t>(fd)}, {}, 0});
-  later.push_back({SYS_madvise, {address, size, MADV_DONTDUMP}, {}, rt::Optional});
-  return {};
+process::FileMapping file_mapping(const Keeper& keeper, const SharedMemory& memory, uint64_t address, uint64_t protection) {
+  uint64_t open_flags = (protection & PROT_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC;
+  process::FileMapping result{
+      open_flags, address, memory.mapping.size(), protection, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, {}};
+  fmt::format_to_n(result.path, sizeof result.path - 1, "/proc/{}/fd/{}", keeper.pid(), memory.file.get());
+  return result;
 }
 
 // The auxiliary vector of a new program: on its stack, behind argc, argv, 0, envp, 0.
@@ -110,12 +103,10 @@ Result<> Server::inject(pid_t pid) {
   AppRange table{{rt::table_base}, {rt::table_base + rt::table_size}};
   bool taken = std::ranges::any_of(regions, [&](const process::Region& r) { return r.range.overlaps(table); });
   TRY(auto space, Space::create(options_.make_tool(), sanitized || taken ? rt::high_table_base : rt::table_base));
-  TRY(auto remote, process::RemoteSyscalls::begin(tracee, entry_point.value));
-  std::vector<rt::Call> later;
   Keeper keeper(pid);
-  TRY_VOID(map(remote, keeper, runtime_, rt::runtime_base, PROT_READ | PROT_EXEC, later));
-  TRY_VOID(map(remote, keeper, blocks_, rt::blocks_base, PROT_READ | PROT_WRITE, later));
-  TRY_VOID(remote.end());
+  std::array ours = {file_mapping(keeper, runtime_, rt::runtime_base, PROT_READ | PROT_EXEC),
+                     file_mapping(keeper, blocks_, rt::blocks_base, PROT_READ | PROT_WRITE)};
+  TRY_VOID(process::map_files(tracee, entry_point.value & ~uint64_t{4095}, ours));
 
   uint32_t slot = allocate_slot(pid, pid);
   if (!slot) return fail("too many threads");
@@ -138,7 +129,8 @@ Result<> Server::inject(pid_t pid) {
   p.slots = {slot};
   p.first_slot = slot;
   p.memory = std::make_shared<Memory>();
-  p.calls = std::move(later);
+  for (const process::FileMapping& m : ours)
+    p.calls.push_back({SYS_madvise, {m.address, m.size, MADV_DONTDUMP}, {}, rt::Optional});
   p.quiet = false;
   tb->elsewhere = p.elsewhere;
   stats_.processes++;

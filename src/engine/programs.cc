@@ -122,7 +122,7 @@ pid_t watch_stopped(pid_t pid) {
 // passed on by the loop.
 void Server::stopped() {
   auto is_reserved = [](const Slot& s) { return s.state == SlotState::Reserved; };
-  if (processes_.size() > 1 || std::any_of(slots_.begin(), slots_.begin() + slots_used_, is_reserved)) return;
+  if (processes_.size() > 1 || std::ranges::any_of(slots_, is_reserved)) return;
   pid_t watcher = watch_stopped(main_pid_);
   raise(SIGSTOP);
   if (watcher > 0) kill(watcher, SIGKILL);
@@ -145,7 +145,7 @@ void Server::exec_begins(uint32_t slot, uint64_t path, int64_t directory) {
   char name[4096] = {};
   process::read(tid, path, std::as_writable_bytes(std::span(name, sizeof name - 1)));
   if (!options_.follow || detaching_ || gains_privileges(tid, name, directory) ||
-      ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)) {
+      ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC)) {
     stats_.not_followed++;
     return;
   }
@@ -176,14 +176,6 @@ void Server::exec_stop(pid_t pid) {
     next.elsewhere = old->second.elsewhere;
     next.parent = old->second.parent;
     old->second = std::move(next);
-  }
-  // The stop is inside execve, whose result would overwrite rax: go on to its end.
-  for (int signal = 0;;) {
-    if (ptrace(PTRACE_SYSCALL, pid, 0, signal)) return;
-    auto status = process::wait_stop(pid);
-    if (!status) return;
-    if (WSTOPSIG(*status) == (SIGTRAP | 0x80)) break;
-    signal = *status >> 16 ? 0 : WSTOPSIG(*status);  // job control, or a signal
   }
   if (auto injected = inject(pid); !injected) {
     say("not followed: {}", injected.error().what);
@@ -228,7 +220,7 @@ void Server::program_ended(Process& p) {
   }
   for (uint32_t slot : p.slots) free_slot(slot);
   p.slots.clear();
-  for (uint32_t slot = 1; slot < slots_used_; slot++)  // threads that it did not come to create
+  for (uint32_t slot = 1; slot < slots_.size(); slot++)  // threads that it did not come to create
     if (slots_[slot].state == SlotState::Reserved && slots_[slot].pid == p.pid && (slots_[slot].clone_flags & CLONE_THREAD))
       free_slot(slot);
 }
@@ -391,9 +383,9 @@ uint32_t Server::allocate_slot(pid_t pid, pid_t tid) {
     return gone;
   });
   for (uint32_t slot = 1; slot < slot_limit_; slot++) {
+    if (slot == slots_.size()) slots_.emplace_back();
     if (slots_[slot].state != SlotState::Free) continue;
     slots_[slot] = {SlotState::Reserved, pid, tid, 0, nullptr};
-    slots_used_ = std::max(slots_used_, slot + 1);
     begin_block(slot);
     return slot;
   }

@@ -99,7 +99,7 @@ Result<Outcome> Server::run() {
 // A program may end just after it forked, before its child has said hello.
 void Server::await_newborn() {
   auto is_reserved = [](const Slot& s) { return s.state == SlotState::Reserved && !(s.clone_flags & CLONE_THREAD); };
-  for (int i = 0; i < 3000 && std::any_of(slots_.begin(), slots_.begin() + slots_used_, is_reserved); i++) {
+  for (int i = 0; i < 3000 && std::ranges::any_of(slots_, is_reserved); i++) {
     serve_posted();
     timespec t{0, 100'000};
     nanosleep(&t, nullptr);
@@ -136,7 +136,6 @@ Result<> Server::set_up() {
   memcpy(runtime_.mapping.data(), weir_runtime_image, size);
   memcpy(&header_, weir_runtime_image, sizeof header_);
   CHECK(header_.version == rt::abi_version);
-  slots_.resize(rt::max_slots);
   control()->weir_pid = static_cast<uint32_t>(getpid());
   child_doorbell = &control()->doorbell;
   struct sigaction action{};
@@ -194,7 +193,7 @@ void Server::loop() {
     if (serve_posted()) continue;
     bool more = false;
     for (uint32_t i = 0; i < spins_ && !more && !child_event; i++) {
-      for (uint32_t w = 0; w <= slots_used_ / 64 && !more; w++)
+      for (uint32_t w = 0; w <= slots_.size() / 64 && !more; w++)
         more = __atomic_load_n(&control()->posted[w], __ATOMIC_RELAXED);
       __builtin_ia32_pause();
     }
@@ -209,7 +208,7 @@ void Server::sleep() {
   __atomic_store_n(&c->sleeping, 1, __ATOMIC_SEQ_CST);
   bool more = child_event || forwarded_signal || detach_wanted || orphaned || end_a_space();
   bool quiet = std::any_of(processes_.begin(), processes_.end(), [](const auto& p) { return p.second.quiet; });
-  for (uint32_t w = 0; w <= slots_used_ / 64 && !more; w++) more = __atomic_load_n(&c->posted[w], __ATOMIC_SEQ_CST);
+  for (uint32_t w = 0; w <= slots_.size() / 64 && !more; w++) more = __atomic_load_n(&c->posted[w], __ATOMIC_SEQ_CST);
   long ns = quiet ? quiet_sleep_ns : sleep_ns;
   if (deadline_) ns = std::clamp<long>((*deadline_ - std::chrono::steady_clock::now()).count(), 1, ns);
   if (!more) futex_wait(&c->doorbell, doorbell, ns);
@@ -227,7 +226,7 @@ bool Server::end_a_space() {
 
 bool Server::serve_posted() {
   bool any = false;
-  for (uint32_t w = 0; w <= slots_used_ / 64; w++) {
+  for (uint32_t w = 0; w <= slots_.size() / 64; w++) {
     if (!__atomic_load_n(&control()->posted[w], __ATOMIC_RELAXED)) continue;
     uint64_t bits = __atomic_exchange_n(&control()->posted[w], 0, __ATOMIC_SEQ_CST);
     for (; bits; bits &= bits - 1) {
@@ -312,7 +311,7 @@ bool Server::called(Process& p, uint32_t slot, uint64_t failed, int64_t result) 
 }
 
 void Server::serve(uint32_t slot) {
-  if (slot == 0 || slot >= rt::max_slots) return;
+  if (slot == 0 || slot >= slots_.size()) return;
   if (slots_[slot].state == SlotState::Free || slots_[slot].state == SlotState::Ending) return;
   rt::RequestBlock& shared = block(slot)->request;
   rt::RequestBlock r = shared;  // once: the target may change it under our eyes
@@ -398,7 +397,7 @@ void Server::handle(Process& p, uint32_t slot, rt::RequestBlock& r) {
                                    !(r.args[0] & CLONE_THREAD), p.space->where({block(slot)->regs.gpr[1]}).app);
       break;
     case rt::Request::NoThread:
-      if (r.args[0] < rt::max_slots && slots_[r.args[0]].state == SlotState::Reserved &&
+      if (r.args[0] < slots_.size() && slots_[r.args[0]].state == SlotState::Reserved &&
           slots_[r.args[0]].tid == slots_[slot].tid)
         free_slot(static_cast<uint32_t>(r.args[0]));
       break;
@@ -479,7 +478,7 @@ bool Server::is_shared(const Process& p) const {
   auto uses = [&](const auto& other) { return other.second.space == p.space && other.second.memory != p.memory; };
   auto will_use = [&](const Slot& s) { return s.space == p.space && !(s.clone_flags & CLONE_VM); };
   return std::any_of(processes_.begin(), processes_.end(), uses) ||
-         std::any_of(slots_.begin(), slots_.begin() + slots_used_, will_use);
+         std::ranges::any_of(slots_, will_use);
 }
 
 // The process cannot go on under Weir, and must not go on beside it.

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <deque>
 #include <map>
 
 #include "base/truncation.h"
@@ -163,9 +164,8 @@ class Server {
   Guardian guardian_;
   SharedMemory runtime_, blocks_;
   rt::RuntimeHeader header_{};
-  std::vector<Slot> slots_;
+  std::deque<Slot> slots_ = std::deque<Slot>(1);  // as many as were ever used; the first is nobody's
   uint32_t slot_limit_ = rt::max_slots;  // an attached process may have no room for all
-  uint32_t slots_used_ = 1;              // one more than the highest that was ever used
   std::vector<uint32_t> ending_;         // slots whose threads are about to be gone
   std::map<pid_t, Process> processes_;
   std::vector<std::shared_ptr<Space>> ended_;  // of programs that have

@@ -270,7 +270,10 @@ bool Space::knows(AppRange range) const {
 
 void Space::forget(AppRange range) {
   for (uint32_t i = 0; i < arenas_.size(); i++)
-    if (arenas_[i].code.overlaps(range)) take_over(i);
+    if (arenas_[i].code.overlaps(range)) {
+      if (arenas_[i].is_keepable && range.covers(arenas_[i].code)) save(arenas_[i]);  // a library is closed
+      take_over(i);
+    }
   std::vector<Region> kept;
   for (Region& r : regions_) {
     if (!r.range.overlaps(range)) {

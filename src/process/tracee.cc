@@ -8,8 +8,10 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <vector>
 
+#include "base/fd.h"
 #include "process/memory.h"
 
 namespace weir::process {
@@ -69,6 +71,101 @@ Result<> exchange_zmm31(pid_t tid, uint32_t offset, std::span<uint8_t, 64> value
   std::swap_ranges(value.begin(), value.end(), reinterpret_cast<uint8_t*>(state.data() + offset));
   if (ptrace(PTRACE_SETREGSET, tid, NT_X86_XSTATE, &io)) return fail_errno("thread {}: cannot set vector registers", tid);
   return {};
+}
+
+// rbx: the first FileMapping, rbp: how many. In the end r13 is the last result, and rbp how many were not mapped.
+asm(R"(
+    .pushsection .rodata
+    .type weir_map_files, @object
+weir_map_files:
+1:  lea   40(%rbx), %rdi
+    mov   (%rbx), %rsi
+    mov   $2, %eax              # open
+    syscall
+    mov   %rax, %r13
+    test  %rax, %rax
+    js    2f
+    mov   %eax, %r12d
+    mov   8(%rbx), %rdi
+    mov   16(%rbx), %rsi
+    mov   24(%rbx), %rdx
+    mov   32(%rbx), %r10
+    mov   %eax, %r8d
+    xor   %r9d, %r9d
+    mov   $9, %eax              # mmap
+    syscall
+    mov   %rax, %r13
+    mov   %r12d, %edi
+    mov   $3, %eax              # close
+    syscall
+    test  %r13, %r13
+    js    2f
+    add   $80, %rbx
+    dec   %rbp
+    jnz   1b
+2:  mov   $39, %eax             # getpid
+    syscall
+    mov   %eax, %edi
+    mov   $186, %eax            # gettid
+    syscall
+    mov   %eax, %esi
+    mov   $19, %edx             # SIGSTOP: it can be neither blocked nor ignored
+    mov   $234, %eax            # tgkill
+    syscall
+weir_map_files_stop:
+    ud2                         # where that is not allowed
+weir_map_files_end:
+    .popsection
+)");
+extern "C" const std::byte weir_map_files[], weir_map_files_stop[], weir_map_files_end[];
+
+namespace {
+
+// Code can be written, too.
+Result<> exchange(int memory, uint64_t address, std::span<std::byte> bytes) {
+  std::vector<std::byte> old(bytes.size());
+  auto size = static_cast<ssize_t>(bytes.size());
+  if (pread(memory, old.data(), old.size(), static_cast<off_t>(address)) != size ||
+      pwrite(memory, bytes.data(), bytes.size(), static_cast<off_t>(address)) != size)
+    return fail_errno("cannot write code at {:#x}", address);
+  std::ranges::copy(old, bytes.begin());
+  return {};
+}
+
+}  // namespace
+
+Result<> map_files(const Tracee& tracee, uint64_t page, std::span<const FileMapping> files) {
+  static_assert(offsetof(FileMapping, path) == 40 && sizeof(FileMapping) == 80);
+  TRY(auto regs, tracee.registers());
+  regs.orig_rax = ~0ull, regs.rax = 0;  // execve is done
+  const user_regs_struct saved = regs;
+  TRY(uint64_t mask, tracee.block_signals());
+  std::vector<std::byte> bytes(weir_map_files, weir_map_files_end);
+  bytes.resize((bytes.size() + 7) / 8 * 8);
+  regs.rip = page;
+  regs.rbx = page + bytes.size();
+  regs.rbp = files.size();
+  auto list = std::as_bytes(files);
+  bytes.insert(bytes.end(), list.begin(), list.end());
+  Fd memory(::open(fmt::format("/proc/{}/mem", tracee.pid()).c_str(), O_RDWR | O_CLOEXEC));
+  TRY_VOID(exchange(memory.get(), page, bytes));
+  TRY_VOID(tracee.set_registers(regs));
+  uint64_t stop = page + static_cast<uint64_t>(weir_map_files_stop - weir_map_files);
+  for (int signal = 0;;) {
+    if (ptrace(PTRACE_CONT, tracee.pid(), 0, signal)) return fail_errno("process {}: cannot continue", tracee.pid());
+    TRY(int status, wait_stop(tracee.pid()));
+    TRY(regs, tracee.registers());
+    if (regs.rip == stop) break;
+    signal = status >> 16 ? 0 : WSTOPSIG(status);  // SIGSTOP of others takes effect when the tracee is let go
+  }
+  TRY_VOID(exchange(memory.get(), page, bytes));
+  TRY_VOID(tracee.set_registers(saved));
+  if (ptrace(PTRACE_SETSIGMASK, tracee.pid(), sizeof mask, &mask))
+    return fail_errno("process {}: cannot restore the signal mask", tracee.pid());
+  if (!regs.rbp) return {};
+  errno = -static_cast<int>(regs.r13);
+  const FileMapping& failed = files[files.size() - regs.rbp];
+  return fail_errno("process {}: Weir's memory cannot be mapped at {:#x}", tracee.pid(), failed.address);
 }
 
 namespace {

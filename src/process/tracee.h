@@ -48,6 +48,16 @@ Result<> exchange_zmm31(pid_t tid, uint32_t offset, std::span<uint8_t, 64> value
 // An address of the process that holds a `syscall` instruction: most often in the vDSO. 0: there is none.
 uint64_t find_syscall(pid_t pid);
 
+// A file that a tracee is to map, in the layout that the code for it reads.
+struct FileMapping {
+  uint64_t open_flags, address, size, protection, map_flags;
+  char path[40];
+};
+
+// Has a tracee that is stopped in or behind execve open, map and close files, and stop again: one stop, where RemoteSyscalls has two
+// a call. The code for it is at `page` meanwhile, a page of code.
+Result<> map_files(const Tracee& tracee, uint64_t page, std::span<const FileMapping> files);
+
 // Runs system calls in a stopped tracee, at an executable address that holds a `syscall` meanwhile. (No breakpoint, and no single
 // step: the kernel would change the action of SIGTRAP where that is blocked or ignored.) The tracee's registers, code and signal mask
 // are as before when it has ended, and a call that it was in is made again or ends as the kernel would have it.
