@@ -372,7 +372,7 @@ void Server::begin_block(uint32_t slot) {
   tb->enter_guard = header_.enter_guard;
   tb->enter_routine = header_.enter_routine;
   tb->enter_probe = header_.enter_probe;
-  tb->enter_light = header_.enter_light;
+  std::ranges::copy(header_.enter_light, tb->enter_light);
   tb->actions = reinterpret_cast<rt::KernelSigaction*>(address + offsetof(rt::ThreadBlock, own_actions));
 }
 

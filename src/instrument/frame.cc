@@ -150,11 +150,13 @@ void Lowering::set_argument(uint32_t n, uint32_t value) {
 }
 
 void Lowering::go_through(Door door, rt::Routine routine) {
-  e_.store_gs_imm(offsetof(rt::ThreadBlock, exit_id), static_cast<uint32_t>(routine));
+  if (door != Door::Light) e_.store_gs_imm(offsetof(rt::ThreadBlock, exit_id), static_cast<uint32_t>(routine));
   if (!rcx_in_slot_) e_.store_gs(x86::RCX, gs_rcx);
   e_.bytes(0x48, 0x8d, 0x0d);  // lea rcx, [behind the jump]
   e_.u32(8);
-  e_.jump_gs(door == Door::Light   ? offsetof(rt::ThreadBlock, enter_light)
+  auto light = static_cast<uint32_t>(routine);
+  CHECK(door != Door::Light || light < rt::light_routines);
+  e_.jump_gs(door == Door::Light   ? offsetof(rt::ThreadBlock, enter_light) + light * 8
              : door == Door::Probe ? offsetof(rt::ThreadBlock, enter_probe)
                                    : offsetof(rt::ThreadBlock, enter_routine));
   if (!rcx_in_slot_) e_.load_gs(x86::RCX, gs_rcx);

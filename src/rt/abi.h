@@ -10,7 +10,7 @@
 
 namespace weir::rt {
 
-constexpr uint32_t abi_version = 4;
+constexpr uint32_t abi_version = 5;
 
 // ---- Where things lie in the target -------------------------------------------------------------------------------
 // The table maps the low 32 bits of a program address to its place in the cache: 8 bytes an entry, 32 GiB of address
@@ -189,6 +189,27 @@ constexpr uint32_t interrupted_count = 16;
 constexpr uint32_t rt_stack_size = 12 << 10;
 constexpr uint32_t signal_stack_size = 8 << 10;
 
+// Routines that probes can call, with two arguments.
+enum class Routine : uint32_t {
+  Leave,        // the return site of a call
+  EnterTail,    // a tail call: A is the site, as frames have it, B the callee, by its cell
+  TailArrival,  // A: the function, by its cell: it was jumped to
+  MiddleJump,   // A: the function, by its cell, B: the site: it was jumped to, but not to its begin
+  Extreme,      // A: a value less the minimum, B: where in the thread block the Spread is
+  // Those before come up often, and have doors of their own.
+  Nothing,
+  AddToCounter,  // counter number A += B
+  Enter,         // a call: A is the site, as frames have it, B the callee, by its cell
+  Arrival,       // A: the function, by its cell: it was called or jumped to
+  Resync,        // A: control came to the middle of this function through the table
+  OsEnter,      // A: the function that makes an OS call
+  OsLeave,
+  RepeatBegin,  // before a repeated string instruction
+  RepeatEnd,    // behind it. A: cell, B: cycles << 16 | elements
+};
+constexpr uint32_t light_routines = 5;
+static_assert(light_routines == static_cast<uint32_t>(Routine::Nothing));
+
 // ---- The thread block ---------------------------------------------------------------------------------------------
 // What translated code touches comes first.
 struct ThreadBlock {
@@ -210,7 +231,7 @@ struct ThreadBlock {
   uint64_t enter_guard;
   uint64_t enter_routine;
   uint64_t enter_probe;
-  uint64_t enter_light;
+  uint64_t enter_light[light_routines];
 
   Registers regs;  // the program's, while the runtime runs
   RequestBlock request;
@@ -248,12 +269,14 @@ struct ThreadBlock {
   Interrupted interrupted[interrupted_count];
   KernelSigaction own_actions[64];
 
+  Call calls[max_calls];
+  // Their tops are not near a multiple of 4 KiB from what translated code touches: loads there would seem to depend on what was pushed.
   alignas(64) uint8_t signal_stack[signal_stack_size];
   alignas(64) uint8_t stack[rt_stack_size];
-  Call calls[max_calls];
 };
+static_assert((offsetof(ThreadBlock, stack) + rt_stack_size) % 4096 >= 0x800);
 static_assert(offsetof(ThreadBlock, rcx) == 8);
-static_assert(offsetof(ThreadBlock, regs) == 192);
+static_assert(offsetof(ThreadBlock, regs) == 224);
 static_assert(sizeof(ThreadBlock) <= 32 << 10);
 
 // ---- Behind the thread block, for tools ---------------------------------------------------------------------------
@@ -325,6 +348,9 @@ struct OtherRecord {
   uint64_t os, calls;
 };
 static_assert(sizeof(OtherRecord) == 48);
+// From `total` on it is as the cells of a record.
+static_assert(offsetof(OtherRecord, self) - offsetof(OtherRecord, total) == RecordSpread * 8);
+static_assert(offsetof(OtherRecord, os) - offsetof(OtherRecord, total) == RecordOs * 8);
 constexpr uint32_t near_others_bits = 15, max_near_others = 1 << near_others_bits;
 constexpr uint32_t max_others = max_near_others + (1 << 18);
 constexpr uint32_t others_hash_callee = 0x9E3779B1, others_hash_site = 0x85EBCA77;
@@ -372,24 +398,6 @@ constexpr uint32_t context_index_offset = contexts_offset + (176 << 20),
 static_assert(uint64_t{max_contexts} * sizeof(Context) <= 176 << 20);
 static_assert(uint64_t{context_index_offset} + context_index_size * 4 <= block_stride);
 
-// Routines that probes can call, with two arguments.
-enum class Routine : uint32_t {
-  AddToCounter,  // counter number A += B
-  Nothing,
-  Enter,        // a call: A is the site, as frames have it, B the callee, by its cell
-  EnterTail,    // … a tail call
-  Leave,        // the return site of a call
-  Extreme,      // A: a value less the minimum, B: where in the thread block the Spread is
-  Resync,       // A: control came to the middle of this function through the table
-  TailArrival,  // A: the function, by its cell: it was jumped to
-  MiddleJump,   // A: the function, by its cell, B: the site: it was jumped to, but not to its begin
-  Arrival,      // A: … or called
-  OsEnter,      // A: the function that makes an OS call
-  OsLeave,
-  RepeatBegin,  // before a repeated string instruction
-  RepeatEnd,    // behind it. A: cell, B: cycles << 16 | elements
-};
-
 // What guards a unit of volatile code: the code as it was translated follows.
 struct Guard {
   uint64_t begin, size;
@@ -421,7 +429,7 @@ static_assert(sizeof(SpacePage) <= space_page_size);
 // ---- The head of the runtime's image ------------------------------------------------------------------------------
 struct RuntimeHeader {
   uint64_t version;
-  uint64_t enter_link, enter_indirect, enter_syscall, enter_guard, enter_routine, enter_probe, enter_light;
+  uint64_t enter_link, enter_indirect, enter_syscall, enter_guard, enter_routine, enter_probe, enter_light[light_routines];
   uint64_t begin;  // where a new program enters
   uint64_t signal_entry;
   uint64_t image_size;

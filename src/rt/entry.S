@@ -65,7 +65,9 @@
         .globl rt_header
 rt_header:
         .quad ABI_VERSION
-        .quad enter_link, enter_indirect, enter_syscall, enter_guard, enter_routine, enter_probe, enter_light, rt_begin_program, rt_signal_entry
+        .quad enter_link, enter_indirect, enter_syscall, enter_guard, enter_routine, enter_probe
+        .quad enter_leave, enter_enter_tail, enter_tail_arrival, enter_middle_jump, enter_extreme  // as Routine has them
+        .quad rt_begin_program, rt_signal_entry
         .quad rt_image_size
 
         .text
@@ -120,13 +122,22 @@ rt_probe_exit_end:
         popq %gs:REGS_FLAGS
         jmp rt_exit
 
-// The same for routines that come up often: all registers stay where they are, as rt_light keeps them. What it does not do is done there.
-enter_light:
+// The same for routines that come up often: all registers stay where they are, as the functions keep them that they use. What is not
+// done there is done by enter_probe.
+        .macro LIGHT routine
+enter_\routine:
         movq %rcx, %gs:REGS+8
         movq %rsp, %gs:REGS+32
         movq %gs:0, %rcx
         leaq STACK_TOP(%rcx), %rsp
-        call rt_light
+        call rt_\routine
+        jmp rt_light_exit
+        .endm
+        LIGHT enter_tail
+        LIGHT tail_arrival
+        LIGHT middle_jump
+        LIGHT extreme
+        LIGHT leave
 rt_light_exit:
         movq %gs:REGS+8, %rcx
         movq %gs:REGS+32, %rsp

@@ -133,12 +133,21 @@ uint64_t context_for(ThreadBlock* tb, const Frame& parent, uint32_t site, uint32
   return first = t->contexts++;
 }
 
-// The frame on top ends. (It is read once: what is written may be anything, for all the compiler knows. And as it was written, so that the
-// processor finds it among what is on its way to memory.)
+// Read one by one, as they were written, so that the processor finds them among what is on its way to memory.
+struct SiteAndCallee {
+  uint32_t site, callee;
+};
+[[gnu::always_inline]] inline SiteAndCallee call_of(const Frame& f) {
+  SiteAndCallee call;
+  asm("movl %2, %0\n\tmovl %3, %1" : "=&r"(call.site), "=r"(call.callee) : "m"(f.site), "m"(f.callee));
+  return call;
+}
+
+// The frame on top ends. (It is read once: what is written may be anything, for all the compiler knows.)
 [[gnu::always_inline]] inline Frame take_off(ThreadBlock* tb, Taken& taken) {
   Frame* place = top(tb) - 1;
-  Frame f{place->begin, 0, 0, place->rsp, place->os, place->context};
-  asm("movl %2, %0\n\tmovl %3, %1" : "=&r"(f.site), "=r"(f.callee) : "m"(place->site), "m"(place->callee));
+  auto [site, callee] = call_of(*place);
+  Frame f{place->begin, site, callee, place->rsp, place->os, place->context};
   Times end = read_clock(tb);
   taken = {end.clock - f.begin.clock, end.self - f.begin.self, has_os(f) ? f.os : 0};
   set_self_clock(tb, end, f.begin.self);
@@ -301,10 +310,9 @@ void resync(ThreadBlock* tb, uint32_t function, uint64_t rsp) {
   else jump_to_middle(tb, function, uint32_t(tb->jump_site));
 }
 
-[[gnu::always_inline]] inline bool note_extreme(ThreadBlock* tb, uint64_t above_min, uint64_t offset) {
+[[gnu::always_inline]] inline void note_extreme(ThreadBlock* tb, uint64_t above_min, uint64_t offset) {
   auto* spread = at<Spread>(tb, offset);
   spread->add(spread->min + above_min);
-  return true;
 }
 
 }  // namespace
@@ -358,27 +366,31 @@ void run_routine(ThreadBlock* tb, Routine routine, uint64_t a, uint64_t b) {
   }
 }
 
-// The routines that are called most, for enter_light: no other function is called here, so few registers are in use. False: left to
+// The routines that are called most, for the light doors: no other function is called here, so few registers are in use. False: left to
 // run_routine(), with what is done so far.
 namespace {
 
 [[gnu::always_inline]] inline bool pop_quickly(ThreadBlock* tb) {
   Frame* f = top(tb) - 1;
-  if (has_os(*f) || f->callee == not_arrived) return false;
-  uint64_t* record = cells(tb) + (f->site & ~direct_site);
-  OtherRecord* other = nullptr;
-  if (!(f->site & direct_site)) {
-    if (f->site <= signal_site) return false;
-    other = at<OtherRecord>(tb, others_offset) + near_other(f->site, f->callee);
-    if (record[RecordCallee] == f->callee) record[RecordCalls] += !is_counted(*f), other = nullptr;
-    else if (other->site == f->site && other->callee == f->callee) other->calls += !is_counted(*f);
-    else return false;
+  auto [site, callee] = call_of(*f);
+  if (has_os(*f) || callee == not_arrived) return false;
+  uint64_t* record = cells(tb) + (site & ~direct_site);
+  if (!(site & direct_site)) {
+    if (site <= signal_site) return false;
+    if (record[RecordCallee] == callee) {
+      record[RecordCalls] += !is_counted(*f);
+    } else {
+      OtherRecord& other = at<OtherRecord>(tb, others_offset)[near_other(site, callee)];
+      if (other.site != site || other.callee != callee) return false;
+      other.calls += !is_counted(*f);
+      record = &other.total;
+    }
   }
-  Taken taken;
-  Frame ended = take_off(tb, taken);
-  bool outermost = --cells(tb)[ended.callee] == 0;
-  if (!other) add_to_cells(record, outermost, taken);
-  else add_to_other(*other, outermost, taken);
+  Times begin = f->begin, end = read_clock(tb);
+  set_self_clock(tb, end, begin.self);
+  tb->frames_top = uint64_t(f);
+  bool outermost = --cells(tb)[callee] == 0;
+  add_to_cells(record, outermost, {end.clock - begin.clock, end.self - begin.self, 0});
   return true;
 }
 
@@ -418,19 +430,40 @@ namespace {
 
 }  // namespace
 
-extern "C" [[gnu::no_caller_saved_registers]] void rt_light() {
+template <Routine routine, class F>
+[[gnu::always_inline]] inline void run_light(F run) {
   ThreadBlock* tb;
   asm("movq %%gs:0, %0" : "=r"(tb));
-  uint64_t rsp = tb->regs.gpr[4];
   auto a = uint32_t(tb->routine_args[0]), b = uint32_t(tb->routine_args[1]);
-  bool done = false;
-  if (tb->exit_id == uint32_t(Routine::Extreme)) done = note_extreme(tb, tb->routine_args[0], b);
-  else if (tools(tb)->contexts) return;
-  if (tb->exit_id == uint32_t(Routine::Leave)) done = leave_quickly(tb, rsp);
-  if (tb->exit_id == uint32_t(Routine::TailArrival)) done = arrive_quickly(tb, a, rsp + 8);
-  if (tb->exit_id == uint32_t(Routine::EnterTail)) done = push_tail_quickly(tb, a, b, rsp + 8);
-  if (tb->exit_id == uint32_t(Routine::MiddleJump)) done = jump_to_middle_quickly(tb, a, b);
-  if (done) tb->exit_id = uint32_t(Routine::Nothing);
+  bool done = !tools(tb)->contexts && run(tb, tb->regs.gpr[4], a, b);
+  tb->exit_id = uint32_t(done ? Routine::Nothing : routine);
+}
+
+using Rsp = uint64_t;
+extern "C" {
+#define LIGHT [[gnu::no_caller_saved_registers]] void
+LIGHT rt_leave() {
+  run_light<Routine::Leave>([](auto* tb, Rsp rsp, uint32_t, uint32_t) { return leave_quickly(tb, rsp); });
+}
+LIGHT rt_enter_tail() {
+  run_light<Routine::EnterTail>(
+      [](auto* tb, Rsp rsp, uint32_t site, uint32_t callee) { return push_tail_quickly(tb, site, callee, rsp + 8); });
+}
+LIGHT rt_tail_arrival() {
+  run_light<Routine::TailArrival>(
+      [](auto* tb, Rsp rsp, uint32_t callee, uint32_t) { return arrive_quickly(tb, callee, rsp + 8); });
+}
+LIGHT rt_middle_jump() {
+  run_light<Routine::MiddleJump>(
+      [](auto* tb, Rsp, uint32_t callee, uint32_t site) { return jump_to_middle_quickly(tb, callee, site); });
+}
+LIGHT rt_extreme() {
+  run_light<Routine::Extreme>([](auto* tb, Rsp, uint32_t, uint32_t offset) {
+    note_extreme(tb, tb->routine_args[0], offset);
+    return true;
+  });
+}
+#undef LIGHT
 }
 
 // Time that the kernel took for the function that runs now.
