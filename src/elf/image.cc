@@ -66,6 +66,14 @@ struct Tables {
     if (after == functions.begin() || !std::prev(after)->contains(v)) return std::nullopt;
     return *std::prev(after);
   }
+
+  // The end of the hole that `v` is in: there is no function at it.
+  Vaddr next_function(Vaddr v, VRange code) {
+    VRange gap = intersect(frames.find(v).gap, code);
+    const std::vector<VRange>& functions = symbols.functions_in(gap);
+    auto after = std::ranges::upper_bound(functions, v, {}, &VRange::begin);
+    return after == functions.end() ? gap.end : after->begin;
+  }
 };
 
 struct Note {
@@ -171,6 +179,12 @@ std::optional<VRange> Image::function_bounds(Vaddr v) const {
   if (!parts_->tables) parts_->tables.emplace(parts_->contents);
   std::optional<VRange> function = parts_->tables->function_at(v, *code);
   return function ? std::optional(intersect(*function, *code)) : std::nullopt;
+}
+
+Vaddr Image::next_function(Vaddr v) const {
+  std::optional<VRange> code = parts_->contents.code_at(v);
+  if (!code || function_bounds(v)) return v;
+  return parts_->tables->next_function(v, *code);
 }
 
 }  // namespace weir::elf
