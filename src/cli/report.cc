@@ -82,6 +82,7 @@ Result<int> report(const Words& words) {
   std::optional<cost::Model> model;
   if (!s.cpu.empty()) {
     TRY(model, cost::Model::create(s.cpu));
+    s.options.cpu = model->cpu();
     s.options.cost = [&](std::span<const std::byte> block) { return model->cost(block).cycles; };
   }
   auto format = s.format == "json" ? report::Format::Json : s.format == "csv" ? report::Format::Csv : report::Format::Text;

@@ -36,6 +36,7 @@ Result<> check_options(const Options& o) {
   };
   TRY_VOID(only_for(!o.sort.empty(), "--sort", {"summary", "functions", "detail", "callers"}));
   TRY_VOID(only_for(!o.filter.empty(), "--filter", {"summary", "functions", "callers", "tree", "coverage"}));
+  TRY_VOID(only_for(!!o.cost, "--cpu", {"summary", "functions"}));
   TRY_VOID(only_for(o.sites, "--sites", {"detail", "callers", "tree"}));
   TRY_VOID(only_for(o.blocks, "--blocks", {"source"}));
   if (o.view == "detail" && !o.sort.empty() && o.sort != "total" && o.sort != "calls")
@@ -101,6 +102,7 @@ Result<> show(store::Reader& reader, const Options& options, Output& out) {
   View v{reader, options, out, {}, {}, {}};
   TRY(v.run, reader.run());
   TRY(v.totals, reader.totals());
+  v.measured = v.totals.all();
   TRY(v.processes, reader.processes());
   std::vector<std::string> notes = notes_of(v);
 
@@ -110,6 +112,7 @@ Result<> show(store::Reader& reader, const Options& options, Output& out) {
   for (auto& [name, view] : shown) {
     if (options.view != name) continue;
     TRY_VOID(check_options(options));
+    if (options.cost) TRY_VOID(cost_anew(v));
     out.begin(name);
     out.begin_group("run");
     out.fact("command", v.run.command);
