@@ -4,7 +4,7 @@
 // address is asked for. Rules, the first that knows the address answers:
 //   1. an entry of a PLT section            (one FDE covers them all, but each is a function)
 //   2. the range of an FDE                  (names inside it do not split it)
-//   3. a symbol in the gap between two FDEs
+//   3. a symbol in the gap between two FDEs, or what is there of one that began before it
 // Invariant: an answer has the address asked for and lies in one executable segment, whatever the file says.
 #include "elf/image.h"
 

@@ -2,6 +2,7 @@
 // signal handler. One that overwrites the flags before it reads them leaves them to the caller's probe.
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 
 #include "tools/count/count.h"
@@ -27,7 +28,20 @@ std::optional<int64_t> taken_from_stack(std::span<const std::byte> insn) {
   return is_sub ? n : -n;
 }
 
-// Does every way to a return leave the stack as it was at the entry? `push rax ; ret` is a jump.
+// Is [rsp + `offset`] its operand in memory? (r12 may be taken for rsp.)
+bool has_operand(const x86::Shape& s, std::span<const std::byte> insn, int64_t offset) {
+  if (!s.modrm_offset || !(s.reads_memory || s.writes_memory) || insn.size() < s.length) return false;
+  auto b = [&](size_t i) { return static_cast<uint8_t>(insn[i]); };
+  uint8_t modrm = b(s.modrm_offset);
+  if (modrm >= 0xc0 || (modrm & 7) != 4 || (b(s.modrm_offset + 1u) & 7) != 4) return false;
+  int32_t displacement = 0;
+  if (s.disp_size == 1) displacement = static_cast<int8_t>(b(s.disp_offset));
+  if (s.disp_size == 4) memcpy(&displacement, &insn[s.disp_offset], 4);
+  return displacement == offset;
+}
+
+// Does every way to a return leave the stack as it was at the entry? `push rax ; ret` is a jump. And is what it returns to left alone?
+// Who reads it may return once more (setjmp), who writes it goes elsewhere.
 bool is_balanced(const x86::Function& f, const x86::ReadMemory& code) {
   std::vector<std::optional<int64_t>> taken(f.blocks.size());  // when a block is entered
   std::vector<x86::BlockId> reached{f.block_at(f.entry)};
@@ -38,9 +52,9 @@ bool is_balanced(const x86::Function& f, const x86::ReadMemory& code) {
     reached.pop_back();
     int64_t now = *taken[b];
     for (const x86::Insn& i : f.insns_of(f.blocks[b])) {
-      if (i.kind() == x86::Kind::Return && now) return false;
-      if (!(i.shape->writes.gpr >> x86::RSP & 1) || i.kind() == x86::Kind::Return) continue;
       auto bytes = code(i.pc, i.shape->length);
+      if ((i.kind() == x86::Kind::Return && now) || has_operand(*i.shape, bytes, now)) return false;
+      if (!(i.shape->writes.gpr >> x86::RSP & 1) || i.kind() == x86::Kind::Return) continue;
       bool is_leave = bytes.size() == 1 && bytes[0] == std::byte{0xc9};  // (what rbp was set to is what it is)
       std::optional<int64_t> more = is_leave ? -now : taken_from_stack(bytes);
       if (!more) return false;
