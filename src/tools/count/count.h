@@ -30,6 +30,7 @@ struct Function {
   uint64_t bias = 0;
   bool is_stub = false;                    // of a procedure linkage table: no function for anybody but the linker
   Known is_leaf = Known::NotYet;           // see leaf.cc
+  bool may_return_twice = false;           // known with is_leaf
   Known overwrites_flags = Known::NotYet;  // before it reads any
 };
 

@@ -42,7 +42,7 @@ bool has_operand(const x86::Shape& s, std::span<const std::byte> insn, int64_t o
 
 // Does every way to a return leave the stack as it was at the entry? `push rax ; ret` is a jump. And is what it returns to left alone?
 // Who reads it may return once more (setjmp), who writes it goes elsewhere.
-bool is_balanced(const x86::Function& f, const x86::ReadMemory& code) {
+bool is_balanced(const x86::Function& f, const x86::ReadMemory& code, bool& may_return_twice) {
   std::vector<std::optional<int64_t>> taken(f.blocks.size());  // when a block is entered
   std::vector<x86::BlockId> reached{f.block_at(f.entry)};
   if (reached[0] == x86::no_block) return false;
@@ -53,7 +53,8 @@ bool is_balanced(const x86::Function& f, const x86::ReadMemory& code) {
     int64_t now = *taken[b];
     for (const x86::Insn& i : f.insns_of(f.blocks[b])) {
       auto bytes = code(i.pc, i.shape->length);
-      if ((i.kind() == x86::Kind::Return && now) || has_operand(*i.shape, bytes, now)) return false;
+      may_return_twice |= has_operand(*i.shape, bytes, now);
+      if ((i.kind() == x86::Kind::Return && now) || may_return_twice) return false;
       if (!(i.shape->writes.gpr >> x86::RSP & 1) || i.kind() == x86::Kind::Return) continue;
       bool is_leave = bytes.size() == 1 && bytes[0] == std::byte{0xc9};  // (what rbp was set to is what it is)
       std::optional<int64_t> more = is_leave ? -now : taken_from_stack(bytes);
@@ -95,7 +96,7 @@ bool Count::is_leaf(const instrument::Subject& subject, uint32_t function) {
                                                        : bytes.subspan(offset, std::min(size, bytes.size() - offset));
   };
   x86::Function lifted = x86::lift(f.begin, bounds, code, code);
-  bool is_leaf = !lifted.blocks.empty() && std::ranges::all_of(lifted.blocks, stays) && is_balanced(lifted, code);
+  bool is_leaf = !lifted.blocks.empty() && std::ranges::all_of(lifted.blocks, stays) && is_balanced(lifted, code, f.may_return_twice);
   if (is_leaf) f.is_leaf = Known::Yes;
   return is_leaf;
 }

@@ -204,8 +204,11 @@ class Count::Planner {
         }
         plan_.insert(Where::Before, index, {push(t, false)});
         Op pop{.kind = Op::PopFrame, .counter = t.record, .callee = t.callee};
+        // (What returns there once more may be another call that this function made.)
+        bool by_runtime =
+            tool_.full_paths_ || (t.callee.index && tool_.functions_[tool_.sites_.back().callee].may_return_twice);
         if (block.fallthrough != no_block)
-          plan_.insert(Where::ReturnSite, block.fallthrough, {tool_.full_paths_ ? call(rt::Routine::Leave) : pop});
+          plan_.insert(Where::ReturnSite, block.fallthrough, {by_runtime ? call(rt::Routine::Leave) : pop});
         break;
       }
       case BlockEnd::Jump:
