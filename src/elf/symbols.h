@@ -31,7 +31,7 @@ class Symbols {
   std::span<const Section> sections_;
   std::vector<Bytes> tables_;  // arrays of Elf64_Sym
   int scans_ = 0;
-  std::vector<Symbol> all_;        // sorted; filled once scanning for each gap has become too much work
+  std::vector<Symbol> all_;         // sorted; filled once scanning for each gap has become too much work
   std::vector<uint32_t> furthest_;  // of all_ up to each, the one that reaches furthest
   std::map<VRange, std::vector<VRange>> functions_;
 };

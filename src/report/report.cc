@@ -101,7 +101,8 @@ Result<store::FunctionInfo> one_function(const View& v, const std::string& text)
   if (found.empty() && text.starts_with('['))
     return fail("{}: OS calls are told by: weir report {} oscalls", text, v.reader.path());
   if (found.empty())
-    return fail("no function is named '{}'; see: weir report {} functions --filter RE", shortened(text, 80), v.reader.path());
+    return fail("no function is named '{}'; see: weir report {} functions --filter RE", shortened(text, 80),
+                v.reader.path());
   constexpr size_t most = 10;
   std::string list;
   for (size_t i = 0; i < found.size() && i < most; i++)

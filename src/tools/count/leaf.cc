@@ -96,7 +96,8 @@ bool Count::is_leaf(const instrument::Subject& subject, uint32_t function) {
                                                        : bytes.subspan(offset, std::min(size, bytes.size() - offset));
   };
   x86::Function lifted = x86::lift(f.begin, bounds, code, code);
-  bool is_leaf = !lifted.blocks.empty() && std::ranges::all_of(lifted.blocks, stays) && is_balanced(lifted, code, f.may_return_twice);
+  bool is_leaf =
+      !lifted.blocks.empty() && std::ranges::all_of(lifted.blocks, stays) && is_balanced(lifted, code, f.may_return_twice);
   if (is_leaf) f.is_leaf = Known::Yes;
   return is_leaf;
 }
