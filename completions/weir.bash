@@ -28,7 +28,7 @@ _weir() {
   for ((i = 0; i < ${#words[@]} - 1; i++)); do
     case ${words[i]} in
       --) _weir_program "${starts[i + 1]}" && return ;;
-      --tool | --json | -o | --output | --cpu | --clock | --paths | --os-calls | --pid | --seconds) ((i += 1)) ;;
+      --tool | --json | -o | --output | --cpu | --clock | --paths | --os-calls | -p | --pid | --seconds) ((i += 1)) ;;
       -*) ;;
       *) _weir_program "${starts[i]}" && return ;;
     esac

@@ -30,7 +30,7 @@ struct Attach {
 };
 
 inline void add_attach_options(CLI::App& app, Attach& attach) {
-  app.add_option("--pid", attach.pids, "attach to these running processes, and let go of them in the end")
+  app.add_option("-p,--pid", attach.pids, "attach to these running processes, and let go of them in the end")
       ->delimiter(',')
       ->type_name("N[,N…]");
   app.add_option("--seconds", attach.seconds, "with --pid: let go after that long (default: at Ctrl-C, or when they end)")

@@ -1,6 +1,5 @@
 // weir profile: every call, line and block of a program, counted and costed.
 
-#include <sys/stat.h>
 #include <time.h>
 #include <x86intrin.h>
 
@@ -68,14 +67,6 @@ Result<Settings> parse(const Words& words, bool& done) {
   return s;
 }
 
-// Can the profile be written when the run is over?
-Result<> check_output(const std::string& path) {
-  std::filesystem::path directory = std::filesystem::path(path).parent_path();
-  if (directory.empty()) directory = ".";
-  if (access(directory.c_str(), W_OK)) return fail_errno("{}: the profile cannot be written there", directory.string());
-  return {};
-}
-
 int64_t microseconds(clockid_t clock) {
   timespec t;
   clock_gettime(clock, &t);
@@ -140,7 +131,7 @@ Result<int> make_profile(const Words& words, const Settings& s) {
   options.pids = s.attach.pids;
   options.seconds = s.attach.seconds;
   options.follow = !s.no_follow;
-  options.make_tool = [&] { return std::make_unique<count::Count>(cost, s.paths == "full"); };
+  options.make_tool = [&] { return std::make_unique<count::Count>(cost, s.paths == "full", by_instructions); };
   options.on_program_end = [&](instrument::Tool& tool, const engine::ProgramRun& run) {
     assembler.add(static_cast<count::Count&>(tool), {run.pid, run.parent, run.command, run.started,
                                                      microseconds(CLOCK_REALTIME), run.exit_status, run.images});
@@ -153,7 +144,8 @@ Result<int> make_profile(const Words& words, const Settings& s) {
   int64_t elapsed = std::max<int64_t>(1, microseconds(CLOCK_MONOTONIC) - begin);
   result.run.cycles_per_second = static_cast<uint64_t>(double(__rdtsc() - stamp) * 1e6 / double(elapsed));
   result.run.ended = microseconds(CLOCK_REALTIME);
-  result.run.directory = std::filesystem::current_path();
+  std::error_code gone;  // (somebody may have removed the directory)
+  result.run.directory = std::filesystem::current_path(gone);
   for (char** e = environ; s.keep_environment && *e; e++) result.run.environment.push_back(*e);
   result.run.cpu = model.cpu();
   result.run.host_cpu = host_cpu();
@@ -177,7 +169,7 @@ Result<int> profile(const Words& words) {
   bool done = false;
   TRY(Settings s, parse(words, done));
   if (done) return 0;
-  TRY_VOID(check_output(s.output));
+  TRY_VOID(store::check_writable(s.output));
   return with_front([&] { return make_profile(words, s); });
 }
 

@@ -38,7 +38,9 @@ Result<Settings> parse(const Words& words) {
   app.add_option("--process", s.process, "only this process (pid, or index)")->type_name("P");
   app.add_option("--filter", s.options.filter, "only names that match, as grep -E")->type_name("RE");
   app.add_option("--sort", s.options.sort, "by this column (a JSON field)")->type_name("COLUMN");
-  app.add_option("--limit", s.options.limit, "at most so many rows; 0: all")->type_name("N");
+  app.add_option("--limit", s.options.limit, "at most so many rows; 0: all")
+      ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 53))  // (a negative number would be a large one)
+      ->type_name("N");
   app.add_option("--format", s.format, "text, json or csv")
       ->check(CLI::IsMember({"text", "json", "csv"}))
       ->capture_default_str();
@@ -82,6 +84,7 @@ Result<int> report(const Words& words) {
   std::optional<cost::Model> model;
   if (!s.cpu.empty()) {
     TRY(model, cost::Model::create(s.cpu));
+    s.options.cpu = model->cpu();
     s.options.cost = [&](std::span<const std::byte> block) { return model->cost(block).cycles; };
   }
   auto format = s.format == "json" ? report::Format::Json : s.format == "csv" ? report::Format::Csv : report::Format::Text;

@@ -151,7 +151,8 @@ Result<int> run(const Words& words) {
   bool done = false;
   TRY(Settings s, parse(words, done));
   if (done) return 0;
-  if (!s.json.empty() && !std::ofstream(s.json))
+  bool is_new = !s.json.empty() && access(s.json.c_str(), F_OK) != 0;
+  if (!s.json.empty() && !std::ofstream(s.json, std::ios::app))
     return fail_errno("{}: cannot be written", s.json);  // (told before the run)
   Counts counts;
   engine::Options options;
@@ -168,7 +169,9 @@ Result<int> run(const Words& words) {
   } else {
     options.make_tool = [&] { return std::make_unique<NoTool>(!s.no_archive); };
   }
-  TRY(auto outcome, engine::run(options));
+  Result<engine::Outcome> ran = engine::run(options);
+  if (!ran && is_new) unlink(s.json.c_str());
+  TRY(engine::Outcome outcome, std::move(ran));
   s.quiet |= outcome.end == engine::Outcome::Behind;
   if (outcome.end == engine::Outcome::LeftRunning && !s.quiet && s.tool != "none")
     say("some processes outlive the program: {}",

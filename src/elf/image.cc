@@ -4,7 +4,7 @@
 // address is asked for. Rules, the first that knows the address answers:
 //   1. an entry of a PLT section            (one FDE covers them all, but each is a function)
 //   2. the range of an FDE                  (names inside it do not split it)
-//   3. a symbol in the gap between two FDEs
+//   3. a symbol in the gap between two FDEs, or what is there of one that began before it
 // Invariant: an answer has the address asked for and lies in one executable segment, whatever the file says.
 #include "elf/image.h"
 
@@ -65,6 +65,14 @@ struct Tables {
     auto after = std::ranges::upper_bound(functions, v, {}, &VRange::begin);
     if (after == functions.begin() || !std::prev(after)->contains(v)) return std::nullopt;
     return *std::prev(after);
+  }
+
+  // The end of the hole that `v` is in: there is no function at it.
+  Vaddr next_function(Vaddr v, VRange code) {
+    VRange gap = intersect(frames.find(v).gap, code);
+    const std::vector<VRange>& functions = symbols.functions_in(gap);
+    auto after = std::ranges::upper_bound(functions, v, {}, &VRange::begin);
+    return after == functions.end() ? gap.end : after->begin;
   }
 };
 
@@ -173,6 +181,12 @@ std::optional<VRange> Image::function_bounds(Vaddr v) const {
   if (!parts_->tables) parts_->tables.emplace(parts_->contents);
   std::optional<VRange> function = parts_->tables->function_at(v, *code);
   return function ? std::optional(intersect(*function, *code)) : std::nullopt;
+}
+
+Vaddr Image::next_function(Vaddr v) const {
+  std::optional<VRange> code = parts_->contents.code_at(v);
+  if (!code || function_bounds(v)) return v;
+  return parts_->tables->next_function(v, *code);
 }
 
 }  // namespace weir::elf

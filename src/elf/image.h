@@ -52,6 +52,8 @@ class Image {
   // The function that `v` is in: never empty, and inside one executable segment. An FDE wins over a symbol; a symbol
   // without a size ends at the next one; an entry of a PLT is a function.
   std::optional<VRange> function_bounds(Vaddr v) const;
+  // Where none is: the begin of the next one, or the end of the code.
+  Vaddr next_function(Vaddr v) const;
 
  private:
   struct Parts;

@@ -69,7 +69,8 @@ std::vector<Symbols::Symbol> Symbols::scan(VRange range) const {
   for (Bytes table : tables_) {
     for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= table.size(); at += sizeof(Elf64_Sym)) {
       Elf64_Sym s = *load<Elf64_Sym>(table, at);
-      if (!range.contains({s.st_value}) || s.st_value == 0) continue;
+      bool reaches_in = Vaddr{s.st_value} < range.begin && end_of({s.st_value}, s.st_size) > range.begin;
+      if (!(range.contains({s.st_value}) || reaches_in) || s.st_value == 0) continue;
       int type = ELF64_ST_TYPE(s.st_info);
       // Hand-written assembly often leaves out the type.
       if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) continue;
@@ -97,9 +98,17 @@ std::vector<Symbols::Symbol> Symbols::symbols_in(VRange gap) {
   if (scans_ == scans_before_sorting) {
     ++scans_;
     all_ = scan({{0}, {UINT64_MAX}});
+    for (uint32_t i = 0; i < all_.size(); i++) {
+      uint32_t before = furthest_.empty() ? i : furthest_.back();
+      furthest_.push_back(all_[before].end() < all_[i].end() ? i : before);
+    }
   }
-  return {std::ranges::lower_bound(all_, gap.begin, {}, &Symbol::begin),
-          std::ranges::lower_bound(all_, gap.end, {}, &Symbol::begin)};
+  auto first = std::ranges::lower_bound(all_, gap.begin, {}, &Symbol::begin);
+  std::vector<Symbol> found;
+  if (auto before = static_cast<size_t>(first - all_.begin()); before && all_[furthest_[before - 1]].end() > gap.begin)
+    found.push_back(all_[furthest_[before - 1]]);
+  found.insert(found.end(), first, std::ranges::lower_bound(all_, gap.end, {}, &Symbol::begin));
+  return found;
 }
 
 const std::vector<VRange>& Symbols::functions_in(VRange gap) {
@@ -109,9 +118,15 @@ const std::vector<VRange>& Symbols::functions_in(VRange gap) {
   std::vector<Symbol> symbols = symbols_in(gap);
   for (size_t i = 0; i < symbols.size(); ++i) {
     const Symbol& s = symbols[i];
+    if (s.begin < gap.begin) {  // it has a hole in its FDEs here
+      Vaddr end = std::min(s.end(), gap.end);
+      if (functions.empty()) functions.push_back({gap.begin, end});
+      else functions.back().end = std::max(functions.back().end, end);
+      continue;
+    }
     // Another name, or a label inside.
     if (!functions.empty() && s.begin < functions.back().end) continue;
-    Vaddr end = end_of(s.begin, s.size);
+    Vaddr end = s.end();
     if (s.size == 0) {
       size_t next = i + 1;
       while (next < symbols.size() && symbols[next].begin == s.begin) ++next;

@@ -13,7 +13,8 @@ class Symbols {
   // Neither argument is copied: both outlive this.
   Symbols(const Contents& contents, std::span<const Section> sections);
 
-  // The functions that begin inside `gap`, sorted and apart from each other. `gap` lies in an executable segment.
+  // The functions that begin inside `gap`, sorted and apart from each other, and the rest of one that began before it. `gap` lies in
+  // an executable segment.
   const std::vector<VRange>& functions_in(VRange gap);
 
  private:
@@ -21,6 +22,8 @@ class Symbols {
     Vaddr begin;
     uint64_t size;  // 0: unknown
     Vaddr limit;    // the end of its section
+
+    Vaddr end() const { return end_of(begin, size); }
   };
   std::vector<Symbol> scan(VRange range) const;
   std::vector<Symbol> symbols_in(VRange gap);
@@ -28,7 +31,8 @@ class Symbols {
   std::span<const Section> sections_;
   std::vector<Bytes> tables_;  // arrays of Elf64_Sym
   int scans_ = 0;
-  std::vector<Symbol> all_;  // sorted; filled once scanning for each gap has become too much work
+  std::vector<Symbol> all_;         // sorted; filled once scanning for each gap has become too much work
+  std::vector<uint32_t> furthest_;  // of all_ up to each, the one that reaches furthest
   std::map<VRange, std::vector<VRange>> functions_;
 };
 

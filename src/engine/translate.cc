@@ -18,8 +18,11 @@ constexpr uint64_t max_bounds = 4u << 20;
 AppRange Space::bounds_of(const Region& region, AppPc pc) const {
   AppRange bounds{pc, pc + unknown_bounds};
   if (region.image) {
-    if (auto v = region.image->function_bounds({pc.value - region.bias}))
+    elf::Vaddr place{pc.value - region.bias};
+    if (auto v = region.image->function_bounds(place))
       bounds = {{v->begin.value + region.bias}, {v->end.value + region.bias}};
+    else if (AppPc next{region.image->next_function(place).value + region.bias}; next > pc)
+      bounds.end = std::min(bounds.end, next);
   }
   if (!bounds.contains(pc) || bounds.size() > max_bounds) bounds = {pc, pc + unknown_bounds};
   bounds.begin = std::max(bounds.begin, region.range.begin);

@@ -52,7 +52,8 @@ Result<> assembly(View& v) {
   v.out.fact("self", row.self);
   if (v.out.is_text()) {
     v.out.table("", {});
-    TRY_VOID(describe(v, row, "* "));
+    TRY(store::FunctionRow described, v.reader.function(f.id, v.options.os));
+    TRY_VOID(describe(v, described, "* "));
     v.out.end_table();
   }
   v.out.table("rows", {{"", "self %", Kind::Share},

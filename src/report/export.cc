@@ -1,5 +1,7 @@
 #include "report/export.h"
 
+#include <sys/stat.h>
+
 #include <map>
 
 #include "report/views.h"
@@ -7,22 +9,28 @@
 namespace weir::report {
 
 Result<> write_export(const store::Reader& reader, const std::string& format, const std::string& path) {
-  FILE* file = path == "-" ? stdout : fopen(path.c_str(), "we");
-  if (!file) return fail_errno("{}: cannot be written", path);
-  bool failed = false;
-  auto sink = [&](std::string_view text) { failed |= fwrite(text.data(), 1, text.size(), file) != text.size(); };
+  FILE* file = path == "-" ? stdout : nullptr;
+  int error = 0;  // of the first write that failed
+  // What is at `path` stays there until there is something to write.
+  auto sink = [&](std::string_view text) {
+    if (error) return;
+    if (!file) file = fopen(path.c_str(), "we");
+    if (!file || fwrite(text.data(), 1, text.size(), file) != text.size()) error = errno;
+  };
   Result<> result = format == "callgrind" ? export_callgrind(reader, sink)
                     : format == "folded"  ? export_folded(reader, sink)
                     : format == "pprof"   ? export_pprof(reader, sink)
                                           : fail("no export format '{}'; there are: callgrind, folded, pprof", format);
-  failed |= fflush(file) != 0;
-  int error = errno;
-  if (file != stdout) {
+  if (result) sink("");
+  if (file && fflush(file) != 0 && !error) error = errno;
+  if (file && file != stdout) {
+    struct stat st;
+    bool is_file = fstat(fileno(file), &st) == 0 && S_ISREG(st.st_mode);
     fclose(file);
-    if (!result || failed) remove(path.c_str());
+    if (is_file && (!result || error)) remove(path.c_str());
   }
   errno = error;
-  if (result && failed) return fail_errno("{}: cannot be written", path);
+  if (result && error) return fail_errno("{}: cannot be written", path);
   return result;
 }
 

@@ -1,6 +1,5 @@
 // The function list: all functions, those with the most self time first. And the summary, which begins with the same list.
 #include <algorithm>
-#include <unordered_map>
 
 #include "report/views.h"
 
@@ -25,28 +24,36 @@ const std::vector<Column> columns = {
 
 void put(View& v, const FunctionRow& f) {
   Cell image = v.out.is_text() ? std::string(base_name(f.image)) : f.image;
-  v.out.row({v.share(f.self), f.self, v.share(f.total), f.total, f.calls, number_if(f.self_min), number_if(f.self_max),
-             f.os_calls, f.os_time, f.os_time_total, image, text_if_any(f.file), number_if(f.line, f.line), f.offset,
-             f.size, f.linkage_name, place(std::string(base_name(f.file)), f.line), f.name});
+  v.out.row({v.share(f.self), f.self, View::ratio(f.total, v.measured), f.total, f.calls, number_if(f.self_min),
+             number_if(f.self_max), f.os_calls, f.os_time, f.os_time_total, image, text_if_any(f.file),
+             number_if(f.line, f.line), f.offset, f.size, f.linkage_name, place(std::string(base_name(f.file)), f.line),
+             f.name});
 }
 
-// With the model of another CPU: the self times follow from the counts of blocks.
-Result<std::vector<FunctionRow>> costed_anew(View& v, FunctionQuery query) {
-  std::unordered_map<uint32_t, store::Cycles> self;
-  TRY_VOID(v.reader.all_blocks(
-      [&](const store::BlockRow& b) { self[b.function] += b.count * v.options.cost(b.bytes) + b.extra; }));
-  v.totals.cycles = 0;
-  for (auto& [function, cycles] : self) v.totals.cycles += cycles;
+// With the model of another CPU.
+Result<std::vector<FunctionRow>> rows_anew(View& v, FunctionQuery query) {
   std::vector<FunctionRow> rows;
   TRY_VOID(v.reader.functions(query, [&](const FunctionRow& f) {
     rows.push_back(f);
-    if (f.id != store::none) rows.back().self = self[f.id] + (query.os == store::OsTime::InSelf ? f.os_time : 0);
+    if (f.id != store::none) rows.back().self = v.self_anew[f.id] + (query.os == store::OsTime::InSelf ? f.os_time : 0);
   }));
   if (query.order == "self") std::ranges::stable_sort(rows, std::ranges::greater(), &FunctionRow::self);
   return rows;
 }
 
 }  // namespace
+
+// What costs nothing in the run (entries of linkage tables) costs nothing now.
+Result<> cost_anew(View& v) {
+  TRY_VOID(v.reader.all_blocks([&](const store::BlockRow& b) {
+    v.self_anew[b.function] += b.count * (b.cycles ? v.options.cost(b.bytes) : 0) + b.extra;
+  }));
+  v.totals.cycles = 0;
+  for (auto& [function, cycles] : v.self_anew) v.totals.cycles += cycles;
+  v.run.cpu = v.options.cpu;
+  v.run.clock = "cycles";
+  return {};
+}
 
 Result<> function_table(View& v, uint64_t count) {
   FunctionQuery query;
@@ -73,7 +80,7 @@ Result<> function_table(View& v, uint64_t count) {
     if (seen++ < count) put(v, f);
   };
   if (v.options.cost) {
-    TRY(std::vector<FunctionRow> rows, costed_anew(v, query));
+    TRY(std::vector<FunctionRow> rows, rows_anew(v, query));
     std::ranges::for_each(rows, each);
   } else {
     TRY_VOID(v.reader.functions(query, each));

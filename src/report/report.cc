@@ -1,5 +1,7 @@
 #include "report/report.h"
 
+#include <regex.h>
+
 #include <algorithm>
 
 #include "report/views.h"
@@ -28,6 +30,15 @@ std::string quality(const std::vector<std::string>& notes, size_t width) {
   return shortened(line, width);
 }
 
+Result<> check_pattern(const std::string& pattern) {
+  regex_t compiled;
+  int error = regcomp(&compiled, pattern.c_str(), REG_EXTENDED | REG_NOSUB);
+  if (error == 0) return regfree(&compiled), Result<>();
+  char why[200];
+  regerror(error, &compiled, why, sizeof why);
+  return fail("--filter {}: not a regular expression as grep -E has it: {}", shortened(pattern, 80), why);
+}
+
 // An option that a view has no use for is told, not ignored.
 Result<> check_options(const Options& o) {
   auto only_for = [&](bool given, const char* option, std::initializer_list<std::string_view> fit) -> Result<> {
@@ -36,6 +47,8 @@ Result<> check_options(const Options& o) {
   };
   TRY_VOID(only_for(!o.sort.empty(), "--sort", {"summary", "functions", "detail", "callers"}));
   TRY_VOID(only_for(!o.filter.empty(), "--filter", {"summary", "functions", "callers", "tree", "coverage"}));
+  TRY_VOID(check_pattern(o.filter));
+  TRY_VOID(only_for(!!o.cost, "--cpu", {"summary", "functions"}));
   TRY_VOID(only_for(o.sites, "--sites", {"detail", "callers", "tree"}));
   TRY_VOID(only_for(o.blocks, "--blocks", {"source"}));
   if (o.view == "detail" && !o.sort.empty() && o.sort != "total" && o.sort != "calls")
@@ -88,19 +101,21 @@ Result<store::FunctionInfo> one_function(const View& v, const std::string& text)
   if (found.empty() && text.starts_with('['))
     return fail("{}: OS calls are told by: weir report {} oscalls", text, v.reader.path());
   if (found.empty())
-    return fail("no function is named '{}'; see: weir report {} functions --filter RE", text, v.reader.path());
+    return fail("no function is named '{}'; see: weir report {} functions --filter RE", shortened(text, 80),
+                v.reader.path());
   constexpr size_t most = 10;
   std::string list;
   for (size_t i = 0; i < found.size() && i < most; i++)
     list += fmt::format("\n  {}+{:#x}  {}", base_name(found[i].image), found[i].offset, shortened(found[i].name, 90));
   if (found.size() > most) list += fmt::format("\n  … and {} more", found.size() - most);
-  return fail("'{}' is part of {} names; give more of it, or image+offset:{}", text, found.size(), list);
+  return fail("'{}' is part of {} names; give more of it, or image+offset:{}", shortened(text, 80), found.size(), list);
 }
 
 Result<> show(store::Reader& reader, const Options& options, Output& out) {
   View v{reader, options, out, {}, {}, {}};
   TRY(v.run, reader.run());
   TRY(v.totals, reader.totals());
+  v.measured = v.totals.all();
   TRY(v.processes, reader.processes());
   std::vector<std::string> notes = notes_of(v);
 
@@ -110,6 +125,7 @@ Result<> show(store::Reader& reader, const Options& options, Output& out) {
   for (auto& [name, view] : shown) {
     if (options.view != name) continue;
     TRY_VOID(check_options(options));
+    if (options.cost) TRY_VOID(cost_anew(v));
     out.begin(name);
     out.begin_group("run");
     out.fact("command", v.run.command);

@@ -25,6 +25,7 @@ struct Options {
   std::vector<std::pair<std::string, std::string>> source_map;  // where a path begins with `first`, `second` stands now
   // The cycles of a block on another CPU (`--cpu`): self times are then made anew from the counts of blocks.
   std::function<uint32_t(std::span<const std::byte>)> cost;
+  std::string cpu;  // its name
 };
 
 inline constexpr const char* views[] = {"summary", "functions", "detail",  "callers",  "source",

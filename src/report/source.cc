@@ -87,7 +87,7 @@ class Listing {
 
   void heading(const std::string& text) { begun_ ? v_.out.row_line(text) : v_.out.line(text); }
 
-  // The lines of `file` from `first` to `last`; facts of `declared` stand before the line of their function.
+  // The lines of `file` from `first` to `last`.
   void lines(const std::string& file, const Lines& facts, const std::vector<std::string>& source, uint32_t first,
              uint32_t last) {
     for (uint32_t n = first; n <= last; n++) {

@@ -41,13 +41,7 @@ bool is_continuation(char c) { return (static_cast<uint8_t>(c) & 0xc0) == 0x80; 
 // terminal takes them for a control character.
 size_t code_point(std::string_view s, size_t i) {
   uint8_t c = static_cast<uint8_t>(s[i]);
-  size_t length = c < 0x80                ? 1
-                  : c >= 0xc3 && c < 0xe0 ? 2
-                  : c == 0xc2             ? 2
-                  : c >= 0xe1 && c < 0xf0 ? 3
-                  : c == 0xe0             ? 3
-                  : c >= 0xf0 && c < 0xf5 ? 4
-                                          : 0;
+  size_t length = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
   for (size_t k = 1; k < length; k++)
     if (i + k >= s.size() || !is_continuation(s[i + k])) return 0;
   return length;

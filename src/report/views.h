@@ -1,6 +1,8 @@
 // What the views share. Each is one function, in a file of its name.
 #pragma once
 
+#include <unordered_map>
+
 #include "report/report.h"
 #include "report/text.h"
 
@@ -13,6 +15,8 @@ struct View {
   profile::Run run;
   store::Totals totals;
   std::vector<store::ProcessRow> processes;
+  store::Cycles measured = 0;                                  // the total of the run, whatever CPU it is shown for
+  std::unordered_map<uint32_t, store::Cycles> self_anew = {};  // by function, where it is shown for another CPU
 
   double share(store::Cycles c) const { return ratio(c, totals.all()); }
   static double ratio(uint64_t part, uint64_t whole) {
@@ -39,6 +43,9 @@ Result<> threads(View& v);
 
 // The one function that the user means, or an error that lists those that it may be.
 Result<store::FunctionInfo> one_function(const View& v, const std::string& text);
+
+// The self times of all functions by the model of another CPU, from the counts of blocks.
+Result<> cost_anew(View& v);
 
 // A table of functions with at most `count` rows.
 Result<> function_table(View& v, uint64_t count);

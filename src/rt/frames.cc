@@ -486,8 +486,8 @@ OsRecord* os_record(ThreadBlock* tb, uint32_t function, uint32_t number) {
 // A handler of the program begins, or has ended. Its frame ends where its signal frame is.
 void begin_handler(ThreadBlock* tb, uint64_t frame) {
   if (!tb->frames_top) return;
-  for (auto& i : tb->interrupted)
-    if (i.frame == frame) i.leaf = tb->leaf;
+  for (uint32_t i = 0; i < interrupted_count; i++)
+    if (tb->interrupted[i].frame == frame) tb->interrupted[i].leaf = tb->leaf, set_os_call_aside(tb, i);
   tb->leaf = {};
   push(tb, signal_site, not_arrived, frame + handler_frame);
 }

@@ -41,7 +41,34 @@ bool waited_for_person(ThreadBlock* tb, uint32_t number, uint64_t descriptor, ui
   return sys(SYS_ioctl, descriptor, TCGETS, address(settings)) == 0;
 }
 
+// The OS calls that handlers interrupted, each with the number of its place in ThreadBlock::interrupted. They are in the page of Tools, whose
+// other half only the runtime knows.
+struct SetAside {
+  uint32_t number, function;
+  uint64_t begin, size, descriptor;
+  uint64_t since;
+};
+constexpr uint32_t aside_offset = tools_offset + 2048;
+static_assert(sizeof(Tools) <= 2048 && sizeof(SetAside) * interrupted_count <= 2048);
+SetAside& aside(ThreadBlock* tb, uint32_t index) {
+  return reinterpret_cast<SetAside*>(reinterpret_cast<char*>(tb) + aside_offset)[index];
+}
+
 }  // namespace
+
+void set_os_call_aside(ThreadBlock* tb, uint32_t index) {
+  Tools* t = tools(tb);
+  aside(tb, index) = {t->os_number, t->os_function, t->os_begin, t->os_size, t->os_descriptor, time_stamp(tb)};
+  t->os_number = 0;
+}
+
+// (What the handler took is its own time, not the call's.)
+void take_os_call_back(ThreadBlock* tb, uint32_t index) {
+  const SetAside& s = aside(tb, index);
+  Tools* t = tools(tb);
+  t->os_number = s.number, t->os_function = s.function, t->os_size = s.size, t->os_descriptor = s.descriptor;
+  t->os_begin = s.begin + (time_stamp(tb) - s.since);
+}
 
 void os_enter(ThreadBlock* tb, uint32_t function) {
   Tools* t = tools(tb);

@@ -35,6 +35,9 @@ inline Tools* tools(ThreadBlock* tb) { return reinterpret_cast<Tools*>(reinterpr
 // os_calls.cc
 void os_enter(ThreadBlock* tb, uint32_t function);
 void os_leave(ThreadBlock* tb);
+// The OS call that the handler of a signal frame interrupted: `index` is that of the frame in ThreadBlock::interrupted.
+void set_os_call_aside(ThreadBlock* tb, uint32_t index);
+void take_os_call_back(ThreadBlock* tb, uint32_t index);
 
 // signals.cc
 int64_t set_action(ThreadBlock* tb, int sig, uint64_t act, uint64_t old, uint64_t set_size);

@@ -284,9 +284,12 @@ void return_from_signal(ThreadBlock* tb) {
   uint64_t rsp = tb->regs.gpr[4];
   auto* uc = reinterpret_cast<UContext*>(rsp);
   uint64_t pc = 0;
-  for (auto& i : tb->interrupted) {
+  if (tb->frames_top) os_leave(tb);  // this call itself: control does not come back behind it
+  for (uint32_t k = 0; k < interrupted_count; k++) {
+    Interrupted& i = tb->interrupted[k];
     if (i.frame != rsp) continue;
     if (i.app_pc == uc->rip) pc = i.cache_pc;
+    if (tb->frames_top) take_os_call_back(tb, k);
     tb->leaf = i.leaf;
     i = {};
   }

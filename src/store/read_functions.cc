@@ -32,7 +32,8 @@ std::string counted(OsTime os, bool idle) {
       "FROM {2} {3} JOIN (SELECT function, sum(calls) AS calls, sum(self) AS self, sum(total) AS total, "
       "  min(self_min) AS self_min, max(self_max) AS self_max, sum(os_calls) AS os_calls, sum(os_time) AS os_time, "
       "  sum(os_time_total) AS os_time_total FROM function_count WHERE thread IN selected "
-      "  AND (calls > 0 OR self > 0 OR os_calls > 0) GROUP BY function) c ON c.function = f.id",
+      "  AND (calls > 0 OR self > 0 OR os_calls > 0 OR total > 0 OR os_time_total > 0) GROUP BY function) c ON c.function "
+      "= f.id",
       info_columns, os == OsTime::InSelf ? "+ c.os_time" : "", info_tables, idle ? "LEFT" : "");
 }
 
@@ -94,12 +95,12 @@ Result<std::vector<FunctionInfo>> Reader::find(const std::string& text) const {
       db_.prepare(fmt::format("SELECT {0}, CASE "
                               "WHEN n.text = ?1 OR l.text = ?1 THEN 0 "
                               "WHEN ?2 <> '' AND (i.path = ?2 OR i.path LIKE '%/' || ?2) AND ?3 >= f.offset AND ?3 < "
-                              "f.offset + max(f.size, 1) THEN 0 "
-                              "WHEN substr(n.text, 1, length(?1) + 1) = ?1 || '(' THEN 1 "
-                              "WHEN instr(n.text, '::' || ?1 || '(') > 0 THEN 2 "
-                              "ELSE 3 END AS kind, (SELECT sum(total) FROM function_count c WHERE c.function = f.id AND "
+                              "f.offset + max(f.size, 1) THEN ?3 <> f.offset "  // where it begins, or inside
+                              "WHEN substr(n.text, 1, length(?1) + 1) = ?1 || '(' THEN 2 "
+                              "WHEN instr(n.text, '::' || ?1 || '(') > 0 THEN 3 "
+                              "ELSE 4 END AS kind, (SELECT sum(total) FROM function_count c WHERE c.function = f.id AND "
                               "(c.calls > 0 OR c.self > 0)) AS weight "
-                              "FROM {1} WHERE instr(n.text, ?1) > 0 OR l.text = ?1 OR (?2 <> '' AND kind = 0) "
+                              "FROM {1} WHERE instr(n.text, ?1) > 0 OR l.text = ?1 OR (?2 <> '' AND kind <= 1) "
                               "ORDER BY kind, weight IS NULL, weight DESC, n.text",
                               info_columns, info_tables));
   rows.bind(1, text);

@@ -16,7 +16,7 @@ namespace {
 
 // What can be said before SQLite looks at the file. Its header: fileformat2.html, 1.3.
 Result<> check_header(const std::string& path) {
-  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // (a pipe would wait for a writer)
   struct stat st;
   if (!fd || fstat(fd.get(), &st) != 0) return fail_errno("{}", path);
   if (!S_ISREG(st.st_mode)) return fail("{}: is not a file", path);

@@ -56,12 +56,20 @@ std::string directory_of(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
+// What is there already must be something that a file may take the place of: not /dev/null.
+Result<> check_place(const std::string& path) {
+  struct stat st;
+  if (stat(path.c_str(), &st) != 0 || S_ISREG(st.st_mode)) return {};
+  if (S_ISDIR(st.st_mode)) return fail("{}: is a directory; name a file: -o {}/NAME.weir", path, path);
+  return fail("{}: is not a file, and a profile has to be one; name another: -o NAME.weir", path);
+}
+
 // `path` gets a second name, `path`.old; it keeps its first until the new file takes it. Where the file system has no hard
 // links there is an instant with the old name only.
 Result<> keep_old(const std::string& path) {
   struct stat st;
   if (lstat(path.c_str(), &st) != 0) return {};
-  if (S_ISDIR(st.st_mode)) return fail("{}: is a directory; name a file: -o {}/NAME.weir", path, path);
+  TRY_VOID(check_place(path));
   std::string old = path + ".old";
   unlink(old.c_str());
   if (link(path.c_str(), old.c_str()) == 0 || rename(path.c_str(), old.c_str()) == 0) return {};
@@ -69,6 +77,12 @@ Result<> keep_old(const std::string& path) {
 }
 
 }  // namespace
+
+Result<> check_writable(const std::string& path) {
+  TRY_VOID(check_place(path));
+  TRY([[maybe_unused]] TemporaryFile file, TemporaryFile::beside(path));
+  return {};
+}
 
 Result<> write(const profile::Profile& profile, const std::string& path) {
   TRY(TemporaryFile file, TemporaryFile::beside(path));

@@ -93,6 +93,11 @@ Place DebugInfo::declaration(Vaddr v) {
   return scope == none ? Place{} : unit->declaration(scope);
 }
 
+Place DebugInfo::known_declaration(Vaddr v) {
+  Unit* unit = unit_at(v).unit;
+  return unit && unit->is_read() ? declaration(v) : Place{};
+}
+
 std::vector<Row> DebugInfo::rows(VRange range) {
   std::vector<Row> found;
   auto unit = std::ranges::upper_bound(ranges_, range.begin, {}, [](const UnitRange& r) { return r.range.begin; });

@@ -26,6 +26,7 @@ class DebugInfo {
   Found unit_at(Vaddr v);
 
   Place declaration(Vaddr v);
+  Place known_declaration(Vaddr v);  // nothing, where its unit was not read yet
   std::vector<Row> rows(VRange range);
   std::vector<uint32_t> source_lines_of(std::string_view file);
 

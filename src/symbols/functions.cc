@@ -3,7 +3,7 @@
 // Bounds and names are found apart. Bounds follow the rules of elf/image.cc, so that what was counted is what is named.
 // A name is that of
 //   1. the best symbol at the first address of the function     (several names for one function are common)
-//   2. the symbol that covers the first address, "name+0x28"    (assembly with several FDEs in one function)
+//   2. the symbol that covers the first address, "name+0x28"    (assembly with several FDEs in one function, and holes between them)
 //   3. the symbol inside that has at least half of the function (an FDE that begins with padding)
 // Invariant: the list is sorted and no two functions share an address.
 #include "symbols/functions.h"
@@ -78,8 +78,26 @@ std::vector<Symbol> read_symbols(std::span<const Object* const> tables) {
   return symbols;
 }
 
-// The functions that symbols make in a gap between FDEs.
-void add_gap(std::span<const Symbol> symbols, VRange gap, std::vector<VRange>& bounds) {
+// Of the symbols that begin before an address, the one that reaches furthest. Addresses are asked for in ascending order.
+class Covering {
+ public:
+  explicit Covering(std::span<const Symbol> symbols) : symbols_(symbols) {}
+  const Symbol* before(Vaddr v) {
+    for (; next_ < symbols_.size() && symbols_[next_].begin < v; ++next_)
+      if (!furthest_ || symbols_[next_].end() > furthest_->end()) furthest_ = &symbols_[next_];
+    return furthest_ && furthest_->end() > v ? furthest_ : nullptr;
+  }
+  size_t next() const { return next_; }  // the first symbol that does not begin before the address
+
+ private:
+  std::span<const Symbol> symbols_;
+  size_t next_ = 0;
+  const Symbol* furthest_ = nullptr;
+};
+
+// The functions that symbols make in a gap between FDEs. One that began before the gap may have a hole in its FDEs there.
+void add_gap(std::span<const Symbol> symbols, Covering& covering, VRange gap, std::vector<VRange>& bounds) {
+  if (const Symbol* s = covering.before(gap.begin)) bounds.push_back({gap.begin, std::min(s->end(), gap.end)});
   auto first = std::ranges::lower_bound(symbols, gap.begin, {}, &Symbol::begin);
   for (auto s = first; s != symbols.end() && s->begin < gap.end; ++s) {
     // Another name, or a label inside.
@@ -97,13 +115,14 @@ void add_gap(std::span<const Symbol> symbols, VRange gap, std::vector<VRange>& b
 // FDEs and the symbols between them, of one executable segment.
 void add_segment(elf::EhFrame& frames, std::span<const Symbol> symbols, VRange code, size_t& most,
                  std::vector<VRange>& bounds) {
+  Covering covering(symbols);
   for (Vaddr v = code.begin; v < code.end && most > 0; --most) {
     elf::EhFrame::Place place = frames.find(v);
     if (place.function) {
       bounds.push_back({v, std::min(place.function->end, code.end)});
       v = place.function->end;
     } else {
-      add_gap(symbols, {v, std::min(place.gap.end, code.end)}, bounds);
+      add_gap(symbols, covering, {v, std::min(place.gap.end, code.end)}, bounds);
       v = place.gap.end;
     }
   }
@@ -121,20 +140,17 @@ std::vector<VRange> list_bounds(const Object& image, std::span<const Symbol> sym
 // Names for sorted ranges in one pass over the symbols.
 class Namer {
  public:
-  Namer(const Object& image, std::span<const Symbol> symbols) : image_(image), symbols_(symbols) {}
+  Namer(const Object& image, std::span<const Symbol> symbols) : image_(image), symbols_(symbols), covering_(symbols) {}
 
   Function name(VRange range) {
-    while (next_ < symbols_.size() && symbols_[next_].begin < range.begin) {
-      const Symbol& s = symbols_[next_++];
-      if (s.end() > covering_end_) covering_ = &s, covering_end_ = s.end();
-    }
+    const Symbol* covering = covering_.before(range.begin);
     Function f{.range = range};
     if (const Symbol* best = best_at(range.begin)) {
       f.linkage_name = best->name;
       f.kind = best->type == STT_GNU_IFUNC ? Kind::Resolver : Kind::Function;
       f.name = demangle(f.linkage_name);
-    } else if (covering_ && range.begin < covering_end_) {
-      f.name = fmt::format("{}+{:#x}", demangle(std::string(covering_->name)), range.begin - covering_->begin);
+    } else if (covering) {
+      f.name = fmt::format("{}+{:#x}", demangle(std::string(covering->name)), range.begin - covering->begin);
     } else if (const Symbol* inside = largest_inside(range)) {
       f.linkage_name = inside->name;
       f.name = demangle(f.linkage_name);
@@ -148,19 +164,19 @@ class Namer {
   const Symbol* best_at(Vaddr v) const {
     const Symbol* best = nullptr;
     bool is_resolver = false;
-    for (size_t i = next_; i < symbols_.size() && symbols_[i].begin == v; ++i) {
+    for (size_t i = covering_.next(); i < symbols_.size() && symbols_[i].begin == v; ++i) {
       is_resolver |= symbols_[i].type == STT_GNU_IFUNC;
       if (!best || rank(symbols_[i]) < rank(*best)) best = &symbols_[i];
     }
     // The name that programs use is the IFUNC's; the resolver may have one of its own besides.
     if (is_resolver && best->type != STT_GNU_IFUNC)
-      for (size_t i = next_; symbols_[i].begin == v; ++i)
+      for (size_t i = covering_.next(); symbols_[i].begin == v; ++i)
         if (symbols_[i].type == STT_GNU_IFUNC) return &symbols_[i];
     return best;
   }
 
   const Symbol* largest_inside(VRange range) const {
-    for (size_t i = next_; i < symbols_.size() && symbols_[i].begin < range.end; ++i)
+    for (size_t i = covering_.next(); i < symbols_.size() && symbols_[i].begin < range.end; ++i)
       if (std::min(symbols_[i].end(), range.end) - symbols_[i].begin >= static_cast<int64_t>((range.size() + 1) / 2))
         return &symbols_[i];
     return nullptr;
@@ -168,9 +184,7 @@ class Namer {
 
   const Object& image_;
   std::span<const Symbol> symbols_;
-  size_t next_ = 0;                   // the first symbol that does not begin before the range
-  const Symbol* covering_ = nullptr;  // of those before it, the one that reaches furthest
-  Vaddr covering_end_;
+  Covering covering_;
 };
 
 // Entries of PLTs take the place of what covers them.

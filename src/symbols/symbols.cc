@@ -88,6 +88,7 @@ std::string Symbols::name_at(Vaddr v) {
 }
 
 Place Symbols::declaration(Vaddr v) { return parts_->info().declaration(v); }
+Place Symbols::known_declaration(Vaddr v) { return parts_->info().known_declaration(v); }
 
 std::vector<Row> Symbols::rows(VRange range) { return parts_->info().rows(range); }
 

@@ -77,6 +77,8 @@ class Symbols {
   std::string name_at(Vaddr v);
   // Where the function at `v` is declared.
   Place declaration(Vaddr v);
+  // The same, if it is in a unit that something was asked of before: others take long to read.
+  Place known_declaration(Vaddr v);
 
   // The rows of a range, sorted, without the places that no row covers.
   std::vector<Row> rows(VRange range);

@@ -66,6 +66,7 @@ class Unit {
     uint32_t scope = none;
   };
   const std::vector<Stretch>& stretches();
+  bool is_read() const { return scopes_read_; }
   const Scope& scope(uint32_t id) const { return scopes_[id]; }
 
   // What it is called: "ns::f(int)". Good as long as the unit.

@@ -13,6 +13,7 @@ for signal in INT TERM HUP; do
 done
 "$WEIR" run -q --tool=icount --json "$T/count.json" --pid $P 9>&- & weir=$!
 until grep -q memfd:weir /proc/$P/maps; do sleep 0.02; done
+sleep 0.2
 finish
 wait $weir || fail "it ended: status $?"
 [[ $(json 'j["instructions"] > 100000') == True ]] || fail "it ended: $(json j)"

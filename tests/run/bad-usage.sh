@@ -9,6 +9,8 @@ expect_fail 125 'program' "$WEIR" run --tool=icount
 expect_fail 125 'json|argument|FILE' "$WEIR" run --json
 expect_fail 125 'nonexistent' "$WEIR" run --tool=icount --json /nonexistent/file -- touch "$T/made"
 [[ ! -e $T/made ]] || fail "the program ran although its result cannot be written"
+expect_fail 127 'nonexistent' "$WEIR" run --tool=icount --json "$T/counts" -- /nonexistent
+[[ ! -e $T/counts ]] || fail "a run that never began left its result"
 "$WEIR" --help | grep -q 'weir run'
 "$WEIR" run --help | grep -q -- --json
 "$WEIR" --version | grep -q '^weir [0-9]'

@@ -240,6 +240,10 @@ void Assembler::finish() {
   }
 }
 
+namespace {
+void declare(profile::Function& f, const symbols::Place& place) { f.file = place.file, f.line = place.line; }
+}  // namespace
+
 // Those that never ran are known too (A8).
 void Assembler::name_functions(uint32_t index) {
   ImageState& state = images_[index];
@@ -252,7 +256,7 @@ void Assembler::name_functions(uint32_t index) {
     const symbols::Function& f = listed[i];
     uint64_t offset = f.range.begin.value;
     uint32_t& id = state.functions[i];
-    bool ran = id != none && ran_[id];
+    bool ran = id != none && id < ran_.size() && ran_[id];
     if (id == none) {
       if (f.kind == symbols::Kind::PltEntry) continue;
       id = static_cast<uint32_t>(p_.functions.size());
@@ -261,10 +265,12 @@ void Assembler::name_functions(uint32_t index) {
     profile::Function& out = p_.functions[id];
     out.name = !f.name.empty() ? f.name : fmt::format("{}+{:#x}", base, offset);
     out.linkage_name = f.linkage_name;
-    if (!ran) continue;  // (where the others are declared would take long to find)
-    symbols::Place place = state.symbols->declaration(f.range.begin);
-    out.file = place.file, out.line = place.line;
+    if (ran) declare(out, state.symbols->declaration(f.range.begin));
   }
+  // Where the others are declared would take long to find, but for those that stand beside one that ran.
+  for (size_t i = 0; i < listed.size(); i++)
+    if (uint32_t id = state.functions[i]; id != none && !(id < ran_.size() && ran_[id]))
+      declare(p_.functions[id], state.symbols->known_declaration(listed[i].range.begin));
 }
 
 }  // namespace weir::count

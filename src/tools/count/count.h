@@ -30,6 +30,7 @@ struct Function {
   uint64_t bias = 0;
   bool is_stub = false;                    // of a procedure linkage table: no function for anybody but the linker
   Known is_leaf = Known::NotYet;           // see leaf.cc
+  bool may_return_twice = false;           // known with is_leaf
   Known overwrites_flags = Known::NotYet;  // before it reads any
 };
 
@@ -58,7 +59,7 @@ struct Site {
   uint32_t callee = profile::none;  // where it is known
   uint32_t block = 0;               // that it ends
   instrument::Counter record = {};  // its cells
-  instrument::Counter taken = {};   // of a conditional jump: the block does not tell
+  instrument::Counter taken = {};   // of a conditional jump, or what is behind one: the block does not tell
 };
 
 // Calls from a site to a function, of one thread.
@@ -82,7 +83,8 @@ rt::OsClass os_class(uint32_t number);
 
 class Count : public instrument::Tool {
  public:
-  Count(std::shared_ptr<CostModel> cost, bool full_paths);
+  // Of the clock of instructions a repeated string instruction is one, however often it repeats.
+  Count(std::shared_ptr<CostModel> cost, bool full_paths, bool by_instructions);
   std::unique_ptr<Tool> copy() const override { return std::make_unique<Count>(*this); }
   bool has_clock() const override { return true; }
   void plan(const instrument::Subject& subject, instrument::Counters& counters, instrument::Plan& plan) override;
@@ -110,6 +112,7 @@ class Count : public instrument::Tool {
   void close_frames(const std::byte* memory, Thread& thread) const;
 
   std::shared_ptr<CostModel> cost_;
+  bool by_instructions_;
   bool full_paths_;  // A6: every call goes through the runtime, which keeps the calling-context tree
   std::vector<Function> functions_{{}};
   std::vector<uint32_t> cell_of_function_{rt::unknown_function};  // ascending, as cells are handed out

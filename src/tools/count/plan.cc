@@ -38,7 +38,8 @@ Op call(rt::Routine routine, Counter a = {}, uint32_t b = 0) {
 }  // namespace
 
 // Room for a large program: pages that are never touched cost nothing, and moving to a larger place does.
-Count::Count(std::shared_ptr<CostModel> cost, bool full_paths) : cost_(std::move(cost)), full_paths_(full_paths) {
+Count::Count(std::shared_ptr<CostModel> cost, bool full_paths, bool by_instructions)
+    : cost_(std::move(cost)), by_instructions_(by_instructions), full_paths_(full_paths) {
   constexpr size_t blocks = 1 << 19;
   blocks_.reserve(blocks);
   pool_.code.reserve(16 * blocks);
@@ -67,7 +68,7 @@ class Count::Planner {
     if (s_.is_volatile) plan_.insert(Where::Entry, 0, {resync});
     else plan_.insert(Where::Arrival, 0, {f_.entry == f_.bounds.begin ? arrive : resync});
     for (BlockId b = 0; b < f_.blocks.size(); b++) watch_end(b);
-    for (BlockId b = 0; b < f_.blocks.size(); b++) watch_repetitions(b);
+    for (BlockId b = 0; b < f_.blocks.size() && !tool_.by_instructions_; b++) watch_repetitions(b);
   }
 
  private:
@@ -175,8 +176,8 @@ class Count::Planner {
     const x86::Insn& last = f_.insns_of(block).back();
     uint32_t index = block.first + block.count - 1;
     // Functions that call each other at their ends without end: one of those calls goes back, and the runtime looks after it.
-    auto push = [&](Target t, bool is_tail) {
-      if (!tool_.full_paths_ && !(is_tail && last.target < last.pc))
+    auto push = [&](Target t, bool is_tail, bool goes_back = false) {
+      if (!tool_.full_paths_ && !goes_back)
         return Op{.kind = Op::PushFrame,
                   .flags_are_dead = t.callee.index && tool_.overwrites_flags(s_, tool_.sites_.back().callee),
                   .counter = t.record,
@@ -186,7 +187,9 @@ class Count::Planner {
       return call(is_tail ? rt::Routine::EnterTail : rt::Routine::Enter, {site},
                   t.callee.index ? t.callee.index : rt::not_arrived);
     };
-    auto leaves = [&](BlockId to) { return to == no_block && !f_.bounds.contains(last.target); };
+    auto leaves = [&](BlockId to, AppPc target) { return to == no_block && !f_.bounds.contains(target); };
+    bool falls = block.ends == BlockEnd::FallThrough || block.ends == BlockEnd::Branch;
+    if (falls && leaves(block.fallthrough, block.end)) fall_out(b, last.pc, push);
     switch (block.ends) {
       case BlockEnd::Call: {
         bool direct = last.kind() == x86::Kind::Call;
@@ -201,13 +204,16 @@ class Count::Planner {
         }
         plan_.insert(Where::Before, index, {push(t, false)});
         Op pop{.kind = Op::PopFrame, .counter = t.record, .callee = t.callee};
+        // (What returns there once more may be another call that this function made.)
+        bool by_runtime =
+            tool_.full_paths_ || (t.callee.index && tool_.functions_[tool_.sites_.back().callee].may_return_twice);
         if (block.fallthrough != no_block)
-          plan_.insert(Where::ReturnSite, block.fallthrough, {tool_.full_paths_ ? call(rt::Routine::Leave) : pop});
+          plan_.insert(Where::ReturnSite, block.fallthrough, {by_runtime ? call(rt::Routine::Leave) : pop});
         break;
       }
       case BlockEnd::Jump:
       case BlockEnd::Branch: {
-        if (!leaves(block.taken)) break;
+        if (!leaves(block.taken, last.target)) break;
         AppPc begin = s_.bounds_of(last.target).begin;
         if (begin != last.target) {
           Counter callee = cell_of(tool_.function_at(s_, begin, counters_));
@@ -216,7 +222,7 @@ class Count::Planner {
           break;
         }
         Target t = site(b, last.pc, SiteKind::TailCall, last.target);
-        Op tail = push(t, true);
+        Op tail = push(t, true, last.target < last.pc);
         if (block.ends == BlockEnd::Jump) {
           plan_.insert(Where::Taken, b, {tail});
           break;
@@ -235,6 +241,21 @@ class Count::Planner {
         break;
       default: break;
     }
+  }
+
+  // Control goes on behind the function, in what the unwind tables or symbols have as another one: as with a tail call.
+  void fall_out(BlockId b, AppPc pc, const auto& push) {
+    AppPc next = f_.blocks[b].end;
+    AppPc begin = s_.bounds_of(next).begin;
+    if (begin != next) {
+      Counter callee = cell_of(tool_.function_at(s_, begin, counters_));
+      Counter record = site(b, pc, SiteKind::TailCall, {}).record;
+      plan_.insert(Where::FallThrough, b, {call(rt::Routine::MiddleJump, callee, record.index)});
+      return;
+    }
+    Op tail = push(site(b, pc, SiteKind::TailCall, next), true);
+    Counter passed = tool_.sites_.back().taken = counters_.allocate();
+    plan_.insert(Where::FallThrough, b, {{.kind = Op::AddCounter, .counter = passed, .value = 1}, tail});
   }
 
   // T3: what a repeated string instruction costs depends on rcx.

@@ -1,0 +1,55 @@
+# spec 1, A4: a function that runs on into the next one has called it at its end; a function with a hole in its unwind tables is
+# one that runs on into the hole.
+. "$(dirname "$0")/lib.sh"
+need sqlite3 jq
+compile falls.S -nostdlib -static <<'S'
+  .globl _start, first, second, holed
+  .type _start, @function
+_start: mov $10, %ebx
+1: call first
+  call second
+  call holed
+  dec %ebx
+  jnz 1b
+  mov $60, %eax
+  xor %edi, %edi
+  syscall
+  .size _start, . - _start
+  .type first, @function
+first: nop
+  nop
+  .size first, . - first
+  .type second, @function
+second: nop
+  ret
+  .size second, . - second
+  .type holed, @function
+holed: .cfi_startproc
+  nop
+  .cfi_endproc
+  nop
+  nop
+  ret
+  .size holed, . - holed
+  .p2align 4
+  .type last, @function
+last: .cfi_startproc
+  ret
+  .cfi_endproc
+  .size last, . - last
+S
+OPTIONS=--clock=instructions profile "$T/falls"
+answers "SELECT name, calls, self, total FROM function_total ORDER BY offset" <<'E2'
+_start|1|54|154
+first|10|20|40
+second|20|40|40
+holed|10|10|40
+holed+0x1|10|30|30
+E2
+answers "SELECT f.name, s.kind, sum(c.calls), sum(c.total) FROM call_count c JOIN site s ON s.id = c.site JOIN function_total f ON f.id = s.function
+         WHERE c.callee = (SELECT id FROM function_total WHERE name = 'second') GROUP BY s.id ORDER BY f.name" <<'E2'
+_start|call|10|20
+first|tail call|10|20
+E2
+# A place in an image is the function that begins there.
+[[ $(report detail "falls+$(printf %#x "$(ask "SELECT offset FROM function_total WHERE name = 'second'")")" --format json | jq -r .name) == second ]] || fail "second, by its place"
