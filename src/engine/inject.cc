@@ -83,8 +83,14 @@ std::string program_name(pid_t pid) {
 
 std::vector<std::string> command_of(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/cmdline", pid), std::ios::binary);
+  // (A process may say that all its memory is arguments.)
+  constexpr std::streamsize enough = 4 << 20;
   std::vector<std::string> words;
-  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  std::string text(enough, 0);
+  file.read(text.data(), enough);
+  text.resize(static_cast<size_t>(file.gcount()));
+  std::istringstream rest(text);
+  for (std::string word; std::getline(rest, word, '\0');) words.push_back(word);
   return words;
 }
 
@@ -290,7 +296,7 @@ Result<std::shared_ptr<elf::Image>> image_of(pid_t tid, int64_t fd) {
   std::string link = fmt::format("/proc/{}/fd/{}", tid, fd);
   char name[4096];
   ssize_t n = readlink(link.c_str(), name, sizeof name);
-  return open_image(Fd(open(link.c_str(), O_RDONLY | O_CLOEXEC)), std::string(name, n > 0 ? static_cast<size_t>(n) : 0));
+  return open_image(open_to_read(link), std::string(name, n > 0 ? static_cast<size_t>(n) : 0));
 }
 }  // namespace
 

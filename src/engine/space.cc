@@ -377,7 +377,7 @@ Result<std::shared_ptr<elf::Image>> open_image(pid_t pid, const process::Region&
   if (region.inode == 0) return fail("anonymous");
   auto open_file = [&](const std::string& path) {
     struct stat st{};
-    Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    Fd fd = open_to_read(path);
     return fd && fstat(fd.get(), &st) == 0 && st.st_ino == region.inode ? std::move(fd) : Fd();
   };
   Fd fd = open_file(region.path);
