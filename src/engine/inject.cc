@@ -25,6 +25,7 @@ namespace {
 Result<> map(process::RemoteSyscalls& remote, const Keeper& keeper, const SharedMemory& memory, uint64_t address,
              int protection, std::vector<rt::Call>& later) {
   bool writable = protection & PROT_WRITE;
+  keeper.lend(memory.file.get());
   TRY(int fd, remote.open(fmt::format("/proc/{}/fd/{}", keeper.pid(), memory.file.get()),
                           (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC));
   size_t size = memory.mapping.size();

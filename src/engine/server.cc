@@ -130,7 +130,7 @@ Result<> Server::set_up() {
   rlimit all = {descriptors_.rlim_max, descriptors_.rlim_max};
   setrlimit(RLIMIT_NOFILE, &all);
   signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is told as an error
-  TRY(blocks_, SharedMemory::create("weir-threads", rt::blocks_size));
+  TRY(blocks_, SharedMemory::create("weir-threads", rt::blocks_size, SharedMemory::Writer::Both));
   size_t size = static_cast<size_t>(weir_runtime_image_end - weir_runtime_image);
   TRY(runtime_, SharedMemory::create("weir-runtime", (size + 4095) & ~size_t{4095}));
   memcpy(runtime_.mapping.data(), weir_runtime_image, size);
@@ -252,6 +252,9 @@ bool Server::send_calls(Process& p, uint32_t slot) {
   std::copy_n(p.calls.begin(), n, out.begin());
   p.calls.erase(p.calls.begin(), p.calls.begin() + static_cast<ptrdiff_t>(n));
   std::span<const Piece> pieces = p.space->pieces();
+  bool is_other = p.memory->mapped < pieces.size() && Keeper::is_needed(p.pid);
+  auto file_of = [&](const Piece& piece) { return is_other ? p.space->file_for_others(piece) : piece.file; };
+  for (const Piece& piece : pieces.subspan(p.memory->mapped)) file_of(piece);  // (the keeper gets what there is now)
   p.keeper = p.memory->mapped < pieces.size() ? Keeper(p.pid) : Keeper();
   int file = -1;
   constexpr size_t most = 4;  // that a piece needs, with the close() of the file before it
@@ -264,11 +267,12 @@ bool Server::send_calls(Process& p, uint32_t slot) {
     }
     uint64_t flags =
         piece.is_change ? uint64_t{rt::Optional} : 0;  // what could not be mapped is asked for when it is missed
-    if (piece.file != file) {
+    if (file_of(piece) != file) {
       if (file >= 0) out[n++] = {SYS_close, {}, {}, rt::UsesDescriptor | rt::Optional};
       constexpr auto here = static_cast<uint64_t>(AT_FDCWD);  // (filters know openat rather than open)
       rt::Call& open = out[n++] = {SYS_openat, {here, 0, O_RDONLY | O_CLOEXEC}, {}, flags | rt::UsesText | rt::Opens};
-      fmt::format_to_n(open.text, sizeof open.text - 1, "/proc/{}/fd/{}", p.keeper.pid(), file = piece.file);
+      fmt::format_to_n(open.text, sizeof open.text - 1, "/proc/{}/fd/{}", p.keeper.pid(), file = file_of(piece));
+      if (!piece.is_archive) p.keeper.lend(file);
     }
     out[n++] = {SYS_mmap,
                 {piece.address, piece.size, static_cast<uint64_t>(piece.protection), MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
