@@ -79,11 +79,48 @@ void post(uint64_t slot) {
   if (__atomic_add_fetch(forged, 1, __ATOMIC_RELAXED) % wake_every == 0) ring();
 }
 
+// ---- In whose name ----------------------------------------------------------------------------------------------
+// Victims are threads that want nothing: what is done to their slots does not end the program, so that it can be done often.
+uint64_t victims[8];
+
+void* want_nothing(void* slot) {
+  auto tid = static_cast<uint32_t>(gettid());
+  for (uint64_t i = 1; i < 64; i++)
+    if (block_of(i)->tid == tid) __atomic_store_n(static_cast<uint64_t*>(slot), i, __ATOMIC_RELEASE);
+  for (;;) pause();
+}
+
+uint64_t some_slot(Random& random, uint64_t others) {
+  return random.one_in(others) ? 1 + random.below(16) : victims[random.below(std::size(victims))];
+}
+
 // ---- What a thread may do -----------------------------------------------------------------------------------------
+
+bool ask(uint64_t slot) {
+  RequestBlock& r = block_of(slot)->request;
+  __atomic_store_n(&r.state, RequestState::Posted, __ATOMIC_RELEASE);
+  post(slot);
+  auto state = [&] { return __atomic_load_n(&r.state, __ATOMIC_ACQUIRE); };
+  for (int i = 0; i < 1000 && state() == RequestState::Posted; i++) sched_yield();
+  return state() == RequestState::Answered;
+}
+
+// As the runtime does it.
+void make_calls(ThreadBlock* tb) {
+  long descriptor = -1;
+  for (uint64_t i = 0; i < tb->request.calls && i < max_calls; i++) {
+    Call c = tb->calls[i];
+    if (c.flags & UsesText) c.args[1] = reinterpret_cast<uint64_t>(tb->calls[i].text);
+    if (c.flags & UsesDescriptor) c.args[c.nr == SYS_close ? 0 : 4] = static_cast<uint64_t>(descriptor);
+    long result = syscall(c.nr, c.args[0], c.args[1], c.args[2], c.args[3], c.args[4], c.args[5]);
+    if (c.flags & Opens) descriptor = result;
+  }
+  tb->request.calls = tb->request.args[0] = 0;
+}
 
 // Requests in the name of slots that others use, or nobody: any kind, any arguments.
 void forge_requests(Random& random) {
-  uint64_t slot = random.one_in(8) ? random.below(max_slots) : 1 + random.below(12);
+  uint64_t slot = random.one_in(32) ? random.below(max_slots) : some_slot(random, 4096);
   RequestBlock& r = block_of(slot)->request;
   for (uint64_t& a : r.args) a = number(random);
   auto kinds = static_cast<uint64_t>(Request::Called) + 2;
@@ -94,20 +131,29 @@ void forge_requests(Random& random) {
   if (r.kind == Request::NewThread && random.one_in(2)) r.args[0] = random.one_in(2) ? SIGCHLD : CLONE_VM | CLONE_THREAD | CLONE_SIGHAND;
   if (r.kind == Request::Called) r.args[0] = random.below(max_calls + 2), r.args[1] = random.one_in(2) ? -EMFILE : number(random);
   if (random.one_in(2)) r.args[0] &= 0xffff'ffff;
-  __atomic_store_n(&r.state, RequestState::Posted, __ATOMIC_RELEASE);
-  post(slot);
+  // (A slot is lost then, or our own code is new again while we make calls: the program seldom survives it.)
+  bool is_last = r.kind == Request::ThreadEnd || r.kind == Request::Change || r.kind == Request::Stale;
+  if (is_last && !random.one_in(200)) r.kind = random.one_in(2) ? Request::Where : Request::Link;
+  bool was_answered = ask(slot);
+  // The system calls that came with an answer are made, most often, as nobody else gets one before.
+  for (int i = 0; i < 8 && was_answered && r.calls && !random.one_in(500); i++) {
+    make_calls(block_of(slot));
+    r.kind = Request::Called;
+    was_answered = ask(slot);
+  }
 }
 
 // A request that changes while it is read.
 void race_requests(Random& random) {
-  RequestBlock& r = block_of(1 + random.below(12))->request;
+  uint64_t slot = some_slot(random, 256);
+  RequestBlock& r = block_of(slot)->request;
   uint64_t a = number(random), b = number(random);
   for (int i = 0; i < 2000; i++) {
     for (uint64_t& argument : r.args) __atomic_store_n(&argument, i % 2 ? a : b, __ATOMIC_RELAXED);
     r.kind = Request(i % (uint32_t(Request::Called) + 2));
     r.state = RequestState(i % 3);
+    if (i % 100 == 0) post(slot);
   }
-  __atomic_fetch_add(forged, 1, __ATOMIC_RELAXED);
 }
 
 // Bits of slots that have no request, and all of them.
@@ -120,7 +166,7 @@ void ring_for_nothing(Random& random) {
 
 // Words of thread blocks: all but what the runtime needs to come to its next request.
 void spoil_blocks(Random& random) {
-  auto* tb = block_of(1 + random.below(12));
+  auto* tb = block_of(some_slot(random, 64));
   auto* words = reinterpret_cast<uint64_t*>(tb);
   size_t first = offsetof(ThreadBlock, misses) / 8, count = sizeof(ThreadBlock) / 8;
   if (random.one_in(50)) first = 0;
@@ -132,7 +178,7 @@ void spoil_blocks(Random& random) {
 
 // What the profile is made of: counters, frames, records, contexts, and how many there are.
 void spoil_counts(Random& random) {
-  auto* memory = reinterpret_cast<char*>(block_of(1 + random.below(12)));
+  auto* memory = reinterpret_cast<char*>(block_of(some_slot(random, 8)));
   auto* t = reinterpret_cast<Tools*>(memory + tools_offset);
   auto any = [&](uint32_t offset, uint32_t size) { *reinterpret_cast<uint64_t*>(memory + offset + random.below(size / 8) * 8) = number(random); };
   switch (random.below(10)) {
@@ -244,6 +290,19 @@ int main(int argc, char** argv) {
     puts("waiting"), fflush(stdout);
     usleep(10'000);
   }
+  for (uint64_t& slot : victims) {
+    pthread_t id;
+    pthread_create(&id, nullptr, want_nothing, &slot);
+    while (!__atomic_load_n(&slot, __ATOMIC_ACQUIRE) && !is_over()) usleep(100);
+  }
+  // Who makes calls for Weir gets no answer meanwhile, and so must not come to code that is new.
+  static ThreadBlock rehearsal;
+  rehearsal.calls[0] = {SYS_openat, {uint64_t(AT_FDCWD), 0, O_RDONLY}, "/dev/null", UsesText | Opens};
+  rehearsal.calls[1] = {SYS_mmap, {0, 4096, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, 0, 0}, "", UsesDescriptor};
+  rehearsal.calls[2] = {SYS_close, {}, "", UsesDescriptor};
+  rehearsal.request.calls = 3;
+  make_calls(&rehearsal);
+  for (int i = 0; i < 100; i++) post(0), sched_yield();
   static Thread threads[64];
   pthread_t ids[64];
   size_t count = 0;
