@@ -33,7 +33,9 @@ class Fd {
 };
 
 // To read a file that may be anybody's: a FIFO does not make us wait, a terminal does not become ours.
-inline Fd open_to_read(const std::string& path) { return Fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)); }
+inline Fd open_to_read(const std::string& path) {
+  return Fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+}
 
 class Mapping {
  public:

@@ -17,8 +17,8 @@ namespace {
 // With pages around it that nobody may touch.
 std::byte* new_memory() {
   constexpr size_t guard = 4096;
-  auto* p = static_cast<std::byte*>(mmap(nullptr, rt::block_stride + 2 * guard, PROT_NONE,
-                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  auto* p = static_cast<std::byte*>(
+      mmap(nullptr, rt::block_stride + 2 * guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
   CHECK(p != MAP_FAILED);
   CHECK(mprotect(p + guard, rt::block_stride, PROT_READ | PROT_WRITE) == 0);
   return p + guard;

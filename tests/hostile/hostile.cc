@@ -54,10 +54,34 @@ ControlBlock* control() { return reinterpret_cast<ControlBlock*>(blocks_base); }
 
 // Numbers that checks forget: ends of ranges, their neighbours, sums that wrap, and addresses that mean something.
 uint64_t number(Random& random) {
-  static const uint64_t ends[] = {0,           1,           7,           8,           4095,       4096,           max_slots,
-                                  max_calls,   max_os,      max_others,  max_parked,  max_counters, max_contexts, frames_offset,
-                                  INT32_MAX,   UINT32_MAX,  1ull << 32,  1ull << 47,  INT64_MAX,  1ull << 63,     UINT64_MAX,
-                                  table_base,  space_base,  runtime_base, blocks_base, home_base,  low_arena_begin, block_stride};
+  static const uint64_t ends[] = {0,
+                                  1,
+                                  7,
+                                  8,
+                                  4095,
+                                  4096,
+                                  max_slots,
+                                  max_calls,
+                                  max_os,
+                                  max_others,
+                                  max_parked,
+                                  max_counters,
+                                  max_contexts,
+                                  frames_offset,
+                                  INT32_MAX,
+                                  UINT32_MAX,
+                                  1ull << 32,
+                                  1ull << 47,
+                                  INT64_MAX,
+                                  1ull << 63,
+                                  UINT64_MAX,
+                                  table_base,
+                                  space_base,
+                                  runtime_base,
+                                  blocks_base,
+                                  home_base,
+                                  low_arena_begin,
+                                  block_stride};
   switch (random.below(8)) {
     case 0: return random.next();
     case 1: return random.below(256);
@@ -75,7 +99,8 @@ void ring() {
 }
 
 void post(uint64_t slot) {
-  __atomic_fetch_or(&control()->posted[slot / 64 % std::size(control()->posted)], uint64_t{1} << slot % 64, __ATOMIC_SEQ_CST);
+  __atomic_fetch_or(&control()->posted[slot / 64 % std::size(control()->posted)], uint64_t{1} << slot % 64,
+                    __ATOMIC_SEQ_CST);
   if (__atomic_add_fetch(forged, 1, __ATOMIC_RELAXED) % wake_every == 0) ring();
 }
 
@@ -126,10 +151,13 @@ void forge_requests(Random& random) {
   auto kinds = static_cast<uint64_t>(Request::Called) + 2;
   r.kind = random.one_in(16) ? Request(random.next()) : Request(random.below(kinds));
   // Ids that exist get further.
-  if (r.kind == Request::Hello) r.args[0] = uint64_t(getpid()), r.args[1] = uint64_t(random.one_in(2) ? getpid() : gettid());
+  if (r.kind == Request::Hello)
+    r.args[0] = uint64_t(getpid()), r.args[1] = uint64_t(random.one_in(2) ? getpid() : gettid());
   if (r.kind == Request::Place || r.kind == Request::Mapped) r.args[r.kind == Request::Place ? 0 : 3] = random.below(12);
-  if (r.kind == Request::NewThread && random.one_in(2)) r.args[0] = random.one_in(2) ? SIGCHLD : CLONE_VM | CLONE_THREAD | CLONE_SIGHAND;
-  if (r.kind == Request::Called) r.args[0] = random.below(max_calls + 2), r.args[1] = random.one_in(2) ? -EMFILE : number(random);
+  if (r.kind == Request::NewThread && random.one_in(2))
+    r.args[0] = random.one_in(2) ? SIGCHLD : CLONE_VM | CLONE_THREAD | CLONE_SIGHAND;
+  if (r.kind == Request::Called)
+    r.args[0] = random.below(max_calls + 2), r.args[1] = random.one_in(2) ? -EMFILE : number(random);
   if (random.one_in(2)) r.args[0] &= 0xffff'ffff;
   // (A slot is lost then, or our own code is new again while we make calls: the program seldom survives it.)
   bool is_last = r.kind == Request::ThreadEnd || r.kind == Request::Change || r.kind == Request::Stale;
@@ -180,7 +208,9 @@ void spoil_blocks(Random& random) {
 void spoil_counts(Random& random) {
   auto* memory = reinterpret_cast<char*>(block_of(some_slot(random, 8)));
   auto* t = reinterpret_cast<Tools*>(memory + tools_offset);
-  auto any = [&](uint32_t offset, uint32_t size) { *reinterpret_cast<uint64_t*>(memory + offset + random.below(size / 8) * 8) = number(random); };
+  auto any = [&](uint32_t offset, uint32_t size) {
+    *reinterpret_cast<uint64_t*>(memory + offset + random.below(size / 8) * 8) = number(random);
+  };
   switch (random.below(10)) {
     case 0: any(counters_offset, 64 << 10); break;
     case 1: any(frames_offset, 64 << 10); break;
@@ -244,7 +274,8 @@ void lose_children(Random& random) {
 // Something that Weir has to do meanwhile.
 void work(Random& random) {
   char text[64];
-  for (int i = 0; i < 200; i++) snprintf(text, sizeof text, "%f %lx", static_cast<double>(random.next()), strtoul(text, nullptr, 16));
+  for (int i = 0; i < 200; i++)
+    snprintf(text, sizeof text, "%f %lx", static_cast<double>(random.next()), strtoul(text, nullptr, 16));
 }
 
 struct Plan {
@@ -252,8 +283,9 @@ struct Plan {
   void (*step)(Random&);
   useconds_t pause;
 };
-constexpr Plan plans[] = {{'r', forge_requests, 20}, {'t', race_requests, 50}, {'n', ring_for_nothing, 50}, {'b', spoil_blocks, 200},
-                          {'c', spoil_counts, 5},    {'f', set_traps, 1000},   {'k', lose_children, 500},   {'w', work, 10}};
+constexpr Plan plans[] = {{'r', forge_requests, 20}, {'t', race_requests, 50}, {'n', ring_for_nothing, 50},
+                          {'b', spoil_blocks, 200},  {'c', spoil_counts, 5},   {'f', set_traps, 1000},
+                          {'k', lose_children, 500}, {'w', work, 10}};
 
 struct Thread {
   const Plan* plan;

@@ -67,8 +67,7 @@ void Count::begin_thread(std::byte* memory, const std::byte* parent, bool is_for
   for (int64_t i = 0; block->clock_in_register && i < rt::step_count; i++) steps[i] = rt::min_step + i;
   std::vector<rt::Frame> frames;
   if (parent && is_fork) frames = frames_of(parent);
-  for (rt::Frame& f : frames)
-    f = {{}, f.site, f.callee, (f.rsp & ~uint64_t{rt::FrameHasOs}) | rt::FrameIsCounted, 0, 0};
+  for (rt::Frame& f : frames) f = {{}, f.site, f.callee, (f.rsp & ~uint64_t{rt::FrameHasOs}) | rt::FrameIsCounted, 0, 0};
   // Of a new program no function is known yet: see close_frames(). The one that threads begin in may be called again.
   if (frames.empty())
     frames.push_back({{}, rt::start_site, cell_of_function_[function_around(pc)], ~uint64_t{rt::frame_bits}, 0, 0});
@@ -105,7 +104,8 @@ void Count::collect(const instrument::ThreadData& data) {
   }
   thread.os_time = tools.os_clock;
   thread.lost = tools.lost;
-  for (const rt::Context& c : table<rt::Context>(data.memory, rt::contexts_offset, std::min(tools.contexts, rt::max_contexts))) {
+  for (const rt::Context& c :
+       table<rt::Context>(data.memory, rt::contexts_offset, std::min(tools.contexts, rt::max_contexts))) {
     const rt::Context copy = copy_of(c);
     if (!thread.contexts.empty() && !copy.callee) break;  // it never was one
     thread.contexts.push_back(copy);
