@@ -1,11 +1,13 @@
 // A file descriptor with an owner, and a mapping with an owner.
 #pragma once
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <utility>
 
 namespace weir {
@@ -29,6 +31,11 @@ class Fd {
  private:
   int fd_ = -1;
 };
+
+// To read a file that may be anybody's: a FIFO does not make us wait, a terminal does not become ours.
+inline Fd open_to_read(const std::string& path) {
+  return Fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+}
 
 class Mapping {
  public:

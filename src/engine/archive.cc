@@ -129,6 +129,18 @@ std::span<const std::byte> Archive::table_page(uint32_t index) const {
   return std::span<const std::byte>(file_.bytes()).subspan(table_offset_ + index * page, page);
 }
 
+// Most of the table is empty, in the file and here.
+int Archive::copy_for_others() const {
+  if (copy_) return copy_.get();
+  Fd copy(memfd_create("weir-archive", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  bool done = copy && !ftruncate(copy.get(), static_cast<off_t>(file_.size())) &&
+              write_all(copy.get(), parts_.code, code_offset()) && !fchmod(copy.get(), 0444);
+  for (uint32_t n : parts_.table_pages) done = done && write_all(copy.get(), table_page(n), table_offset_ + n * page);
+  if (!done || fcntl(copy.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)) return -1;
+  copy_ = std::move(copy);
+  return copy_.get();
+}
+
 std::shared_ptr<const Archive> Archive::open(const elf::Image& image, const std::string& tool, AppRange code) {
   std::string path = file_name(image, tool, code);
   if (path.empty()) return nullptr;
@@ -136,8 +148,7 @@ std::shared_ptr<const Archive> Archive::open(const elf::Image& image, const std:
   archive->fd_ = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   struct stat st;
   if (!archive->fd_ || fstat(archive->fd_.get(), &st) || st.st_uid != geteuid() || (st.st_mode & 022)) return nullptr;
-  // Its directory is ours alone. A process of ours that has become somebody else comes to it through a Keeper.
-  if (!(st.st_mode & S_IROTH)) fchmod(archive->fd_.get(), 0644);
+  if (st.st_mode & 077) fchmod(archive->fd_.get(), 0600);
   auto size = static_cast<uint64_t>(st.st_size);
   if (size < sizeof(Head) || size > max_size) return nullptr;
   // (Where files may not be executed, this fails.)

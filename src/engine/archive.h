@@ -68,11 +68,14 @@ class Archive {
   uint32_t not_supported() const { return not_supported_; }
   std::span<const std::byte> table_page(uint32_t index) const;
   const Fd& file() const { return fd_; }
+  // A copy in shared memory, for processes that may not open the file; -1: there can be none.
+  int copy_for_others() const;
   uint64_t code_offset() const;  // in the file
   uint64_t table_offset() const { return table_offset_; }
 
  private:
   Fd fd_;
+  mutable Fd copy_;
   Mapping file_;
   ArchiveParts parts_;
   uint32_t not_supported_ = 0;

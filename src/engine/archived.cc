@@ -105,6 +105,16 @@ void Space::map_archive(const Arena& arena) {
                      arena.code.size() * 8, PROT_READ, true});
 }
 
+int Space::file_for_others(const Piece& piece) const {
+  auto all = given_up_;
+  for (const Arena& a : arenas_)
+    if (a.archive) all.push_back(a.archive);
+  for (const auto& archive : all)
+    if (int copy = -1; piece.is_archive && archive->file().get() == piece.file && (copy = archive->copy_for_others()) >= 0)
+      return copy;
+  return piece.file;
+}
+
 const Arena* Space::find_arena_of_code(AppPc pc) const {
   for (const Arena& a : arenas_)
     if (a.archive && a.code.contains(pc)) return &a;

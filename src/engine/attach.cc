@@ -13,6 +13,7 @@
 #include <algorithm>
 
 #include "engine/server.h"
+#include "instrument/clock.h"
 #include "process/threads.h"
 
 namespace weir::engine {
@@ -202,10 +203,12 @@ Result<> Server::attach(pid_t pid) {
     (*space)->tool().begin_thread(memory_of(p.slots[i]), nullptr, false, {});
     pid_t tid = tids[i];
     // The program's zmm31 goes to the thread block: the register is the clock's, which begins at 0.
-    if (tb->clock_in_register) TRY_VOID(process::exchange_zmm31(tid, tb->zmm31_offset, tb->zmm31));
+    if (uint32_t offset = (*space)->tool().has_clock() ? instrument::clock_register_offset() : 0)
+      TRY_VOID(process::exchange_zmm31(tid, offset, tb->zmm31));
     TRY_VOID(process::Tracee(tid).set_registers(registers[i]));
   }
   p.pid = pid;
+  p.has_begun = true;
   p.pidfd = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   p.program = std::move(program);
   p.command = command_of(pid);

@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "engine/server.h"
+#include "instrument/clock.h"
 #include "process/threads.h"
 
 namespace weir::engine {
@@ -19,6 +20,8 @@ namespace weir::engine {
 namespace {
 
 constexpr auto patience = std::chrono::milliseconds(100);
+constexpr auto much_patience = std::chrono::seconds(30);
+constexpr int max_steps = 10'000;
 
 // One instruction. Returns the signal of its fault, if it has one.
 int step(pid_t tid) {
@@ -97,7 +100,8 @@ std::optional<Server::Leaving> Server::leave_cache(Process& p, pid_t tid, int& s
   if (tb->stepping || tb->signal_pending) return {};
   Space::Place at = p.space->where({regs->rip});
   std::optional<QuietStep> quiet;
-  while (at.place == rt::Place::Middle) {
+  for (int steps = 0; at.place == rt::Place::Middle; steps++) {
+    if (steps == max_steps) return {};
     if (!quiet) quiet.emplace(tid);
     signal = step(tid);
     regs = tracee.registers();
@@ -107,7 +111,8 @@ std::optional<Server::Leaving> Server::leave_cache(Process& p, pid_t tid, int& s
   if (at.place != rt::Place::NotCache) mend(at, *tb, *regs);
   regs->rip = at.app.value;
   regs->gs_base = tb->app_gs;
-  return Leaving{tid, *regs, tb->clock_in_register && !(at.restore & rt::RestoreClock) ? tb : nullptr};
+  bool has_clock = p.space->tool().has_clock() && instrument::clock_register_offset();
+  return Leaving{tid, *regs, has_clock && !(at.restore & rt::RestoreClock) ? tb : nullptr};
 }
 
 // Processes that share their memory. False: not now.
@@ -128,6 +133,7 @@ bool Server::detach(const std::vector<pid_t>& group) {
     stopped.emplace(pid, Stopped{process::Threads(pid), (signals_in(pid, "SigIgn") >> (SIGTRAP - 1) & 1) != 0});
   // One that was let go on must come to run before it is stopped again, or it would never get anywhere: ever more time.
   microseconds pause(20);
+  auto last = end + much_patience;
   for (bool ready = false; !ready; pause = std::min<microseconds>(2 * pause, patience)) {
     ready = true;
     for (auto& [pid, s] : stopped) {
@@ -148,13 +154,21 @@ bool Server::detach(const std::vector<pid_t>& group) {
         ready = false;
       }
     }
+    if (!ready && steady_clock::now() > last) {
+      for (pid_t pid : group) {
+        say("{}: a thread of it does not come out of weir's runtime; the process is ended", processes_.at(pid).program);
+        kill(pid, SIGKILL);
+      }
+      failed_ = true;
+      return false;
+    }
     end = steady_clock::now() + pause;
     for (timespec t{0, 20'000}; !ready && serve_on(); nanosleep(&t, nullptr))
       for (auto& [pid, s] : stopped) s.threads.look();
   }
   for (auto& [pid, s] : stopped) {
     for (Leaving& l : s.leaving) {
-      if (l.clock) (void)process::exchange_zmm31(l.tid, l.clock->zmm31_offset, l.clock->zmm31);
+      if (l.clock) (void)process::exchange_zmm31(l.tid, instrument::clock_register_offset(), l.clock->zmm31);
       (void)process::Tracee(l.tid).set_registers(l.regs);
     }
     pid_t agent = s.threads.agent();

@@ -22,6 +22,7 @@ namespace weir::engine {
 namespace {
 
 process::FileMapping file_mapping(const Keeper& keeper, const SharedMemory& memory, uint64_t address, uint64_t protection) {
+  keeper.lend(memory.file.get());
   uint64_t open_flags = (protection & PROT_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC;
   process::FileMapping result{
       open_flags, address, memory.mapping.size(), protection, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, {}};
@@ -39,7 +40,7 @@ struct Auxiliary {
     for (size_t size = 1 << 13; size <= 8u << 20; size *= 8) {
       std::vector<uint64_t> words(size);
       words.resize(process::read(pid, rsp, std::as_writable_bytes(std::span(words))) / 8);
-      size_t i = words.empty() ? 0 : 2 + words[0];
+      size_t i = words.empty() || words[0] > words.size() ? words.size() : 2 + words[0];
       while (i < words.size() && words[i]) i++;
       result.address = rsp + ++i * 8;
       result.entries.clear();
@@ -75,9 +76,16 @@ std::string program_name(pid_t pid) {
 }
 
 std::vector<std::string> command_of(pid_t pid) {
+  // (A process may say that all its memory is arguments.)
+  constexpr size_t enough = 4 << 20;
   std::ifstream file(fmt::format("/proc/{}/cmdline", pid), std::ios::binary);
+  std::string text;
+  char part[4096];
+  while (text.size() < enough && (file.read(part, sizeof part), file.gcount()))
+    text.append(part, static_cast<size_t>(file.gcount()));
+  std::istringstream rest(text);
   std::vector<std::string> words;
-  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  for (std::string word; std::getline(rest, word, '\0');) words.push_back(word);
   return words;
 }
 
@@ -132,6 +140,9 @@ Result<> Server::inject(pid_t pid) {
   for (const process::FileMapping& m : ours)
     p.calls.push_back({SYS_madvise, {m.address, m.size, MADV_DONTDUMP}, {}, rt::Optional});
   p.quiet = false;
+  p.has_begun = false;
+  p.begin = {regs.rip};
+  p.stack = regs.rsp;
   tb->elsewhere = p.elsewhere;
   stats_.processes++;
   stats_.threads++;
@@ -194,7 +205,7 @@ struct prctl_mm_map moved_record(pid_t pid, int64_t distance) {
 // What the program is told of where it and its loader are.
 Result<> Server::tell_moved(Process& p, uint32_t slot, int64_t program, int64_t loader) {
   rt::ThreadBlock* tb = block(slot);
-  TRY(auto auxiliary, Auxiliary::read(p.pid, tb->regs.gpr[4]));
+  TRY(auto auxiliary, Auxiliary::read(p.pid, p.stack));
   for (Elf64_auxv_t& e : auxiliary.entries) {
     if (e.a_type == AT_PHDR || e.a_type == AT_ENTRY) e.a_un.a_val += static_cast<uint64_t>(program);
     if (e.a_type == AT_BASE && e.a_un.a_val) e.a_un.a_val += static_cast<uint64_t>(loader);
@@ -215,10 +226,9 @@ Result<> Server::tell_moved(Process& p, uint32_t slot, int64_t program, int64_t 
 
 // Returns where the program is to begin.
 Result<AppPc> Server::begin_program(Process& p, uint32_t slot) {
-  rt::Registers& regs = block(slot)->regs;
   TRY(auto regions, process::regions(p.pid));
-  TRY(auto auxiliary, Auxiliary::read(p.pid, regs.gpr[4]));
-  AppPc begin{regs.pc}, headers{auxiliary.value(AT_PHDR)}, loader{auxiliary.value(AT_BASE)};
+  TRY(auto auxiliary, Auxiliary::read(p.pid, p.stack));
+  AppPc begin = p.begin, headers{auxiliary.value(AT_PHDR)}, loader{auxiliary.value(AT_BASE)};
   AppPc vdso{auxiliary.value(AT_SYSINFO_EHDR)};
   // The program's first mapping is the one that holds its headers.
   auto first =
@@ -245,9 +255,10 @@ Result<AppPc> Server::begin_program(Process& p, uint32_t slot) {
 }
 
 void Server::begin(Process& p, uint32_t slot, rt::RequestBlock& r) {
+  if (std::exchange(p.has_begun, true)) return;
   auto begin = begin_program(p, slot);
   if (begin) p.space->tool().begin_thread(memory_of(slot), nullptr, false, *begin);
-  r.values[0] = begin ? begin->value : block(slot)->regs.pc;
+  r.values[0] = begin ? begin->value : p.begin.value;
   if (begin) return;
   if (p.pid == main_pid_) return end_with_message(p, begin.error().what);
   say("not followed: {}", begin.error().what);
@@ -282,7 +293,7 @@ Result<std::shared_ptr<elf::Image>> image_of(pid_t tid, int64_t fd) {
   std::string link = fmt::format("/proc/{}/fd/{}", tid, fd);
   char name[4096];
   ssize_t n = readlink(link.c_str(), name, sizeof name);
-  return open_image(Fd(open(link.c_str(), O_RDONLY | O_CLOEXEC)), std::string(name, n > 0 ? static_cast<size_t>(n) : 0));
+  return open_image(open_to_read(link), std::string(name, n > 0 ? static_cast<size_t>(n) : 0));
 }
 }  // namespace
 
@@ -314,9 +325,9 @@ std::optional<AppPc> Server::place(Process& p, pid_t tid, int64_t fd, uint64_t s
 
 // Code of a library is known from the start, so that processes that fork have it, and homes keep clear of it.
 Result<> Server::mapped(Process& p, uint32_t slot, AppRange range, uint64_t offset, int64_t fd) {
+  range = whole_pages(range);
   auto image = image_of(slots_[slot].tid, fd);
-  range.end = {(range.end.value + 4095) & ~uint64_t{4095}};
-  if (!image) return {};
+  if (!image || range.end <= range.begin) return {};
   // Loaders map a whole image like its first segment, and then the other segments over it.
   for (const elf::Segment& s : (*image)->segments())
     if (s.type == PT_LOAD && (s.flags & PF_X) && offset == (s.offset & ~uint64_t{4095}))

@@ -5,6 +5,7 @@
 #include <linux/capability.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -65,9 +66,15 @@ std::optional<Identity> identity_of(pid_t pid) {
 
 }  // namespace
 
+// (Who becomes somebody else loses its capabilities. Who keeps them may look anywhere; others have none to lose.)
+bool Keeper::is_needed(pid_t pid) { return geteuid() == 0 && (capabilities_of(getpid()) & ~capabilities_of(pid)); }
+
+void Keeper::lend(int file) const {
+  if (pid_ != getpid()) fchmod(file, 0666);  // (in /proc only that user comes to it)
+}
+
 Keeper::Keeper(pid_t pid) : pid_(getpid()) {
-  // (Who becomes somebody else loses its capabilities. Who keeps them may look anywhere; others have none to lose.)
-  if (geteuid() || !(capabilities_of(getpid()) & ~capabilities_of(pid))) return;
+  if (!is_needed(pid)) return;
   auto other = identity_of(pid);
   int ends[2];
   if (!other || pipe2(ends, O_CLOEXEC)) return;

@@ -8,6 +8,8 @@ namespace weir::engine {
 
 class Keeper {
  public:
+  // Must the process ask another one than us?
+  static bool is_needed(pid_t pid);
   // The process to be asked for descriptors by `pid`: this one, or a new one, which lives as long as the Keeper.
   explicit Keeper(pid_t pid);
   Keeper() = default;
@@ -16,6 +18,8 @@ class Keeper {
   ~Keeper() { dismiss(); }
 
   pid_t pid() const { return pid_; }
+  // Shared memory is for our user's eyes only, and the process may have another.
+  void lend(int file) const;
   void dismiss();
 
  private:

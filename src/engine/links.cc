@@ -1,16 +1,10 @@
 // Places in translated code: the table that leads to them, and the links from one to another.
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "engine/space.h"
 
 namespace weir::engine {
-
-namespace {
-constexpr uint64_t most_new_pages = 16;
-}  // namespace
 
 const Arena* Space::arena_of(uint32_t link) const {
   for (const Arena& a : arenas_)
@@ -84,31 +78,10 @@ void Space::enter_if_empty(AppPc pc, CachePc to) {
 }
 
 // The places of a new unit that the table is to lead to.
-void Space::enter_all(uint32_t id, std::vector<instrument::TableEntry>& places) {
-  // (They are nearly sorted; the entry stays the first of equals.)
-  std::ranges::stable_sort(places, {}, &instrument::TableEntry::app);
-  auto page_of = [](const instrument::TableEntry& t) { return 8 * (t.app.value & 0xffffffff) / Archive::page; };
-  for (auto begin = places.begin(), end = begin; begin != places.end(); begin = end) {
-    while (end != places.end() && page_of(*end) < page_of(*begin) + most_new_pages &&
-           page_of(*end) <= page_of(end == begin ? *begin : *std::prev(end)) + 1)
-      ++end;
-    uint64_t pages = page_of(*std::prev(end)) + 1 - page_of(*begin);
-    if (pages > 1 && !arena_of_code(begin->app)) make_new_pages(page_of(*begin), pages);
-    for (auto t = begin; t != end; ++t)
-      if (t->app == units_[id].entry) enter_in_table(t->app, cache_pc(id, t->offset));
-      else enter_if_empty(t->app, cache_pc(id, t->offset));
-  }
-}
-
-// Pages of the table that lie side by side, if all of them are new, are made by one write of zeros, which takes half the time
-// of touching one after the other. (The program may read there meanwhile: it sees zeros before and after.)
-void Space::make_new_pages(uint64_t first, uint64_t count) {
-  static const std::byte zeros[most_new_pages * Archive::page] = {};
-  auto begin = static_cast<off_t>(first * Archive::page), size = static_cast<off_t>(count * Archive::page);
-  off_t data = lseek(table_.file.get(), begin, SEEK_DATA);
-  if (data >= 0 && data < begin + size) return;
-  // A failure costs time only.
-  [[maybe_unused]] ssize_t written = pwrite(table_.file.get(), zeros, static_cast<size_t>(size), begin);
+void Space::enter_all(uint32_t id, std::span<const instrument::TableEntry> places) {
+  for (const instrument::TableEntry& t : places)
+    if (t.app == units_[id].entry) enter_in_table(t.app, cache_pc(id, t.offset));
+    else enter_if_empty(t.app, cache_pc(id, t.offset));
 }
 
 CachePc Space::table_entry(AppPc pc) const {

@@ -22,6 +22,12 @@
 
 namespace weir::engine {
 
+AppRange whole_pages(AppRange range) {
+  constexpr uint64_t page = 4096, most = uint64_t{1} << 47;
+  if (range.end.value > most || range.end < range.begin) return {};
+  return {{range.begin.value & ~(page - 1)}, {(range.end.value + page - 1) & ~(page - 1)}};
+}
+
 int shell_status(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
 
 Result<> Server::spawn() {
@@ -90,7 +96,10 @@ void Server::reap() {
     } else if (seized_.contains(pid)) {
       // A signal for a thread that we hold: it gets it. A group stop is let be, until its end is told as a trap.
       bool trap = WSTOPSIG(status) == SIGTRAP;
-      if (event == PTRACE_EVENT_STOP) ptrace(trap ? PTRACE_CONT : PTRACE_LISTEN, pid, 0, 0);
+      if (event == PTRACE_EVENT_STOP && !seized_[pid]) {
+        seized_.erase(pid);
+        ptrace(PTRACE_DETACH, pid, 0, 0);
+      } else if (event == PTRACE_EVENT_STOP) ptrace(trap ? PTRACE_CONT : PTRACE_LISTEN, pid, 0, 0);
       else ptrace(PTRACE_CONT, pid, 0, WSTOPSIG(status));
     } else if (pid == main_pid_) {
       stopped();
@@ -144,6 +153,10 @@ void Server::exec_begins(uint32_t slot, uint64_t path, int64_t directory) {
   pid_t tid = slots_[slot].tid;
   char name[4096] = {};
   process::read(tid, path, std::as_writable_bytes(std::span(name, sizeof name - 1)));
+  if (auto seized = seized_.find(tid); seized != seized_.end()) {
+    seized->second = true;
+    return;
+  }
   if (!options_.follow || detaching_ || gains_privileges(tid, name, directory) ||
       ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC)) {
     stats_.not_followed++;
@@ -153,15 +166,21 @@ void Server::exec_begins(uint32_t slot, uint64_t path, int64_t directory) {
 }
 
 void Server::exec_failed(pid_t tid) {
-  if (!seized_.erase(tid)) {
+  auto seized = seized_.find(tid);
+  if (seized == seized_.end()) {
     if (stats_.not_followed) stats_.not_followed--;
     return;
   }
+  if (!seized->second) return;
+  seized_.erase(seized);
   if (detaching_) return;  // it is held for that
-  // The thread waits for our answer, so it can be stopped here.
+  // The thread waits for our answer, so it can be stopped here. If it does not (it is not the one that asks), it is let go when it
+  // comes to stop.
   ptrace(PTRACE_INTERRUPT, tid, 0, 0);
-  auto status = process::wait_stop(tid);
-  if (status) ptrace(PTRACE_DETACH, tid, 0, *status >> 16 ? 0 : WSTOPSIG(*status));
+  auto status = process::wait_stop(tid, std::chrono::milliseconds(100));
+  if (!status) return;
+  if (*status) ptrace(PTRACE_DETACH, tid, 0, **status >> 16 ? 0 : WSTOPSIG(**status));
+  else seized_[tid] = false;
 }
 
 // A new program begins in the process; its other threads are gone.
@@ -177,12 +196,13 @@ void Server::exec_stop(pid_t pid) {
     next.parent = old->second.parent;
     old->second = std::move(next);
   }
-  if (auto injected = inject(pid); !injected) {
-    say("not followed: {}", injected.error().what);
-    stats_.not_followed++;
-    if (auto p = processes_.find(pid); p != processes_.end()) processes_.erase(p);
-  }
-  ptrace(PTRACE_DETACH, pid, 0, 0);
+  auto injected = inject(pid);
+  bool is_killed = ptrace(PTRACE_DETACH, pid, 0, 0) && errno == ESRCH;
+  if (injected) return;
+  processes_.erase(pid);
+  if (is_killed) return guardian_.forget(pid);
+  say("not followed: {}", injected.error().what);
+  stats_.not_followed++;
 }
 
 void Server::look_for_ended() {
@@ -323,6 +343,7 @@ bool Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
   if (own == processes_.end()) {
     Process p;
     p.pid = pid;
+    p.has_begun = true;
     p.pidfd = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
     p.space = is_parents ? parent->second.space : old.space;
     p.program = program_name(pid);
@@ -331,6 +352,7 @@ bool Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
     p.parent = old.pid;
     p.first_slot = slot;
     p.memory = memory;
+    memory->mapped = std::min(memory->mapped, p.space->pieces().size());  // (the id that it told may be wrong)
     p.quiet = tb->quiet;
     p.elsewhere = tb->elsewhere;
     own = processes_.emplace(pid, std::move(p)).first;
@@ -390,6 +412,21 @@ uint32_t Server::allocate_slot(pid_t pid, pid_t tid) {
     return slot;
   }
   return 0;
+}
+
+// A child that was killed before it said a word, or that was never made, keeps its slot, and a space with it. No more of a thread's
+// slots can be waiting than it has children who have said nothing; the oldest go.
+void Server::release_lost_children(pid_t pid, pid_t tid) {
+  constexpr size_t unlikely = 4;
+  std::vector<uint32_t> waiting;
+  for (uint32_t slot = 1; slot < slots_.size(); slot++)
+    if (slots_[slot].state == SlotState::Reserved && slots_[slot].tid == tid && !(slots_[slot].clone_flags & CLONE_VM))
+      waiting.push_back(slot);
+  if (waiting.size() < unlikely) return;
+  std::ifstream file(fmt::format("/proc/{}/task/{}/children", pid, tid));
+  size_t children = 0;
+  for (pid_t child; file >> child;) children += !processes_.contains(child);
+  for (size_t i = 0; i + children < waiting.size(); i++) free_slot(waiting[i]);
 }
 
 void Server::free_slot(uint32_t slot) {

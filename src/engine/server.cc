@@ -130,7 +130,7 @@ Result<> Server::set_up() {
   rlimit all = {descriptors_.rlim_max, descriptors_.rlim_max};
   setrlimit(RLIMIT_NOFILE, &all);
   signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is told as an error
-  TRY(blocks_, SharedMemory::create("weir-threads", rt::blocks_size));
+  TRY(blocks_, SharedMemory::create("weir-threads", rt::blocks_size, SharedMemory::Writer::Both));
   size_t size = static_cast<size_t>(weir_runtime_image_end - weir_runtime_image);
   TRY(runtime_, SharedMemory::create("weir-runtime", (size + 4095) & ~size_t{4095}));
   memcpy(runtime_.mapping.data(), weir_runtime_image, size);
@@ -193,7 +193,7 @@ void Server::loop() {
     if (serve_posted()) continue;
     bool more = false;
     for (uint32_t i = 0; i < spins_ && !more && !child_event; i++) {
-      for (uint32_t w = 0; w <= slots_.size() / 64 && !more; w++)
+      for (uint32_t w = 0; w < posted_words() && !more; w++)
         more = __atomic_load_n(&control()->posted[w], __ATOMIC_RELAXED);
       __builtin_ia32_pause();
     }
@@ -208,7 +208,7 @@ void Server::sleep() {
   __atomic_store_n(&c->sleeping, 1, __ATOMIC_SEQ_CST);
   bool more = child_event || forwarded_signal || detach_wanted || orphaned || end_a_space();
   bool quiet = std::any_of(processes_.begin(), processes_.end(), [](const auto& p) { return p.second.quiet; });
-  for (uint32_t w = 0; w <= slots_.size() / 64 && !more; w++) more = __atomic_load_n(&c->posted[w], __ATOMIC_SEQ_CST);
+  for (uint32_t w = 0; w < posted_words() && !more; w++) more = __atomic_load_n(&c->posted[w], __ATOMIC_SEQ_CST);
   long ns = quiet ? quiet_sleep_ns : sleep_ns;
   if (deadline_) ns = std::clamp<long>((*deadline_ - std::chrono::steady_clock::now()).count(), 1, ns);
   if (!more) futex_wait(&c->doorbell, doorbell, ns);
@@ -226,7 +226,7 @@ bool Server::end_a_space() {
 
 bool Server::serve_posted() {
   bool any = false;
-  for (uint32_t w = 0; w <= slots_.size() / 64; w++) {
+  for (uint32_t w = 0; w < posted_words(); w++) {
     if (!__atomic_load_n(&control()->posted[w], __ATOMIC_RELAXED)) continue;
     uint64_t bits = __atomic_exchange_n(&control()->posted[w], 0, __ATOMIC_SEQ_CST);
     for (; bits; bits &= bits - 1) {
@@ -251,6 +251,9 @@ bool Server::send_calls(Process& p, uint32_t slot) {
   std::copy_n(p.calls.begin(), n, out.begin());
   p.calls.erase(p.calls.begin(), p.calls.begin() + static_cast<ptrdiff_t>(n));
   std::span<const Piece> pieces = p.space->pieces();
+  bool is_other = p.memory->mapped < pieces.size() && Keeper::is_needed(p.pid);
+  auto file_of = [&](const Piece& piece) { return is_other ? p.space->file_for_others(piece) : piece.file; };
+  for (const Piece& piece : pieces.subspan(p.memory->mapped)) file_of(piece);  // (the keeper gets what there is now)
   p.keeper = p.memory->mapped < pieces.size() ? Keeper(p.pid) : Keeper();
   int file = -1;
   constexpr size_t most = 4;  // that a piece needs, with the close() of the file before it
@@ -263,11 +266,12 @@ bool Server::send_calls(Process& p, uint32_t slot) {
     }
     uint64_t flags =
         piece.is_change ? uint64_t{rt::Optional} : 0;  // what could not be mapped is asked for when it is missed
-    if (piece.file != file) {
+    if (file_of(piece) != file) {
       if (file >= 0) out[n++] = {SYS_close, {}, {}, rt::UsesDescriptor | rt::Optional};
       constexpr auto here = static_cast<uint64_t>(AT_FDCWD);  // (filters know openat rather than open)
       rt::Call& open = out[n++] = {SYS_openat, {here, 0, O_RDONLY | O_CLOEXEC}, {}, flags | rt::UsesText | rt::Opens};
-      fmt::format_to_n(open.text, sizeof open.text - 1, "/proc/{}/fd/{}", p.keeper.pid(), file = piece.file);
+      fmt::format_to_n(open.text, sizeof open.text - 1, "/proc/{}/fd/{}", p.keeper.pid(), file = file_of(piece));
+      if (!piece.is_archive) p.keeper.lend(file);
     }
     out[n++] = {SYS_mmap,
                 {piece.address, piece.size, static_cast<uint64_t>(piece.protection), MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
@@ -300,21 +304,33 @@ bool Server::called(Process& p, uint32_t slot, uint64_t failed, int64_t result) 
   size_t sent = p.memory->sent;
   if (!failed || failed > sent) return false;
   rt::ThreadBlock* tb = block(slot);
+  int error = result < 0 && result > -4096 ? static_cast<int>(-result) : EINVAL;
   if (result == -EMFILE && !lent) p.limit = lend_descriptors(p.pid);
   if (p.limit) {
     std::copy(tb->calls + failed - 1, tb->calls + sent, tb->calls);
     tb->request.calls = p.memory->sent = sent - (failed - 1);
     return true;
   }
-  end_with_message(p, fmt::format("system call {}: {}", tb->calls[failed - 1].nr, strerror(static_cast<int>(-result))));
+  end_with_message(p, fmt::format("system call {}: {}", tb->calls[failed - 1].nr, strerror(error)));
   return false;
 }
+
+namespace {
+// What the target asks: read once, as it may change it under our eyes.
+rt::RequestBlock copy_of(const rt::RequestBlock& shared) {
+  rt::RequestBlock r{};
+  r.state = __atomic_load_n(&shared.state, __ATOMIC_ACQUIRE);
+  r.kind = __atomic_load_n(&shared.kind, __ATOMIC_RELAXED);
+  for (size_t i = 0; i < std::size(r.args); i++) r.args[i] = __atomic_load_n(&shared.args[i], __ATOMIC_RELAXED);
+  return r;
+}
+}  // namespace
 
 void Server::serve(uint32_t slot) {
   if (slot == 0 || slot >= slots_.size()) return;
   if (slots_[slot].state == SlotState::Free || slots_[slot].state == SlotState::Ending) return;
   rt::RequestBlock& shared = block(slot)->request;
-  rt::RequestBlock r = shared;  // once: the target may change it under our eyes
+  rt::RequestBlock r = copy_of(shared);
   if (r.state != rt::RequestState::Posted) return;
   stats_.requests++;
   current_slot_ = slot;
@@ -322,15 +338,15 @@ void Server::serve(uint32_t slot) {
     shared.values[0] = hello(slot, static_cast<pid_t>(r.args[0]), static_cast<pid_t>(r.args[1]));
     return answer(slot);
   }
-  Process* p = process_of(slot);
-  if (!p) return;
+  Process* p = slots_[slot].state == SlotState::Running ? process_of(slot) : nullptr;
+  if (!p || p->is_ended_by_us) return;
   if (r.kind == rt::Request::ThreadEnd) return thread_ended(slot);
   std::shared_ptr<Memory> memory = p->memory;
   if (memory->caller && memory->caller != slot) {
-    memory->waiting.push_back(slot);
+    if (std::ranges::find(memory->waiting, slot) == memory->waiting.end()) memory->waiting.push_back(slot);
     return;
   }
-  if (r.kind == rt::Request::Called) {
+  if (r.kind == rt::Request::Called && memory->caller) {
     if (called(*p, slot, r.args[0], static_cast<int64_t>(r.args[1]))) return answer(slot);
     if (send_calls(*p, slot)) return answer(slot);
     memory->caller = 0;
@@ -387,6 +403,7 @@ void Server::handle(Process& p, uint32_t slot, rt::RequestBlock& r) {
       break;
     case rt::Request::Where: where(p, r); break;
     case rt::Request::NewThread:
+      release_lost_children(slots_[slot].pid, slots_[slot].tid);
       r.values[0] = allocate_slot(slots_[slot].pid, slots_[slot].tid);
       if (!r.values[0]) break;
       slots_[r.values[0]].clone_flags = r.args[0];
@@ -467,7 +484,8 @@ void Server::where(Process& p, rt::RequestBlock& r) {
 }
 
 void Server::change(Process& p, AppRange range) {
-  if (!p.space->knows(range)) return;
+  range = whole_pages(range);
+  if (range.end <= range.begin || !p.space->knows(range)) return;
   if (is_shared(p))
     if (auto ok = part(p); !ok) return end_with_message(p, ok.error().what);
   p.space->forget(range);
@@ -483,6 +501,7 @@ bool Server::is_shared(const Process& p) const {
 
 // The process cannot go on under Weir, and must not go on beside it.
 void Server::end_with_message(Process& p, const std::string& why) {
+  if (p.is_ended_by_us) return;
   pollfd gone{p.pidfd.get(), POLLIN, 0};
   if (poll(&gone, 1, 50) > 0) return;  // it was on its way out, and cannot be read any more
   if (is_attached()) {  // … but it can natively: a thread goes on in the program's own code until it is let go
@@ -490,6 +509,7 @@ void Server::end_with_message(Process& p, const std::string& why) {
     detach_wanted = failed_ = true;
     return;
   }
+  p.is_ended_by_us = true;
   say("{}: {}; the process is ended", p.program, why);
   kill(p.pid, SIGKILL);
   if (p.pid == main_pid_) failed_ = true;

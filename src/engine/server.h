@@ -46,6 +46,10 @@ struct Process {
   bool quiet = false;                // it has a seccomp filter, and cannot wake us
   bool elsewhere = false;            // in another pid namespace
   bool left_alone = false;           // it runs natively
+  bool has_begun = false;
+  AppPc begin = {};             // where the kernel would have it begin,
+  uint64_t stack = 0;           // … and its rsp there
+  bool is_ended_by_us = false;  // see end_with_message()
 };
 
 enum class SlotState : uint8_t { Free, Reserved, Running, Ending };
@@ -68,6 +72,8 @@ std::string program_name(pid_t pid);
 int64_t microseconds_now();
 int shell_status(int status);  // of waitpid()
 bool is_stopped(pid_t pid);
+// The pages that a range touches; an empty one where there is no such range.
+AppRange whole_pages(AppRange range);
 
 class Server {
  public:
@@ -85,6 +91,7 @@ class Server {
   void await_newborn();
   Result<bool> stay_behind();
   bool serve_posted();
+  size_t posted_words() const { return (slots_.size() + 63) / 64; }
   bool end_a_space();
   void serve(uint32_t slot);
   void answer(uint32_t slot);
@@ -121,6 +128,7 @@ class Server {
   void thread_ended(uint32_t slot);
   void collect(Process& p, uint32_t slot);
   uint32_t allocate_slot(pid_t pid, pid_t tid);
+  void release_lost_children(pid_t pid, pid_t tid);
   void end_with_message(Process& p, const std::string& why);
   void free_slot(uint32_t slot);
   void begin_block(uint32_t slot);
@@ -169,7 +177,7 @@ class Server {
   std::vector<uint32_t> ending_;         // slots whose threads are about to be gone
   std::map<pid_t, Process> processes_;
   std::vector<std::shared_ptr<Space>> ended_;  // of programs that have
-  std::map<pid_t, bool> seized_;               // threads that we hold for an exec
+  std::map<pid_t, bool> seized_;               // threads that we hold for an exec; false: only until they stop
   pid_t main_pid_ = 0;
   bool main_ended_ = false;
   int main_status_ = 0;

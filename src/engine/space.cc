@@ -33,15 +33,17 @@ bool share_low_half(AppRange a, AppRange b) {
 constexpr uint64_t image_margin = 256u << 20;
 }  // namespace
 
-Result<SharedMemory> SharedMemory::create(const char* name, size_t size) {
+Result<SharedMemory> SharedMemory::create(const char* name, size_t size, Writer writer) {
   SharedMemory m;
-  m.file = Fd(memfd_create(name, MFD_CLOEXEC));
+  m.file = Fd(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!m.file) return fail_errno("shared memory {}", name);
   if (ftruncate(m.file.get(), static_cast<off_t>(size)))
     return fail_errno("shared memory {} (ulimit -f must allow it)", name);
   void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, m.file.get(), 0);
   if (p == MAP_FAILED) return fail_errno("shared memory {}", name);
   m.mapping = Mapping(p, size);
+  int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | (writer == Writer::Weir ? F_SEAL_FUTURE_WRITE : 0);
+  if (fcntl(m.file.get(), F_ADD_SEALS, seals) || fchmod(m.file.get(), 0600)) return fail_errno("shared memory {}", name);
   return m;
 }
 
@@ -380,7 +382,7 @@ Result<std::shared_ptr<elf::Image>> open_image(pid_t pid, const process::Region&
   if (region.inode == 0) return fail("anonymous");
   auto open_file = [&](const std::string& path) {
     struct stat st{};
-    Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    Fd fd = open_to_read(path);
     return fd && fstat(fd.get(), &st) == 0 && st.st_ino == region.inode ? std::move(fd) : Fd();
   };
   Fd fd = open_file(region.path);

@@ -23,12 +23,14 @@
 
 namespace weir::engine {
 
-// Shared memory: a file without a name, mapped here to be written.
+// Shared memory: a file without a name, mapped here to be written. Its size is fixed; and where Weir alone writes, nobody can ever
+// open it, or map it, to do so, whoever has the right to look into Weir.
 struct SharedMemory {
+  enum class Writer { Weir, Both };
   Fd file;
   Mapping mapping;
 
-  static Result<SharedMemory> create(const char* name, size_t size);
+  static Result<SharedMemory> create(const char* name, size_t size, Writer writer = Writer::Weir);
   template <class T>
   T* as(size_t offset = 0) const {
     return reinterpret_cast<T*>(mapping.data() + offset);
@@ -166,6 +168,8 @@ class Space {
   const SpaceStats& stats() const { return stats_; }
   std::span<const std::string> images() const { return images_; }
   std::span<const Piece> pieces() const { return pieces_; }
+  // The same for a process that may not open our files: archives are named by copies in shared memory.
+  int file_for_others(const Piece& piece) const;
   uint64_t table_address() const { return table_address_; }
   uint64_t id() const { return page_.as<rt::SpacePage>()->id; }
   uint64_t code_size() const;
@@ -203,8 +207,7 @@ class Space {
   uint64_t& table_cell(AppPc pc) const { return *table_.as<uint64_t>(8 * (pc.value & 0xffffffff)); }
   void enter_in_table(AppPc pc, CachePc to);
   void enter_if_empty(AppPc pc, CachePc to);
-  void enter_all(uint32_t unit, std::vector<instrument::TableEntry>& places);
-  void make_new_pages(uint64_t first, uint64_t count);
+  void enter_all(uint32_t unit, std::span<const instrument::TableEntry> places);
 
   // archived.cc
   const Arena* arena_of_code(AppPc pc) const { return has_archives_ ? find_arena_of_code(pc) : nullptr; }

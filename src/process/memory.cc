@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "base/fd.h"
+#include "process/maps.h"
 
 namespace weir::process {
 
@@ -30,9 +31,13 @@ Result<std::string> read_whole(const std::string& path) {
 
 }  // namespace
 
-// 7f0000000000-7f0000001000 r-xp 00000000 08:01 1234    /path
 Result<std::vector<Region>> regions(pid_t pid) {
   TRY(std::string text, read_whole(fmt::format("/proc/{}/maps", pid)));
+  return parse_maps(text);
+}
+
+// 7f0000000000-7f0000001000 r-xp 00000000 08:01 1234    /path
+std::vector<Region> parse_maps(std::string_view text) {
   std::vector<Region> result;
   const char* p = text.data();
   const char* end = p + text.size();
@@ -55,6 +60,7 @@ Result<std::vector<Region>> regions(pid_t pid) {
     while (p < line_end && *p == ' ') p++;
     r.path.assign(p, line_end);
     result.push_back(std::move(r));
+    if (line_end == end) break;
     p = line_end + 1;
   }
   return result;

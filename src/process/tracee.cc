@@ -16,15 +16,32 @@
 
 namespace weir::process {
 
-Result<int> wait_stop(pid_t pid) {
-  siginfo_t info;
+namespace {
+// No status: WNOHANG is in `options`, and nothing has happened.
+Result<std::optional<int>> wait_with(pid_t pid, int options) {
+  siginfo_t info{};
   int status;
-  if (waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WEXITED | WNOWAIT | __WALL))
+  if (waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WEXITED | WNOWAIT | __WALL | options))
     return fail_errno("process {}: cannot be waited for", pid);
+  if (!info.si_pid) return std::nullopt;
   if (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED)
     return fail("process {} has ended", pid);
   if (waitpid(pid, &status, __WALL | WUNTRACED) != pid) return fail_errno("process {}: cannot be waited for", pid);
   return status;
+}
+}  // namespace
+
+Result<int> wait_stop(pid_t pid) {
+  TRY(auto status, wait_with(pid, 0));
+  return *status;
+}
+
+Result<std::optional<int>> wait_stop(pid_t pid, std::chrono::milliseconds patience) {
+  auto end = std::chrono::steady_clock::now() + patience;
+  for (timespec t{0, 20'000};; nanosleep(&t, nullptr)) {
+    TRY(auto status, wait_with(pid, WNOHANG));
+    if (status || std::chrono::steady_clock::now() > end) return status;
+  }
 }
 
 Result<user_regs_struct> Tracee::registers() const {
@@ -64,7 +81,7 @@ Result<> exchange_zmm31(pid_t tid, uint32_t offset, std::span<uint8_t, 64> value
   iovec io{state.data(), state.size()};
   if (ptrace(PTRACE_GETREGSET, tid, NT_X86_XSTATE, &io)) return fail_errno("thread {}: cannot read vector registers", tid);
   size_t area = offset - (31 - first_in_area) * 64;
-  if (io.iov_len < area + area_size) return fail("thread {}: has no AVX-512 registers", tid);
+  if (area > io.iov_len || io.iov_len < area + area_size) return fail("thread {}: has no AVX-512 registers", tid);
   auto* bits = reinterpret_cast<uint64_t*>(state.data() + in_use);
   if (!(*bits & area_bit)) memset(state.data() + area, 0, area_size);
   *bits |= area_bit;

@@ -7,6 +7,8 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
+#include <chrono>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -18,6 +20,8 @@ namespace weir::process {
 
 // Waits until the thread stops, and returns its status. That it ended is an error, and is left for waitpid() to tell.
 Result<int> wait_stop(pid_t pid);
+// The same, for so long; none: it has not stopped by then.
+Result<std::optional<int>> wait_stop(pid_t pid, std::chrono::milliseconds patience);
 
 // Was the thread stopped in a system call that the kernel will begin again, or end with EINTR, when it goes on?
 inline bool is_in_restart(const user_regs_struct& regs) {

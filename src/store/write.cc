@@ -22,10 +22,7 @@ class TemporaryFile {
       file.name_.clear();
       return fail_errno("{}: cannot be written", path);
     }
-    mode_t mask = umask(0);
-    umask(mask);
-    fchmod(file.fd_.get(), 0666 & ~mask);
-    return file;
+    return file;  // (mode 0600: what a program does, and with what arguments, is its user's)
   }
   TemporaryFile(TemporaryFile&& o) noexcept : name_(std::exchange(o.name_, {})), fd_(std::move(o.fd_)) {}
   TemporaryFile& operator=(TemporaryFile&&) = delete;

@@ -55,7 +55,7 @@ std::string_view string_at(elf::Bytes strings, uint64_t offset) {
 
 Result<std::unique_ptr<Object>> open_object(const std::string& path) {
   // O_NONBLOCK: a FIFO must not stop us here.
-  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  Fd fd = open_to_read(path);
   if (!fd) return fail_errno("{}", path);
   return open_object(std::move(fd), path);
 }

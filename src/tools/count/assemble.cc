@@ -42,8 +42,7 @@ uint32_t Assembler::image(const std::string& path) {
   if (path == "[vdso]") state.symbols = symbols::Symbols::from_memory(own_vdso(), path);
   else if (path.starts_with('/')) state.symbols = symbols::Symbols::open(path);
   if (path.starts_with('/'))
-    if (auto file = elf::Image::open(Fd(open(path.c_str(), O_RDONLY | O_CLOEXEC)), path))
-      image.build_id = (*file)->build_id();
+    if (auto file = elf::Image::open(open_to_read(path), path)) image.build_id = (*file)->build_id();
   p_.images.push_back(std::move(image));
   images_.push_back(std::move(state));
   return known->second;

@@ -1,6 +1,11 @@
 // What a thread leaves behind: its counters, its records, and the frames of calls that never returned.
+//
+// The program can write to all of it, while we look: what is looked at twice, or leads somewhere, is copied first, and every number
+// that leads somewhere is looked up in tables of our own. What we keep is never more than a few times what was written there.
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <unordered_map>
 
 #include "instrument/clock.h"
@@ -20,14 +25,31 @@ uint64_t at(std::span<const uint64_t> cells, uint32_t index) { return index < ce
 
 const rt::ThreadBlock& block_of(const std::byte* memory) { return *reinterpret_cast<const rt::ThreadBlock*>(memory); }
 
-// The frames as they are here: frames_top is an address of the target.
-std::span<const rt::Frame> frames_of(const std::byte* memory) {
-  const rt::ThreadBlock& block = block_of(memory);
-  uint64_t begin = reinterpret_cast<uint64_t>(block.self) + rt::frames_offset;
-  uint64_t most = (rt::others_offset - rt::frames_offset) / sizeof(rt::Frame);
-  if (block.frames_top < begin) return {};
-  uint64_t count = (block.frames_top - begin) / sizeof(rt::Frame);
-  return table<rt::Frame>(memory, rt::frames_offset, static_cast<uint32_t>(std::min(count, most)));
+// (The compiler may not read the memory a second time.)
+template <class T>
+T copy_of(const T& shared) {
+  T copy;
+  memcpy(&copy, &shared, sizeof copy);
+  asm volatile("" : : : "memory");
+  return copy;
+}
+
+rt::Tools tools_of(const std::byte* memory) { return copy_of(table<rt::Tools>(memory, rt::tools_offset, 1)[0]); }
+
+// The frames, up to where frames_top, an address of the target, says. A frame without an rsp never was one.
+std::vector<rt::Frame> frames_of(const std::byte* memory) {
+  static_assert(rt::blocks_base % rt::block_stride == 0);
+  uint64_t top = __atomic_load_n(&block_of(memory).frames_top, __ATOMIC_RELAXED) % rt::block_stride;
+  if (top < rt::frames_offset || top > rt::others_offset) return {};
+  auto count = static_cast<uint32_t>((top - rt::frames_offset) / sizeof(rt::Frame));
+  std::vector<rt::Frame> frames;
+  for (const rt::Frame& shared : table<rt::Frame>(memory, rt::frames_offset, count)) {
+    frames.push_back(copy_of(shared));
+    if (frames.back().rsp) continue;
+    frames.pop_back();
+    break;
+  }
+  return frames;
 }
 
 profile::Range range_of(rt::Spread s) { return s.span ? profile::Range{s.min, s.min + s.span - 1} : profile::Range{}; }
@@ -38,31 +60,30 @@ profile::Range range_of(rt::Spread s) { return s.span ? profile::Range{s.min, s.
 // frames.
 void Count::begin_thread(std::byte* memory, const std::byte* parent, bool is_fork, AppPc pc) {
   auto* block = reinterpret_cast<rt::ThreadBlock*>(memory);
-  auto* frames = reinterpret_cast<rt::Frame*>(memory + rt::frames_offset);
   auto* cells = reinterpret_cast<uint64_t*>(memory + rt::counters_offset);
   block->zmm31_offset = instrument::clock_register_offset();
   block->clock_in_register = block->zmm31_offset != 0;
   auto* steps = reinterpret_cast<int64_t*>(memory + rt::steps_offset);
   for (int64_t i = 0; block->clock_in_register && i < rt::step_count; i++) steps[i] = rt::min_step + i;
-  size_t n = 0;
-  if (parent && is_fork)
-    for (const rt::Frame& f : frames_of(parent))
-      frames[n++] = {{}, f.site, f.callee, (f.rsp & ~uint64_t{rt::FrameHasOs}) | rt::FrameIsCounted, 0, 0};
+  std::vector<rt::Frame> frames;
+  if (parent && is_fork) frames = frames_of(parent);
+  for (rt::Frame& f : frames) f = {{}, f.site, f.callee, (f.rsp & ~uint64_t{rt::FrameHasOs}) | rt::FrameIsCounted, 0, 0};
   // Of a new program no function is known yet: see close_frames(). The one that threads begin in may be called again.
-  if (!n) frames[n++] = {{}, rt::start_site, cell_of_function_[function_around(pc)], ~uint64_t{rt::frame_bits}, 0, 0};
-  reinterpret_cast<rt::Tools*>(memory + rt::tools_offset)->start =
-      parent && is_fork ? table<rt::Tools>(parent, rt::tools_offset, 1)[0].start : pc.value;
+  if (frames.empty())
+    frames.push_back({{}, rt::start_site, cell_of_function_[function_around(pc)], ~uint64_t{rt::frame_bits}, 0, 0});
+  reinterpret_cast<rt::Tools*>(memory + rt::tools_offset)->start = parent && is_fork ? tools_of(parent).start : pc.value;
   if (full_paths_) {
     auto* contexts = reinterpret_cast<rt::Context*>(memory + rt::contexts_offset);
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < frames.size(); i++) {
       frames[i].context = i + 1;
       contexts[i + 1] = {i, frames[i].site, frames[i].callee, 0, i == 0 && !(parent && is_fork), 0, 0};
     }
-    reinterpret_cast<rt::Tools*>(memory + rt::tools_offset)->contexts = static_cast<uint32_t>(n) + 1;
+    reinterpret_cast<rt::Tools*>(memory + rt::tools_offset)->contexts = static_cast<uint32_t>(frames.size()) + 1;
   }
-  for (size_t i = 0; i < n; i++)
-    if (frames[i].callee > rt::not_arrived) cells[frames[i].callee]++;
-  block->frames_top = reinterpret_cast<uint64_t>(block->self) + rt::frames_offset + n * sizeof(rt::Frame);
+  for (const rt::Frame& f : frames)
+    if (f.callee > rt::not_arrived && f.callee < rt::max_counters) cells[f.callee]++;
+  std::ranges::copy(frames, reinterpret_cast<rt::Frame*>(memory + rt::frames_offset));
+  block->frames_top = reinterpret_cast<uint64_t>(block->self) + rt::frames_offset + frames.size() * sizeof(rt::Frame);
 }
 
 void Count::collect(const instrument::ThreadData& data) {
@@ -72,20 +93,24 @@ void Count::collect(const instrument::ThreadData& data) {
   for (uint32_t b = 0; b < counts.size(); b++)
     if (counts[b])
       thread.blocks.push_back({b, counts[b], blocks_[b].extra.index ? at(data.cells, blocks_[b].extra.index) : 0});
-  add_calls(data, counts, thread);
-  const rt::Tools tools = table<rt::Tools>(data.memory, rt::tools_offset, 1)[0];
+  const rt::Tools tools = tools_of(data.memory);
+  add_calls(data, tools, counts, thread);
   auto os = table<rt::OsRecord>(data.memory, rt::os_offset, rt::max_os);
   for (uint32_t i : table<uint32_t>(data.memory, rt::os_list_offset, std::min(tools.os, rt::max_os))) {
-    rt::OsRecord r = os[i % rt::max_os];
+    rt::OsRecord r = copy_of(os[i % rt::max_os]);
+    if (!r.number--) continue;
     r.function = function_of(r.function);
-    r.number--;
     thread.os_calls.push_back(r);
   }
   thread.os_time = tools.os_clock;
   thread.lost = tools.lost;
-  auto contexts = table<rt::Context>(data.memory, rt::contexts_offset, std::min(tools.contexts, rt::max_contexts));
-  thread.contexts.assign(contexts.begin(), contexts.end());
-  close_frames(data.memory, thread);
+  for (const rt::Context& c :
+       table<rt::Context>(data.memory, rt::contexts_offset, std::min(tools.contexts, rt::max_contexts))) {
+    const rt::Context copy = copy_of(c);
+    if (!thread.contexts.empty() && !copy.callee) break;  // it never was one
+    thread.contexts.push_back(copy);
+  }
+  close_frames(data.memory, tools, thread);
   for (rt::Context& c : thread.contexts) c.site = site_of(c.site), c.callee = function_of(c.callee);
   if (thread.contexts.size() > 1 && thread.contexts[1].site == start)
     thread.contexts[1].callee = function_around({tools.start});
@@ -104,7 +129,8 @@ std::vector<uint64_t> Count::count_blocks(std::span<const uint64_t> cells) const
 }
 
 // Direct calls have records of their own, and so has the first callee of an indirect call; the others are in a hash table.
-void Count::add_calls(const instrument::ThreadData& data, std::span<const uint64_t> block_counts, Thread& thread) const {
+void Count::add_calls(const instrument::ThreadData& data, const rt::Tools& tools, std::span<const uint64_t> block_counts,
+                      Thread& thread) const {
   for (uint32_t i = 0; i < sites_.size(); i++) {
     const Site& site = sites_[i];
     auto cell = [&](uint32_t n) { return at(data.cells, site.record.index + n); };
@@ -117,10 +143,10 @@ void Count::add_calls(const instrument::ThreadData& data, std::span<const uint64
       thread.calls.push_back({i, callee, calls, cell(rt::RecordTotal),
                               range_of({cell(rt::RecordSpread), cell(rt::RecordSpread + 1)}), cell(rt::RecordOs)});
   }
-  const rt::Tools tools = table<rt::Tools>(data.memory, rt::tools_offset, 1)[0];
   auto others = table<rt::OtherRecord>(data.memory, rt::others_offset, rt::max_others);
   for (uint32_t i : table<uint32_t>(data.memory, rt::others_list_offset, std::min(tools.others, rt::max_others))) {
-    const rt::OtherRecord& r = others[i % rt::max_others];
+    const rt::OtherRecord r = copy_of(others[i % rt::max_others]);
+    if (!r.callee) continue;
     thread.calls.push_back({site_of(r.site), function_of(r.callee), r.calls, r.total, range_of(r.self), r.os});
   }
 }
@@ -146,10 +172,10 @@ uint32_t Count::function_around(AppPc pc) const {
 
 // Calls that had not returned: they took what they took up to now. What the clock is now follows from the blocks. How much of it belongs to
 // the innermost call is known if the thread ended in an OS call; else it is no minimum or maximum.
-void Count::close_frames(const std::byte* memory, Thread& thread) const {
+void Count::close_frames(const std::byte* memory, const rt::Tools& tools, Thread& thread) const {
   uint64_t clock = 0, os = 0;
   for (const profile::BlockCount& b : thread.blocks) clock += b.count * blocks_[b.block].cycles + b.extra;
-  rt::Times last = block_of(memory).clock_at_os_call;
+  rt::Times last = copy_of(block_of(memory).clock_at_os_call);
   bool self_is_known = last.clock == clock;
   uint64_t self_clock = last.self;
   auto end_leaf = [&](const rt::LeafCall& leaf) {
@@ -160,12 +186,13 @@ void Count::close_frames(const std::byte* memory, Thread& thread) const {
     self_is_known = true;
     self_clock = leaf.begin.self;
   };
-  end_leaf(block_of(memory).leaf);
-  auto frames = frames_of(memory);
+  end_leaf(copy_of(block_of(memory).leaf));
+  const std::vector<rt::Frame> frames = frames_of(memory);
+  const auto interrupted_ones = std::to_array(block_of(memory).interrupted);
   std::unordered_map<uint32_t, uint32_t> depth;
   for (const rt::Frame& f : frames) depth[f.callee]++;
   for (size_t i = frames.size(); i--;) {
-    const rt::Frame f = frames[i];  // (the target may still write to it)
+    const rt::Frame& f = frames[i];
     uint64_t delta = clock - f.begin.clock, self = self_clock - f.begin.self;
     if (f.rsp & rt::FrameHasOs) os += f.os;
     uint32_t number = site_of(f.site);
@@ -179,7 +206,7 @@ void Count::close_frames(const std::byte* memory, Thread& thread) const {
     }
     uint32_t callee = function_of(f.callee);
     if (i == 0 && f.site == rt::start_site) {
-      AppPc start{table<rt::Tools>(memory, rt::tools_offset, 1)[0].start};
+      AppPc start{tools.start};
       if (!start) break;  // it was there before Weir
       callee = function_around(start);
     }
@@ -191,7 +218,7 @@ void Count::close_frames(const std::byte* memory, Thread& thread) const {
     self_is_known = true;
     self_clock = f.begin.self;
     if (f.site == rt::signal_site)
-      for (const rt::Interrupted& interrupted : block_of(memory).interrupted)
+      for (const rt::Interrupted& interrupted : interrupted_ones)
         if (interrupted.frame == (f.rsp & ~uint64_t{rt::frame_bits}) - rt::handler_frame) end_leaf(interrupted.leaf);
   }
 }

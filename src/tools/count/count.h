@@ -108,8 +108,9 @@ class Count : public instrument::Tool {
   uint32_t function_of(uint32_t cell) const;
   uint32_t function_around(AppPc pc) const;
   std::vector<uint64_t> count_blocks(std::span<const uint64_t> cells) const;
-  void add_calls(const instrument::ThreadData& data, std::span<const uint64_t> block_counts, Thread& thread) const;
-  void close_frames(const std::byte* memory, Thread& thread) const;
+  void add_calls(const instrument::ThreadData& data, const rt::Tools& tools, std::span<const uint64_t> block_counts,
+                 Thread& thread) const;
+  void close_frames(const std::byte* memory, const rt::Tools& tools, Thread& thread) const;
 
   std::shared_ptr<CostModel> cost_;
   bool by_instructions_;
