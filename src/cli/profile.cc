@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cli/front.h"
 #include "cli/options.h"
 #include "cost/model.h"
 #include "engine/engine.h"
@@ -121,6 +120,17 @@ void print_summary(const profile::Profile& p, const std::string& path) {
   say("next: weir report {} functions", path);
 }
 
+void describe_run(profile::Run& run, const Settings& s) {
+  run.ended = microseconds(CLOCK_REALTIME);
+  run.directory = std::filesystem::current_path();
+  for (char** e = environ; s.keep_environment && *e; e++) run.environment.push_back(*e);
+  run.host_cpu = host_cpu();
+  run.clock = s.clock;
+  run.os_separate = s.os_calls == "separate";
+  run.full_paths = s.paths == "full";
+  run.weir_version = WEIR_VERSION;
+}
+
 Result<int> make_profile(const Words& words, const Settings& s) {
   TRY(cost::Model model, cost::Model::create(s.cpu));
   bool by_instructions = s.clock == "instructions";
@@ -149,26 +159,23 @@ Result<int> make_profile(const Words& words, const Settings& s) {
   result.run.command = command_of(s, words);
   int64_t begin = microseconds(CLOCK_MONOTONIC);
   uint64_t stamp = __rdtsc();
-  TRY(engine::Outcome outcome, engine::run(options));
-  int64_t elapsed = std::max<int64_t>(1, microseconds(CLOCK_MONOTONIC) - begin);
-  result.run.cycles_per_second = static_cast<uint64_t>(double(__rdtsc() - stamp) * 1e6 / double(elapsed));
-  result.run.ended = microseconds(CLOCK_REALTIME);
-  result.run.directory = std::filesystem::current_path();
-  for (char** e = environ; s.keep_environment && *e; e++) result.run.environment.push_back(*e);
-  result.run.cpu = model.cpu();
-  result.run.host_cpu = host_cpu();
-  result.run.clock = s.clock;
-  result.run.os_separate = s.os_calls == "separate";
-  result.run.full_paths = s.paths == "full";
-  result.run.weir_version = WEIR_VERSION;
-  result.run.complete = outcome.end != engine::Outcome::LeftRunning && !outcome.cut_short;
-  model.save();
-  assembler.finish();
-  TRY_VOID(store::write(result, s.output));
-  if (!s.quiet) print_summary(result, s.output);
+  options.finish = [&](const engine::Outcome& outcome) -> Result<int> {
+    int64_t elapsed = std::max<int64_t>(1, microseconds(CLOCK_MONOTONIC) - begin);
+    result.run.cycles_per_second = static_cast<uint64_t>(double(__rdtsc() - stamp) * 1e6 / double(elapsed));
+    describe_run(result.run, s);
+    result.run.cpu = model.cpu();
+    result.run.complete = outcome.end != engine::Outcome::LeftRunning && !outcome.cut_short;
+    model.save();
+    assembler.finish();
+    TRY_VOID(store::write(result, s.output, outcome.weir));
+    if (outcome.cut_short) say_cut_short(s.output);
+    else if (!s.quiet && outcome.end != engine::Outcome::Behind) print_summary(result, s.output);
+    return outcome.status;
+  };
+  TRY(int status, engine::run(options));
   // All is said and written; to give back the memory piece by piece would only take time.
   fflush(nullptr);
-  _exit(outcome.status);
+  _exit(status);
 }
 
 }  // namespace
@@ -178,7 +185,7 @@ Result<int> profile(const Words& words) {
   TRY(Settings s, parse(words, done));
   if (done) return 0;
   TRY_VOID(check_output(s.output));
-  return with_front([&] { return make_profile(words, s); });
+  return make_profile(words, s);
 }
 
 }  // namespace weir::cli

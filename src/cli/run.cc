@@ -145,6 +145,15 @@ Result<Settings> parse(const Words& words, bool& done) {
   return s;
 }
 
+void print_words(const Settings& s, const Counts& counts, const engine::Outcome& outcome) {
+  bool quiet = s.quiet || outcome.end == engine::Outcome::Behind;
+  if (outcome.end == engine::Outcome::LeftRunning && !quiet && s.tool != "none")
+    say("some processes outlive the program: {}",
+        s.json.empty() ? "their counts are those so far" : s.json + " is completed when they end");
+  if (s.stats) print_stats(outcome.stats);
+  if (s.tool == "icount" && !quiet) say("{} instructions, {} blocks", counts.total.instructions, counts.total.blocks);
+}
+
 }  // namespace
 
 Result<int> run(const Words& words) {
@@ -168,16 +177,14 @@ Result<int> run(const Words& words) {
   } else {
     options.make_tool = [&] { return std::make_unique<NoTool>(!s.no_archive); };
   }
-  TRY(auto outcome, engine::run(options));
-  s.quiet |= outcome.end == engine::Outcome::Behind;
-  if (outcome.end == engine::Outcome::LeftRunning && !s.quiet && s.tool != "none")
-    say("some processes outlive the program: {}",
-        s.json.empty() ? "their counts are those so far" : s.json + " is completed when they end");
-  if (s.stats) print_stats(outcome.stats);
-  if (s.tool == "icount" && !s.quiet) say("{} instructions, {} blocks", counts.total.instructions, counts.total.blocks);
-  if (!s.json.empty() && !(std::ofstream(s.json) << to_json(counts, s.blocks) << std::flush))
-    return fail("{}: cannot be written", s.json);
-  return outcome.status;
+  options.finish = [&](const engine::Outcome& outcome) -> Result<int> {
+    if (!s.json.empty() && !(std::ofstream(s.json) << to_json(counts, s.blocks) << std::flush))
+      return fail("{}: cannot be written", s.json);
+    if (outcome.cut_short) say_cut_short(s.json);
+    else print_words(s, counts, outcome);
+    return outcome.status;
+  };
+  return engine::run(options);
 }
 
 }  // namespace weir::cli

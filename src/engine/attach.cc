@@ -214,8 +214,10 @@ Result<> Server::attach(pid_t pid) {
   p.space = std::move(*space);
   stats_.processes++;
   stats_.threads += p.slots.size();
-  processes_.emplace(pid, std::move(p));
+  Process& own = processes_.emplace(pid, std::move(p)).first->second;
+  for (uint32_t slot : own.slots) enroll(own, slot);
   guardian_.watch(pid);
+  if (has_results()) renew_guardian();
   return {};
 }
 

@@ -26,6 +26,8 @@ struct Options {
   std::function<std::unique_ptr<instrument::Tool>()> make_tool;
   // A program (a process, from exec to exec) has ended, or Weir leaves it behind.
   std::function<void(instrument::Tool& tool, const struct ProgramRun& run)> on_program_end = {};
+  // All have: what they counted is written, and the exit status returned. When Weir is killed, its guardian does this.
+  std::function<Result<int>(const struct Outcome& outcome)> finish;
 };
 
 // One program: a process from one exec to the next.
@@ -48,19 +50,18 @@ struct Stats {
 
 struct Outcome {
   int status = 0;  // as the shell would say it
-  enum {
+  enum End {
     Ended,        // all processes have
     LeftRunning,  // some outlive the program; another Weir process, left behind, serves them on
     Behind,       // this is that process, and they have ended now
   } end = Ended;
-  bool cut_short = false;  // see orphaned_signal()
+  bool cut_short = false;  // Weir was killed
+  pid_t weir = 0;          // the process that served the target
   Stats stats;
 };
 
-// When this signal comes, all processes of the target are killed, and run() ends as it does then.
-int orphaned_signal();
-
-Result<Outcome> run(const Options& options);
+// Returns what Options::finish does.
+Result<int> run(const Options& options);
 
 // The command line of a process.
 std::vector<std::string> command_of(pid_t pid);

@@ -141,6 +141,8 @@ Result<> Server::inject(pid_t pid) {
   p.calls = std::move(later);
   p.quiet = false;
   tb->elsewhere = p.elsewhere;
+  enroll(p, slot);
+  guardian_is_old_ = has_results();
   stats_.processes++;
   stats_.threads++;
   regs.rip = header_.begin;

@@ -32,9 +32,11 @@ Result<> Server::spawn() {
   int error_pipe[2];
   if (pipe2(error_pipe, O_CLOEXEC)) return fail_errno("pipe");
   Fd reads(error_pipe[0]), writes(error_pipe[1]);
-  pid_t pid = fork();
+  pid_t weir = getpid(), pid = fork();
   if (pid < 0) return fail_errno("fork");
   if (pid == 0) {
+    guardian_.watch(getpid());  // (here, so that there is no instant when nobody knows of it)
+    if (getppid() != weir) _exit(125);
     sigaction(SIGCHLD, &child_action_, nullptr);
     signal(SIGXFSZ, SIG_DFL);
     setrlimit(RLIMIT_NOFILE, &descriptors_);
@@ -58,7 +60,6 @@ Result<> Server::spawn() {
   if (failed) return std::unexpected(process::exec_error(file, error));
   if (!WIFSTOPPED(status)) return fail("{}: ended before it began", file);
   main_pid_ = pid;
-  guardian_.watch(pid);
   auto injected = inject(pid);
   if (!injected) {
     kill(pid, SIGKILL);
@@ -75,6 +76,7 @@ void Server::reap() {
     if (pid < 0) break;
     if (WIFEXITED(status) || WIFSIGNALED(status)) {
       seized_.erase(pid);
+      if (guardian_.is(pid)) renew_guardian();
       if (pid == main_pid_) {
         main_ended_ = true;
         main_status_ = shell_status(status);
@@ -261,11 +263,23 @@ void Server::report(Process& p) {
   stats_.translate_ns += s.nanoseconds;
 }
 
+// A thread that came to the end of its parallel stack got a signal there.
+void Server::look_for_overflow(const Process& p, uint32_t slot) {
+  uint64_t begin = rt::blocks_base + slot * rt::block_stride, top = block(slot)->frames_top;
+  if (!p.space->tool().has_clock() || top <= begin + rt::frames_end - sizeof(rt::Frame)) return;
+  int status = p.exit_status.value_or(128 + SIGSEGV);
+  if (status != 128 + SIGSEGV && status != 125) return;  // (full paths leave out what does not fit)
+  say("{}: more than {} calls inside each other are too many for a profile; the process was ended", p.program,
+      (rt::frames_end - rt::frames_offset) / sizeof(rt::Frame));
+  if (p.pid == main_pid_) failed_ = true;
+}
+
 // The counters of one thread go to the tool.
 void Server::collect(Process& p, uint32_t slot) {
   rt::ThreadBlock* tb = block(slot);
   stats_.misses += tb->misses;
   stats_.signals += tb->signals;
+  look_for_overflow(p, slot);
   auto* cells = reinterpret_cast<const uint64_t*>(memory_of(slot) + rt::counters_offset);
   p.space->tool().collect({static_cast<uint32_t>(p.pid),
                            static_cast<uint32_t>(slots_[slot].tid),
@@ -346,6 +360,7 @@ bool Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
     stats_.processes++;
   }
   own->second.slots.push_back(slot);
+  enroll(own->second, slot);
   return true;
 }
 
@@ -400,7 +415,16 @@ uint32_t Server::allocate_slot(pid_t pid, pid_t tid) {
   return 0;
 }
 
+// What the guardian would have to collect stays where it is until that has learnt that we have collected it.
 void Server::free_slot(uint32_t slot) {
+  constexpr size_t most_retained = 32;
+  if (has_results() && guardian_.roster()[slot].serial) {
+    slots_[slot] = {};
+    slots_[slot].state = SlotState::Ending;
+    retained_.push_back(slot);
+    guardian_is_old_ |= retained_.size() >= most_retained;
+    return;
+  }
   madvise(block(slot), rt::block_stride, MADV_REMOVE);
   slots_[slot] = {};
 }

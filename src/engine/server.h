@@ -72,11 +72,13 @@ class Server {
  public:
   explicit Server(const Options& options) : options_(options) {}
   ~Server();
-  Result<Outcome> run();
+  Result<int> run();
+  void dismiss_guardian() { guardian_.dismiss(); }
 
  private:
   // server.cc
   Result<> set_up();
+  Result<int> finish(Outcome::End end);
   void watch_signals();
   bool is_over() const;
   bool detach_is_wanted() const;
@@ -119,12 +121,20 @@ class Server {
   void exec_stop(pid_t pid);
   void thread_ended(uint32_t slot);
   void collect(Process& p, uint32_t slot);
+  void look_for_overflow(const Process& p, uint32_t slot);
   uint32_t allocate_slot(pid_t pid, pid_t tid);
   void end_with_message(Process& p, const std::string& why);
   void free_slot(uint32_t slot);
   void begin_block(uint32_t slot);
   Process* process_of(uint32_t slot);
   void stopped();
+
+  // heir.cc
+  bool has_results() const { return options_.on_program_end != nullptr; }
+  void enroll(Process& p, uint32_t slot);
+  void renew_guardian();
+  void adopt_threads();
+  [[noreturn]] void inherit();
 
   // attach.cc
   bool is_attached() const { return !options_.pids.empty(); }
@@ -161,6 +171,10 @@ class Server {
   struct sigaction child_action_{};  // … and what was done about SIGCHLD
   Stats stats_;
   Guardian guardian_;
+  bool guardian_is_old_ = false;    // there is something that it does not know of
+  uint64_t last_serial_ = 0;        // see Guardian::Occupant
+  std::vector<uint32_t> retained_;  // slots that are free when the guardian has been renewed
+  pid_t weir_pid_ = getpid();       // of the process whose guardian this may be
   SharedMemory runtime_, blocks_;
   rt::RuntimeHeader header_{};
   std::vector<Slot> slots_;
@@ -174,7 +188,7 @@ class Server {
   bool main_ended_ = false;
   int main_status_ = 0;
   bool failed_ = false;     // Weir had to end the program
-  bool cut_short_ = false;  // see orphaned_signal()
+  bool cut_short_ = false;  // Weir was killed, and this is its guardian
   bool behind_ = false;     // see stay_behind()
   bool detaching_ = false;
   std::optional<std::chrono::steady_clock::time_point> deadline_;  // attached: when to detach

@@ -139,6 +139,21 @@ Result<> Space::know(AppPc pc, pid_t pid) {
   return {};
 }
 
+void Space::add_image(const std::string& name) {
+  images_.push_back(name);
+  image_names_.append({name.c_str(), name.size() + 1});
+  image_names_.publish();
+}
+
+void Space::adopt() {
+  image_names_.adopt();
+  images_.clear();
+  for (const char* name = image_names_.begin(); name < image_names_.end(); name += images_.back().size() + 1)
+    images_.emplace_back(name);
+  counters_.allocate(rt::max_counters - counters_.size());  // (what was handed out in the end is not known)
+  tool_->adopt();
+}
+
 Region* Space::add_region(const process::Region& r, std::shared_ptr<elf::Image> image, bool is_pristine) {
   Region region{r.range, r.offset, std::move(image)};
   region.is_volatile = r.writable || r.shared;
@@ -152,7 +167,7 @@ Region* Space::add_region(const process::Region& r, std::shared_ptr<elf::Image> 
         region.bias = r.range.begin.value - (r.offset - x.offset + x.vaddr.value);
   auto known = std::find(images_.begin(), images_.end(), name);
   region.image_index = static_cast<uint32_t>(known - images_.begin());
-  if (known == images_.end()) images_.push_back(name);
+  if (known == images_.end()) add_image(name);
   auto at = std::upper_bound(regions_.begin(), regions_.end(), r.range.begin,
                              [](AppPc a, const Region& x) { return a < x.range.begin; });
   Region* added = &*regions_.insert(at, std::move(region));
@@ -320,7 +335,7 @@ Result<std::unique_ptr<Space>> Space::copy() const {
   s->regions_ = regions_;
   s->write_page();
   s->promised_ = promised_;
-  s->images_ = images_;
+  for (const std::string& name : images_) s->add_image(name);
   s->units_ = units_;
   s->live_ = live_;
   s->functions_ = functions_;

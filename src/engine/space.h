@@ -13,6 +13,7 @@
 #include "base/address.h"
 #include "base/fd.h"
 #include "base/flat_map.h"
+#include "base/published.h"
 #include "base/result.h"
 #include "elf/image.h"
 #include "engine/archive.h"
@@ -167,6 +168,8 @@ class Space {
   std::span<const std::string> images() const { return images_; }
   std::span<const Piece> pieces() const { return pieces_; }
   uint64_t table_address() const { return table_address_; }
+  // This process goes on for one that was killed: see base/published.h.
+  void adopt();
   uint64_t id() const { return page_.as<rt::SpacePage>()->id; }
   uint64_t code_size() const;
   uint64_t table_size() const;  // of its pages that are in use
@@ -179,6 +182,7 @@ class Space {
   Region* region_at(AppPc pc);
   const Region* region_at(AppPc pc) const { return const_cast<Space*>(this)->region_at(pc); }
   Result<Region*> find_region(AppPc pc, pid_t pid, bool may_grow = true);
+  void add_image(const std::string& name);
   Region* add_region(const process::Region& r, std::shared_ptr<elf::Image> image, bool is_pristine);
   Result<uint32_t> arena_near(AppRange range, pid_t pid);
   Result<uint32_t> create_arena(CachePc base);
@@ -234,6 +238,7 @@ class Space {
   std::vector<Region> regions_;                           // by address
   std::vector<AppRange> promised_;
   std::vector<std::string> images_;
+  Published<char> image_names_;  // the same, each with a 0 behind it
   std::vector<Unit> units_;
   std::vector<uint32_t> live_;   // units that are not dead
   FlatMap<uint32_t> functions_;  // by begin of the bounds: one more than its last unit (see Unit::previous)

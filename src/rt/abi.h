@@ -285,7 +285,8 @@ enum FrameBits : uint64_t {
   FrameIsCounted = 4,  // the call has been: by the process that forked, or before its stack was left for another
   frame_bits = 7,
 };
-constexpr uint32_t others_offset = 220 << 20;        // OtherRecord: the frames end there
+constexpr uint32_t others_offset = 220 << 20;        // OtherRecord
+constexpr uint32_t frames_end = others_offset - 4096;  // a page that the target cannot write to
 constexpr uint32_t direct_site = 1u << 31;           // Frame::site: the callee is the site's own
 constexpr uint32_t unknown_function = 1;             // that a thread begins in
 constexpr uint32_t start_site = 0, signal_site = 1;  // begin of a thread; a signal handler. (They are cells of the clock.)

@@ -179,7 +179,7 @@ void pop_returned(ThreadBlock* tb) {
 }
 
 void push(ThreadBlock* tb, uint32_t site, uint32_t callee, uint64_t rsp) {
-  if (tb->frames_top + sizeof(Frame) > uint64_t(tb) + others_offset) {
+  if (tb->frames_top + sizeof(Frame) > uint64_t(tb) + frames_end) {
     tools(tb)->lost++;
     return;
   }
@@ -394,7 +394,7 @@ namespace {
 
 [[gnu::always_inline]] inline bool push_tail_quickly(ThreadBlock* tb, uint32_t site, uint32_t callee, uint64_t rsp) {
   Frame* f = top(tb);
-  if (uint64_t(f + 1) > uint64_t(tb) + others_offset || has_long_chain(tb)) return false;
+  if (uint64_t(f + 1) > uint64_t(tb) + frames_end || has_long_chain(tb)) return false;
   f->begin = read_clock(tb);
   f->site = site;
   f->callee = callee;

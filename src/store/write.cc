@@ -14,18 +14,14 @@ namespace {
 // A file that is removed unless it was given its place.
 class TemporaryFile {
  public:
-  static Result<TemporaryFile> beside(const std::string& path) {
+  static Result<TemporaryFile> beside(const std::string& path, pid_t run) {
     TemporaryFile file;
-    file.name_ = path + ".XXXXXX";
-    file.fd_ = Fd(mkostemp(file.name_.data(), O_CLOEXEC));
-    if (!file.fd_) {
-      file.name_.clear();
-      return fail_errno("{}: cannot be written", path);
-    }
-    mode_t mask = umask(0);
-    umask(mask);
-    fchmod(file.fd_.get(), 0666 & ~mask);
-    return file;
+    file.name_ = fmt::format("{}.{}.part", path, run);
+    unlink(file.name_.c_str());
+    file.fd_ = Fd(open(file.name_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (file.fd_) return file;
+    file.name_.clear();
+    return fail_errno("{}: cannot be written", path);
   }
   TemporaryFile(TemporaryFile&& o) noexcept : name_(std::exchange(o.name_, {})), fd_(std::move(o.fd_)) {}
   TemporaryFile& operator=(TemporaryFile&&) = delete;
@@ -70,8 +66,8 @@ Result<> keep_old(const std::string& path) {
 
 }  // namespace
 
-Result<> write(const profile::Profile& profile, const std::string& path) {
-  TRY(TemporaryFile file, TemporaryFile::beside(path));
+Result<> write(const profile::Profile& profile, const std::string& path, pid_t run) {
+  TRY(TemporaryFile file, TemporaryFile::beside(path, run));
   Result<> filled = [&]() -> Result<> {
     TRY(Tables tables, Tables::create(file.name(), file.fd()));
     fill(tables, profile);

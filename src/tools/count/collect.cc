@@ -24,7 +24,7 @@ const rt::ThreadBlock& block_of(const std::byte* memory) { return *reinterpret_c
 std::span<const rt::Frame> frames_of(const std::byte* memory) {
   const rt::ThreadBlock& block = block_of(memory);
   uint64_t begin = reinterpret_cast<uint64_t>(block.self) + rt::frames_offset;
-  uint64_t most = (rt::others_offset - rt::frames_offset) / sizeof(rt::Frame);
+  uint64_t most = (rt::frames_end - rt::frames_offset) / sizeof(rt::Frame);
   if (block.frames_top < begin) return {};
   uint64_t count = (block.frames_top - begin) / sizeof(rt::Frame);
   return table<rt::Frame>(memory, rt::frames_offset, static_cast<uint32_t>(std::min(count, most)));
