@@ -22,6 +22,7 @@ namespace {
 struct Settings {
   std::string output, cpu, clock = "cycles", paths = "callers", os_calls = "self";
   Attach attach;
+  size_t cache_mb = 0;
   bool no_follow = false, quiet = false, keep_environment = false;
 };
 
@@ -56,6 +57,7 @@ Result<Settings> parse(const Words& words, bool& done) {
   app.add_flag("--environment", s.keep_environment, "keep the environment in the profile");
   app.add_flag("--no-follow", s.no_follow, "let other programs that it executes run natively");
   app.add_flag("-q,--quiet", s.quiet, "print no summary");
+  add_cache_option(app, s.cache_mb);
   add_attach_options(app, s.attach);
   TRY(bool go_on, parse_options(app, words));
   done = !go_on;
@@ -150,6 +152,7 @@ Result<int> make_profile(const Words& words, const Settings& s) {
   options.pids = s.attach.pids;
   options.seconds = s.attach.seconds;
   options.follow = !s.no_follow;
+  options.cache_limit = s.cache_mb << 20;
   options.make_tool = [&] { return std::make_unique<count::Count>(cost, s.paths == "full"); };
   options.on_program_end = [&](instrument::Tool& tool, const engine::ProgramRun& run) {
     assembler.add(static_cast<count::Count&>(tool), {run.pid, run.parent, run.command, run.started,

@@ -25,6 +25,7 @@ struct Settings {
   std::string tool = "none";
   std::string json;
   Attach attach;
+  size_t cache_mb = 0;
   bool stats = false, no_follow = false, blocks = false, quiet = false, no_archive = false, keep_addresses = false;
 };
 
@@ -113,6 +114,7 @@ void print_stats(const engine::Stats& s) {
       s.peak_counters / 1024);
   if (s.not_supported) say("{} instructions cannot be translated (reported when they are reached)", s.not_supported);
   if (s.not_followed) say("{} programs not followed", s.not_followed);
+  if (s.cache_flushes) say("the code cache was full and flushed {} times", s.cache_flushes);
   if (s.flushed_units) say("{} functions forgotten, as their memory was changed", s.flushed_units);
 }
 
@@ -135,6 +137,7 @@ Result<Settings> parse(const Words& words, bool& done) {
   app.add_flag("--no-archive", s.no_archive, "neither use nor keep translations of earlier runs");
   app.add_flag("--keep-addresses", s.keep_addresses, "leave images where the kernel puts them (without the archive)");
   app.add_flag("--no-follow", s.no_follow, "let other programs that it executes run natively");
+  add_cache_option(app, s.cache_mb);
   add_attach_options(app, s.attach);
   TRY(bool go_on, parse_options(app, words));
   done = !go_on;
@@ -168,6 +171,7 @@ Result<int> run(const Words& words) {
   options.pids = s.attach.pids;
   options.seconds = s.attach.seconds;
   options.follow = !s.no_follow;
+  options.cache_limit = s.cache_mb << 20;
   options.keep_addresses = s.keep_addresses;
   if (s.tool == "icount") {
     options.make_tool = [] { return std::make_unique<icount::Icount>(); };
@@ -175,7 +179,7 @@ Result<int> run(const Words& words) {
       add_program(counts, static_cast<icount::Icount&>(tool), run, s.blocks);
     };
   } else {
-    options.make_tool = [&] { return std::make_unique<NoTool>(!s.no_archive); };
+    options.make_tool = [&] { return std::make_unique<NoTool>(!s.no_archive && !s.cache_mb); };
   }
   options.finish = [&](const engine::Outcome& outcome) -> Result<int> {
     if (!s.json.empty() && !(std::ofstream(s.json) << to_json(counts, s.blocks) << std::flush))

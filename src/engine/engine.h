@@ -22,6 +22,7 @@ struct Options {
   std::vector<int> pids = {};        // … or running processes, which are let go in the end
   double seconds = 0;                // attached: for how long; 0: until a signal says so, or they end
   bool follow = true;                // children that execute another program
+  size_t cache_limit = 0;            // of a program's code cache, in bytes; 0: none
   bool keep_addresses = false;       // images stay where the kernel puts them
   std::function<std::unique_ptr<instrument::Tool>()> make_tool;
   // A program (a process, from exec to exec) has ended, or Weir leaves it behind.
@@ -42,7 +43,7 @@ struct ProgramRun {
 
 struct Stats {
   uint64_t processes = 0, threads = 0, functions = 0, blocks = 0, instructions = 0;
-  uint64_t code_bytes = 0, app_bytes = 0, not_supported = 0, flushed_units = 0, not_followed = 0, from_archive = 0;
+  uint64_t code_bytes = 0, app_bytes = 0, not_supported = 0, flushed_units = 0, not_followed = 0, from_archive = 0, cache_flushes = 0;
   uint64_t requests = 0, misses = 0, slow_returns = 0, signals = 0;
   uint64_t translate_ns = 0;
   uint64_t peak_code = 0, peak_table = 0, peak_counters = 0;

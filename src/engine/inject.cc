@@ -110,6 +110,7 @@ Result<> Server::inject(pid_t pid) {
   AppRange table{{rt::table_base}, {rt::table_base + rt::table_size}};
   bool taken = std::ranges::any_of(regions, [&](const process::Region& r) { return r.range.overlaps(table); });
   TRY(auto space, Space::create(options_.make_tool(), sanitized || taken ? rt::high_table_base : rt::table_base));
+  space->set_limit(options_.cache_limit);
   TRY(auto remote, process::RemoteSyscalls::begin(tracee, entry_point.value));
   std::vector<rt::Call> later;
   Keeper keeper(pid);

@@ -259,6 +259,7 @@ void Server::report(Process& p) {
   stats_.app_bytes += s.app_bytes;
   stats_.not_supported += s.not_supported;
   stats_.flushed_units += s.flushed_units;
+  stats_.cache_flushes += s.cache_flushes;
   stats_.from_archive += s.from_archive;
   stats_.translate_ns += s.nanoseconds;
 }
@@ -267,8 +268,6 @@ void Server::report(Process& p) {
 void Server::look_for_overflow(const Process& p, uint32_t slot) {
   uint64_t begin = rt::blocks_base + slot * rt::block_stride, top = block(slot)->frames_top;
   if (!p.space->tool().has_clock() || top <= begin + rt::frames_end - sizeof(rt::Frame)) return;
-  int status = p.exit_status.value_or(128 + SIGSEGV);
-  if (status != 128 + SIGSEGV && status != 125) return;  // (full paths leave out what does not fit)
   say("{}: more than {} calls inside each other are too many for a profile; the process was ended", p.program,
       (rt::frames_end - rt::frames_offset) / sizeof(rt::Frame));
   if (p.pid == main_pid_) failed_ = true;
@@ -338,6 +337,7 @@ bool Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
   bool is_parents = parent != processes_.end() && parent->second.space->id() == id;
   auto memory = (s.clone_flags & CLONE_VM) && is_parents ? parent->second.memory : std::make_shared<Memory>(s.memory);
   Slot old = std::exchange(s, {SlotState::Running, pid, tid, 0, nullptr});
+  s.generation = old.generation;
   tb->pid = static_cast<uint32_t>(pid);
   tb->tid = static_cast<uint32_t>(tid);
   stats_.threads++;

@@ -376,7 +376,7 @@ void Server::handle(Process& p, uint32_t slot, rt::RequestBlock& r) {
     case rt::Request::Link:
       if (auto exit = p.space->exit(static_cast<uint32_t>(r.args[0])); exit && exit->kind == instrument::Exit::Direct) {
         go_on(p, r, exit->target, nullptr);
-        if (!r.native && p.space->find(exit->target)) p.space->link(static_cast<uint32_t>(r.args[0]), {r.pc});
+        if (!r.native && p.space->find(exit->target)) p.space->link_if_alive(static_cast<uint32_t>(r.args[0]), {r.pc});
       }
       break;
     case rt::Request::Stale: p.space->forget_entry({r.args[0]}); [[fallthrough]];
@@ -391,6 +391,7 @@ void Server::handle(Process& p, uint32_t slot, rt::RequestBlock& r) {
       if (!r.values[0]) break;
       slots_[r.values[0]].clone_flags = r.args[0];
       slots_[r.values[0]].space = p.space;
+      slots_[r.values[0]].generation = slots_[slot].generation;
       slots_[r.values[0]].memory.mapped = p.memory->mapped;
       slots_[r.values[0]].memory.kernels_choice = p.memory->kernels_choice;
       p.space->tool().begin_thread(memory_of(static_cast<uint32_t>(r.values[0])), memory_of(slot),
@@ -438,6 +439,8 @@ uint64_t stack_change(const instrument::Exit& site, rt::Native native) {
 // Where a transfer to `target` goes on: at its translation. A target that is no code is gone to natively, to fault there; one
 // that the processor refuses to go to at all faults where the transfer is.
 void Server::go_on(Process& p, rt::RequestBlock& r, AppPc target, const instrument::Exit* site) {
+  if (p.space->is_full() && !p.space->find(target)) flush(*p.space);
+  leave_flushed(current_slot_, *p.space);
   auto to = p.space->translate(target, slots_[current_slot_].tid);  // (the first thread of a process may have ended)
   if (to) {
     if (r.kind != rt::Request::Link) p.space->enter_indirect_target(target, *to);

@@ -55,6 +55,7 @@ struct Slot {
   uint64_t clone_flags = 0;                          // Reserved
   std::shared_ptr<Space> space;                      // Reserved: of the process that asked, which may be gone by the time
   Memory memory = {};                                // … and its memory as it was
+  uint64_t generation = 0;                           // of its space, when it last asked where to go on
   std::unique_ptr<rt::RequestBlock> postponed = {};  // until the calls that go before it are made
 };
 
@@ -104,6 +105,9 @@ class Server {
   }
   void go_on(Process& p, rt::RequestBlock& r, AppPc target, const instrument::Exit* site);
   void where(Process& p, rt::RequestBlock& r);
+  // flush.cc
+  void flush(Space& space);
+  void leave_flushed(uint32_t slot, const Space& space);
   void change(Process& p, AppRange range);
   Result<> part(Process& p);
   bool is_shared(const Process& p) const;

@@ -179,10 +179,7 @@ void pop_returned(ThreadBlock* tb) {
 }
 
 void push(ThreadBlock* tb, uint32_t site, uint32_t callee, uint64_t rsp) {
-  if (tb->frames_top + sizeof(Frame) > uint64_t(tb) + frames_end) {
-    tools(tb)->lost++;
-    return;
-  }
+  if (tb->frames_top + sizeof(Frame) > uint64_t(tb) + frames_end) sys(SYS_exit_group, 125);  // Weir will say why
   uint64_t context = callee != not_arrived ? context_for(tb, top(tb)[-1], site, callee, rsp & FrameIsCounted) : 0;
   *top(tb) = {now(tb), site, callee, rsp, 0, context};
   tb->frames_top += sizeof(Frame);
