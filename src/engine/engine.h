@@ -43,7 +43,8 @@ struct ProgramRun {
 
 struct Stats {
   uint64_t processes = 0, threads = 0, functions = 0, blocks = 0, instructions = 0;
-  uint64_t code_bytes = 0, app_bytes = 0, not_supported = 0, flushed_units = 0, not_followed = 0, from_archive = 0, cache_flushes = 0;
+  uint64_t code_bytes = 0, app_bytes = 0, not_supported = 0, flushed_units = 0, not_followed = 0, from_archive = 0,
+           cache_flushes = 0;
   uint64_t requests = 0, misses = 0, slow_returns = 0, signals = 0;
   uint64_t translate_ns = 0;
   uint64_t peak_code = 0, peak_table = 0, peak_counters = 0;

@@ -105,9 +105,6 @@ class Server {
   }
   void go_on(Process& p, rt::RequestBlock& r, AppPc target, const instrument::Exit* site);
   void where(Process& p, rt::RequestBlock& r);
-  // flush.cc
-  void flush(Space& space);
-  void leave_flushed(uint32_t slot, const Space& space);
   void change(Process& p, AppRange range);
   Result<> part(Process& p);
   bool is_shared(const Process& p) const;
@@ -132,6 +129,10 @@ class Server {
   void begin_block(uint32_t slot);
   Process* process_of(uint32_t slot);
   void stopped();
+
+  // flush.cc
+  void flush(Space& space);
+  void leave_flushed(uint32_t slot, const Space& space);
 
   // heir.cc
   bool has_results() const { return options_.on_program_end != nullptr; }

@@ -71,16 +71,18 @@ struct Arena {
   std::vector<bool> code_pages = {};   // of the archive: those that are in `memory` now, as they were changed,
   std::vector<bool> table_pages = {};  // … and in the table
   uint32_t changed_pages = 0;
-  uint32_t not_supported = 0;  // instructions
-  uint32_t next_link = 0;      // of `links`: see flush.cc
-  uint32_t used_links = 0;     // from here on they are those of flushed code; 0: none are
-  size_t flushed_to = 0;       // what is before this, and not free yet, is in Space::flushed_,
+  uint32_t not_supported = 0;       // instructions
+  uint32_t next_link = 0;           // of `links`: see flush.cc
+  uint32_t used_links = 0;          // from here on they are those of flushed code; 0: none are
+  size_t flushed_to = 0;            // what is before this, and not free yet, is in Space::flushed_,
   uint32_t first_flushed_link = 0;  // … with the exits before this
-  bool is_keepable = false;    // all that it holds is right for a later run
+  bool is_keepable = false;         // all that it holds is right for a later run
 
   size_t archived_links() const { return archive ? archive->parts().exits.size() : 0; }
   uint32_t next_exit() const { return static_cast<uint32_t>(first_link + archived_links() + next_link); }
-  bool has_links(size_t count) const { return archived_links() + next_link + count <= (used_links ? used_links : max_links); }
+  bool has_links(size_t count) const {
+    return archived_links() + next_link + count <= (used_links ? used_links : max_links);
+  }
   bool contains(CachePc pc) const { return base <= pc && pc < base + static_cast<int64_t>(size); }
 };
 

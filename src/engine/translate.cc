@@ -107,7 +107,8 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
   };
   tool_->plan({f, region->image_index, region->bias, code, image_code, bounds_at, region->is_pristine, region->is_volatile},
               counters_, plan_);
-  if (counters_.size() > rt::max_counters) return fail("too many counters: the program is too large for this tool, or --cache-mb too small");
+  if (counters_.size() > rt::max_counters)
+    return fail("too many counters: the program is too large for this tool, or --cache-mb too small");
 
   size_t bound = instrument::size_bound(f, plan_);
   bool needs_all = !plan_.empty() || f.has_special;  // else lowering asks of rcx only, where the table leads

@@ -291,10 +291,10 @@ enum FrameBits : uint64_t {
   FrameIsCounted = 4,  // the call has been: by the process that forked, or before its stack was left for another
   frame_bits = 7,
 };
-constexpr uint32_t others_offset = 220 << 20;        // OtherRecord
+constexpr uint32_t others_offset = 220 << 20;          // OtherRecord
 constexpr uint32_t frames_end = others_offset - 4096;  // a page that the target cannot write to
-constexpr uint32_t direct_site = 1u << 31;           // Frame::site: the callee is the site's own
-constexpr uint32_t unknown_function = 1;             // that a thread begins in
+constexpr uint32_t direct_site = 1u << 31;             // Frame::site: the callee is the site's own
+constexpr uint32_t unknown_function = 1;               // that a thread begins in
 constexpr uint32_t start_site = 0, signal_site = 1;  // begin of a thread; a signal handler. (They are cells of the clock.)
 constexpr uint64_t handler_frame =
     8;  // the frame of a handler ends here above its signal frame: behind what its return runs first
@@ -418,9 +418,9 @@ struct Range {
   uint64_t begin, end;
 };
 struct SpacePage {
-  uint64_t id;       // of the space: no two of a run have the same
-  uint32_t version;  // odd while it is being changed
-  uint32_t count;    // more than max_ranges: ask about every change
+  uint64_t id;               // of the space: no two of a run have the same
+  uint32_t version;          // odd while it is being changed
+  uint32_t count;            // more than max_ranges: ask about every change
   Range ranges[max_ranges];  // translated ranges of the program
   uint32_t own_count;
   Range own[max_own];  // where the space itself is mapped

@@ -121,7 +121,8 @@ bool is_ours(uint64_t begin, uint64_t size) {
 int64_t change_mapping(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   constexpr uint64_t MREMAP_MAYMOVE = 1;
   bool is_mmap = nr == SYS_mmap, is_mremap = nr == SYS_mremap;
-  bool ours = is_mmap ? (a[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE)) == MAP_FIXED && is_ours(a[0], a[1]) : is_ours(a[0], a[1]);
+  bool ours =
+      is_mmap ? (a[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE)) == MAP_FIXED && is_ours(a[0], a[1]) : is_ours(a[0], a[1]);
   if (is_mremap && (a[3] & MREMAP_FIXED) && is_ours(a[4], a[2])) die("it wants memory at an address that weir needs");
   if (!ours) return mapping_call(tb, nr, a);
   if (is_mmap) die("it wants memory at an address that weir needs");
@@ -129,22 +130,31 @@ int64_t change_mapping(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   return nr == SYS_munmap ? 0 : -ENOMEM;
 }
 
-// Limits on address space: what is ours is not the program's, and is added to them.
-int64_t limit_call(int64_t nr, const uint64_t* a) {
+// Limits on address space: what is ours is not the program's, and is added to them. (Under a filter no other call than the program's own is
+// made: a pointer that is wrong then faults.)
+int64_t limit_call(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   constexpr uint64_t RLIMIT_AS = 9, infinity = ~uint64_t{0};
   bool is_prlimit = nr == SYS_prlimit64;
-  if (a[is_prlimit] != RLIMIT_AS || (is_prlimit && a[0] && int64_t(a[0]) != sys(SYS_getpid)))
+  if (a[is_prlimit] != RLIMIT_AS || (is_prlimit && a[0] && !tb->quiet && int64_t(a[0]) != sys(SYS_getpid)))
     return sys(nr, a[0], a[1], a[2], a[3]);
-  uint64_t wanted = is_prlimit ? a[2] : nr == SYS_setrlimit ? a[1] : 0, old = is_prlimit ? a[3] : nr == SYS_getrlimit ? a[1] : 0;
+  uint64_t wanted = is_prlimit            ? a[2]
+                    : nr == SYS_setrlimit ? a[1]
+                                          : 0,
+           old = is_prlimit            ? a[3]
+                 : nr == SYS_getrlimit ? a[1]
+                                       : 0;
   uint64_t to_set[2] = {}, was[2] = {};
-  if (wanted && !read_memory(reinterpret_cast<void*>(wanted), to_set, sizeof to_set)) return -EFAULT;
+  auto *from = reinterpret_cast<void*>(wanted), *to = reinterpret_cast<void*>(old);
+  if (wanted && tb->quiet) memcpy(to_set, from, sizeof to_set);
+  else if (wanted && !read_memory(from, to_set, sizeof to_set)) return -EFAULT;
   for (uint64_t& limit : to_set) limit = limit < infinity - own_address_space ? limit + own_address_space : infinity;
   int64_t result = is_prlimit ? sys(nr, 0, RLIMIT_AS, wanted ? address(to_set) : 0, old ? address(was) : 0)
                               : sys(nr, RLIMIT_AS, address(wanted ? to_set : was));
   if (is_error(result) || !old) return result;
   for (uint64_t& limit : was)
     if (limit != infinity && limit >= own_address_space) limit -= own_address_space;
-  return write_memory(reinterpret_cast<void*>(old), was, sizeof was) ? result : -EFAULT;
+  if (tb->quiet) return memcpy(to, was, sizeof was), result;
+  return write_memory(to, was, sizeof was) ? result : -EFAULT;
 }
 
 struct CloneArgs {  // the kernel's struct clone_args, as far as we look
@@ -247,7 +257,7 @@ void rt_syscall(ThreadBlock* tb) {
     case SYS_mremap: result = change_mapping(tb, nr, a); break;
     case SYS_getrlimit:
     case SYS_setrlimit:
-    case SYS_prlimit64: result = limit_call(nr, a); break;
+    case SYS_prlimit64: result = limit_call(tb, nr, a); break;
     case SYS_rt_sigaction: result = set_action(tb, int(a[0]), a[1], a[2], a[3]); break;
     case SYS_rt_sigreturn: return return_from_signal(tb);
     case SYS_clone:

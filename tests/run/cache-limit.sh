@@ -2,10 +2,10 @@
 . "$(dirname "$0")/lib.sh"
 python3 - >"$T/many.c" <<'P'
 print('#include "posix.h"\nstatic volatile int ticks;\nstatic void tick(int s, siginfo_t *i, void *c) { ticks++; }')
-for n in range(1500):
+for n in range(2500):
     print(f"__attribute__((noipa)) uint64_t f{n}(uint64_t x) {{ for (int i = 0; i < 3; i++) {{ if (x % {n % 7 + 2} == 0) x = mix(x, {n}); else if (x & {1 << n % 30}) x = x * {2 * n + 3} + i; else x ^= x >> {n % 13 + 1}; }} return x; }}")
-print("static uint64_t (*const all[])(uint64_t) = {" + ", ".join(f"f{n}" for n in range(1500)) + "};")
-print("""static void *work(void *x) { uint64_t sum = (uint64_t)x; for (int r = 0; r < 6; r++) for (int i = 0; i < 1500; i++) sum = all[(i * 7 + r) % 1500](sum); return (void *)sum; }
+print("static uint64_t (*const all[])(uint64_t) = {" + ", ".join(f"f{n}" for n in range(2500)) + "};")
+print("""static void *work(void *x) { uint64_t sum = (uint64_t)x; for (int r = 0; r < 3; r++) for (int i = 0; i < 2500; i++) sum = all[(i * 7 + r) % 2500](sum); return (void *)sum; }
 int main() {
   on_signal(SIGALRM, tick, SA_RESTART);
   struct itimerval often = {{0, 2000}, {0, 2000}}; setitimer(ITIMER_REAL, &often, NULL);

@@ -14,11 +14,12 @@ int main(int argc, char **argv) {
   CHECK(pthread_create(&t, &a, thread, (void *)atol(argv[1])) == 0), pthread_join(t, &result), printf("%ld\n", (long)result);
 }
 C
-same "$T/deep" 1900000
-for options in '' '--paths=full'; do
-  for handler in '' handler; do
-    run weir "$WEIR" profile -q $options -o "$T/run.weir" -- "$T/deep" 3000000 $handler
-    [[ $(<"$T/weir.status") == 125 && $(wc -l <"$T/weir.err") == 1 ]] && grep -q 'calls inside each other' "$T/weir.err" || fail "$options $handler: $(<"$T/weir.status"): $(head -c 2000 "$T/weir.err")"
-    [[ $(ask "SELECT calls > 1900000 FROM function_total WHERE name = 'deep'") == 1 ]] || fail "$options $handler: no counts"
-  done
-done
+profile "$T/deep" 1900000; [[ $(<"$T/profile.out") == 1900000 ]] || fail "$(<"$T/profile.out")"
+ends() {  # ends OPTION [ARGUMENT]
+  run weir "$WEIR" profile -q $1 -o "$T/run.weir" -- "$T/deep" 3000000 ${2:-}
+  [[ $(<"$T/weir.status") == 125 && $(wc -l <"$T/weir.err") == 1 ]] && grep -q 'calls inside each other' "$T/weir.err" || fail "$*: $(<"$T/weir.status"): $(head -c 2000 "$T/weir.err")"
+  [[ $(ask "SELECT calls > 1900000 FROM function_total WHERE name = 'deep'") == 1 ]] || fail "$*: no counts"
+}
+ends --paths=callers
+ends --paths=callers handler
+ends --paths=full
