@@ -36,6 +36,8 @@ Result<> Server::spawn() {
   if (pid < 0) return fail_errno("fork");
   if (pid == 0) {
     guardian_.watch(getpid());  // (here, so that there is no instant when nobody knows of it)
+    // When we are killed the kernel lets a tracee go: it must not run natively until the guardian comes to end it.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != weir) _exit(125);
     sigaction(SIGCHLD, &child_action_, nullptr);
     signal(SIGXFSZ, SIG_DFL);
@@ -66,6 +68,7 @@ Result<> Server::spawn() {
     waitpid(pid, &status, __WALL);
     return injected;
   }
+  processes_.at(pid).calls.push_back({SYS_prctl, {PR_SET_PDEATHSIG, 0}, {}, rt::Optional});
   return process::Tracee(pid).detach();
 }
 
@@ -147,7 +150,7 @@ void Server::exec_begins(uint32_t slot, uint64_t path, int64_t directory) {
   char name[4096] = {};
   process::read(tid, path, std::as_writable_bytes(std::span(name, sizeof name - 1)));
   if (!options_.follow || detaching_ || gains_privileges(tid, name, directory) ||
-      ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)) {
+      ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL)) {
     stats_.not_followed++;
     return;
   }

@@ -52,12 +52,18 @@ std::string directory_of(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
+// An older file than this run: what it wrote itself, before some of its processes had ended, is replaced.
+bool is_older(const struct stat& file, const profile::Run& run) {
+  return !run.started || file.st_mtim.tv_sec * int64_t{1'000'000} + file.st_mtim.tv_nsec / 1000 < run.started;
+}
+
 // `path` gets a second name, `path`.old; it keeps its first until the new file takes it. Where the file system has no hard
 // links there is an instant with the old name only.
-Result<> keep_old(const std::string& path) {
+Result<> keep_old(const std::string& path, const profile::Run& run) {
   struct stat st;
   if (lstat(path.c_str(), &st) != 0) return {};
   if (S_ISDIR(st.st_mode)) return fail("{}: is a directory; name a file: -o {}/NAME.weir", path, path);
+  if (!is_older(st, run)) return {};
   std::string old = path + ".old";
   unlink(old.c_str());
   if (link(path.c_str(), old.c_str()) == 0 || rename(path.c_str(), old.c_str()) == 0) return {};
@@ -80,7 +86,7 @@ Result<> write(const profile::Profile& profile, const std::string& path, pid_t r
     return std::unexpected(Error{what + "; nothing was written"});
   }
   TRY_VOID(file.sync());
-  TRY_VOID(keep_old(path));
+  TRY_VOID(keep_old(path, profile.run));
   TRY_VOID(file.move_to(path));
   if (Fd directory{open(directory_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)}) fsync(directory.get());
   return {};

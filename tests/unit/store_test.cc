@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -290,7 +291,10 @@ TEST(ContextOrder, ChildrenStandTogetherTheLargestFirst) {
 TEST_F(StoreTest, TheOldFileIsKept) {
   ASSERT_TRUE(write_tables());
   auto first = fs::file_size(file);
+  fs::last_write_time(file, fs::file_time_type::clock::now() - std::chrono::years(10));  // before the fixture's run
   ASSERT_TRUE(write(fixture::rich(), file));
+  EXPECT_EQ(fs::file_size(file + ".old"), first);
+  ASSERT_TRUE(write(fixture::rich(), file));  // what the run itself has written is replaced
   EXPECT_EQ(fs::file_size(file + ".old"), first);
   EXPECT_EQ(Reader::open(file)->run()->command[0], "rich");
   ASSERT_TRUE(write_tables());
