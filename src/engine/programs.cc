@@ -420,7 +420,7 @@ uint32_t Server::allocate_slot(pid_t pid, pid_t tid) {
 
 // What the guardian would have to collect stays where it is until that has learnt that we have collected it.
 void Server::free_slot(uint32_t slot) {
-  constexpr size_t most_retained = 32;
+  constexpr size_t most_retained = 64;
   if (has_results() && guardian_.roster()[slot].serial) {
     slots_[slot] = {};
     slots_[slot].state = SlotState::Ending;

@@ -25,6 +25,7 @@ struct Memory {
   uint32_t caller = 0;   // slot of the thread that is making calls for us: the others wait for it
   size_t sent = 0;       // … and how many
   std::vector<uint32_t> waiting = {};
+  std::vector<bool> has_end = {};  // by slot: its parallel stack ends at a page that cannot be written to
 };
 
 struct Process {
