@@ -43,12 +43,12 @@ _weir() {
     --os-calls=*) _weir_offer "${last#*=}" -W 'self separate' ;;
     --paths=*) _weir_offer "${last#*=}" -W 'callers full' ;;
     --pid=*) _weir_offer "${last#*=}" -W "$(cd /proc && echo [0-9]*)" ;;
-    --cpu=* | --seconds=*) ;;
+    --cpu=* | --seconds=* | --cache-mb=*) ;;
     -*)
       if [[ ${COMP_WORDS[1]} == profile ]]; then
-        _weir_offer "$last" -W '--output= --cpu= --clock= --paths= --os-calls= --environment --no-follow --pid= --seconds= --quiet --help --'
+        _weir_offer "$last" -W '--output= --cpu= --clock= --paths= --os-calls= --environment --no-follow --cache-mb= --pid= --seconds= --quiet --help --'
       else
-        _weir_offer "$last" -W '--tool= --stats --json= --blocks --no-follow --no-archive --keep-addresses --pid= --seconds= --quiet --help --'
+        _weir_offer "$last" -W '--tool= --stats --json= --blocks --no-follow --no-archive --keep-addresses --cache-mb= --pid= --seconds= --quiet --help --'
       fi
       [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace 2>/dev/null || true
       ;;

@@ -37,6 +37,19 @@ inline void add_attach_options(CLI::App& app, Attach& attach) {
       ->type_name("S");
 }
 
+inline void add_cache_option(CLI::App& app, size_t& megabytes) {
+  app.add_option(
+         "--cache-mb", megabytes,
+         "megabytes of translated code to keep for a program; when they are full it is flushed (default: all is kept)")
+      ->check(CLI::Range(1, 256))
+      ->type_name("N");
+}
+
+// The words of a guardian that has written what there is.
+inline void say_cut_short(const std::string& file) {
+  say("weir was killed, and so the program was ended{}", file.empty() ? "" : "; what it did until then is in " + file);
+}
+
 // Is there one thing to look at?
 inline Result<> check_attach(const Attach& attach, const Words& words) {
   bool positive = std::ranges::all_of(attach.pids, [](int pid) { return pid > 0; });

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cli/front.h"
 #include "cli/options.h"
 #include "cost/model.h"
 #include "engine/engine.h"
@@ -22,6 +21,7 @@ namespace {
 struct Settings {
   std::string output, cpu, clock = "cycles", paths = "callers", os_calls = "self";
   Attach attach;
+  size_t cache_mb = 0;
   bool no_follow = false, quiet = false, keep_environment = false;
 };
 
@@ -56,6 +56,7 @@ Result<Settings> parse(const Words& words, bool& done) {
   app.add_flag("--environment", s.keep_environment, "keep the environment in the profile");
   app.add_flag("--no-follow", s.no_follow, "let other programs that it executes run natively");
   app.add_flag("-q,--quiet", s.quiet, "print no summary");
+  add_cache_option(app, s.cache_mb);
   add_attach_options(app, s.attach);
   TRY(bool go_on, parse_options(app, words));
   done = !go_on;
@@ -112,6 +113,18 @@ void print_summary(const profile::Profile& p, const std::string& path) {
   say("next: weir report {} functions", path);
 }
 
+void describe_run(profile::Run& run, const Settings& s) {
+  run.ended = microseconds(CLOCK_REALTIME);
+  std::error_code gone;  // (somebody may have removed the directory)
+  run.directory = std::filesystem::current_path(gone);
+  for (char** e = environ; s.keep_environment && *e; e++) run.environment.push_back(*e);
+  run.host_cpu = host_cpu();
+  run.clock = s.clock;
+  run.os_separate = s.os_calls == "separate";
+  run.full_paths = s.paths == "full";
+  run.weir_version = WEIR_VERSION;
+}
+
 Result<int> make_profile(const Words& words, const Settings& s) {
   TRY(cost::Model model, cost::Model::create(s.cpu));
   bool by_instructions = s.clock == "instructions";
@@ -131,6 +144,7 @@ Result<int> make_profile(const Words& words, const Settings& s) {
   options.pids = s.attach.pids;
   options.seconds = s.attach.seconds;
   options.follow = !s.no_follow;
+  options.cache_limit = s.cache_mb << 20;
   options.make_tool = [&] { return std::make_unique<count::Count>(cost, s.paths == "full", by_instructions); };
   options.on_program_end = [&](instrument::Tool& tool, const engine::ProgramRun& run) {
     assembler.add(static_cast<count::Count&>(tool), {run.pid, run.parent, run.command, run.started,
@@ -140,27 +154,23 @@ Result<int> make_profile(const Words& words, const Settings& s) {
   result.run.command = command_of(s, words);
   int64_t begin = microseconds(CLOCK_MONOTONIC);
   uint64_t stamp = __rdtsc();
-  TRY(engine::Outcome outcome, engine::run(options));
-  int64_t elapsed = std::max<int64_t>(1, microseconds(CLOCK_MONOTONIC) - begin);
-  result.run.cycles_per_second = static_cast<uint64_t>(double(__rdtsc() - stamp) * 1e6 / double(elapsed));
-  result.run.ended = microseconds(CLOCK_REALTIME);
-  std::error_code gone;  // (somebody may have removed the directory)
-  result.run.directory = std::filesystem::current_path(gone);
-  for (char** e = environ; s.keep_environment && *e; e++) result.run.environment.push_back(*e);
-  result.run.cpu = model.cpu();
-  result.run.host_cpu = host_cpu();
-  result.run.clock = s.clock;
-  result.run.os_separate = s.os_calls == "separate";
-  result.run.full_paths = s.paths == "full";
-  result.run.weir_version = WEIR_VERSION;
-  result.run.complete = outcome.end != engine::Outcome::LeftRunning && !outcome.cut_short;
-  model.save();
-  assembler.finish();
-  TRY_VOID(store::write(result, s.output));
-  if (!s.quiet) print_summary(result, s.output);
+  options.finish = [&](const engine::Outcome& outcome) -> Result<int> {
+    int64_t elapsed = std::max<int64_t>(1, microseconds(CLOCK_MONOTONIC) - begin);
+    result.run.cycles_per_second = static_cast<uint64_t>(double(__rdtsc() - stamp) * 1e6 / double(elapsed));
+    describe_run(result.run, s);
+    result.run.cpu = model.cpu();
+    result.run.complete = outcome.end != engine::Outcome::LeftRunning && !outcome.cut_short;
+    model.save();
+    assembler.finish();
+    TRY_VOID(store::write(result, s.output, outcome.weir));
+    if (outcome.cut_short) say_cut_short(s.output);
+    else if (!s.quiet && outcome.end != engine::Outcome::Behind) print_summary(result, s.output);
+    return outcome.status;
+  };
+  TRY(int status, engine::run(options));
   // All is said and written; to give back the memory piece by piece would only take time.
   fflush(nullptr);
-  _exit(outcome.status);
+  _exit(status);
 }
 
 }  // namespace
@@ -170,7 +180,7 @@ Result<int> profile(const Words& words) {
   TRY(Settings s, parse(words, done));
   if (done) return 0;
   TRY_VOID(store::check_writable(s.output));
-  return with_front([&] { return make_profile(words, s); });
+  return make_profile(words, s);
 }
 
 }  // namespace weir::cli

@@ -25,6 +25,7 @@ struct Settings {
   std::string tool = "none";
   std::string json;
   Attach attach;
+  size_t cache_mb = 0;
   bool stats = false, no_follow = false, blocks = false, quiet = false, no_archive = false, keep_addresses = false;
 };
 
@@ -113,6 +114,7 @@ void print_stats(const engine::Stats& s) {
       s.peak_counters / 1024);
   if (s.not_supported) say("{} instructions cannot be translated (reported when they are reached)", s.not_supported);
   if (s.not_followed) say("{} programs not followed", s.not_followed);
+  if (s.cache_flushes) say("the code cache was full and flushed {} times", s.cache_flushes);
   if (s.flushed_units) say("{} functions forgotten, as their memory was changed", s.flushed_units);
 }
 
@@ -135,6 +137,7 @@ Result<Settings> parse(const Words& words, bool& done) {
   app.add_flag("--no-archive", s.no_archive, "neither use nor keep translations of earlier runs");
   app.add_flag("--keep-addresses", s.keep_addresses, "leave images where the kernel puts them (without the archive)");
   app.add_flag("--no-follow", s.no_follow, "let other programs that it executes run natively");
+  add_cache_option(app, s.cache_mb);
   add_attach_options(app, s.attach);
   TRY(bool go_on, parse_options(app, words));
   done = !go_on;
@@ -143,6 +146,15 @@ Result<Settings> parse(const Words& words, bool& done) {
   if (s.blocks && s.json.empty()) return fail("--blocks needs --json FILE");
   if (!done && words.program.empty() && s.attach.pids.empty()) return fail("no program given; try: weir run -- ls");
   return s;
+}
+
+void print_words(const Settings& s, const Counts& counts, const engine::Outcome& outcome) {
+  bool quiet = s.quiet || outcome.end == engine::Outcome::Behind;
+  if (outcome.end == engine::Outcome::LeftRunning && !quiet && s.tool != "none")
+    say("some processes outlive the program: {}",
+        s.json.empty() ? "their counts are those so far" : s.json + " is completed when they end");
+  if (s.stats) print_stats(outcome.stats);
+  if (s.tool == "icount" && !quiet) say("{} instructions, {} blocks", counts.total.instructions, counts.total.blocks);
 }
 
 }  // namespace
@@ -160,6 +172,7 @@ Result<int> run(const Words& words) {
   options.pids = s.attach.pids;
   options.seconds = s.attach.seconds;
   options.follow = !s.no_follow;
+  options.cache_limit = s.cache_mb << 20;
   options.keep_addresses = s.keep_addresses;
   if (s.tool == "icount") {
     options.make_tool = [] { return std::make_unique<icount::Icount>(); };
@@ -167,20 +180,18 @@ Result<int> run(const Words& words) {
       add_program(counts, static_cast<icount::Icount&>(tool), run, s.blocks);
     };
   } else {
-    options.make_tool = [&] { return std::make_unique<NoTool>(!s.no_archive); };
+    options.make_tool = [&] { return std::make_unique<NoTool>(!s.no_archive && !s.cache_mb); };
   }
-  Result<engine::Outcome> ran = engine::run(options);
-  if (!ran && is_new) unlink(s.json.c_str());
-  TRY(engine::Outcome outcome, std::move(ran));
-  s.quiet |= outcome.end == engine::Outcome::Behind;
-  if (outcome.end == engine::Outcome::LeftRunning && !s.quiet && s.tool != "none")
-    say("some processes outlive the program: {}",
-        s.json.empty() ? "their counts are those so far" : s.json + " is completed when they end");
-  if (s.stats) print_stats(outcome.stats);
-  if (s.tool == "icount" && !s.quiet) say("{} instructions, {} blocks", counts.total.instructions, counts.total.blocks);
-  if (!s.json.empty() && !(std::ofstream(s.json) << to_json(counts, s.blocks) << std::flush))
-    return fail("{}: cannot be written", s.json);
-  return outcome.status;
+  options.finish = [&](const engine::Outcome& outcome) -> Result<int> {
+    if (!s.json.empty() && !(std::ofstream(s.json) << to_json(counts, s.blocks) << std::flush))
+      return fail("{}: cannot be written", s.json);
+    if (outcome.cut_short) say_cut_short(s.json);
+    else print_words(s, counts, outcome);
+    return outcome.status;
+  };
+  Result<int> status = engine::run(options);
+  if (!status && is_new) unlink(s.json.c_str());
+  return status;
 }
 
 }  // namespace weir::cli

@@ -170,6 +170,7 @@ Result<> Server::attach(pid_t pid) {
   pid_t agent = threads.agent();
   auto space = space_of(agent, options_.make_tool());
   if (!space) return cannot(space.error());
+  (*space)->set_limit(options_.cache_limit);
   std::vector<user_regs_struct> registers;
   for (pid_t tid : tids) {
     TRY(user_regs_struct regs, process::Tracee(tid).registers());
@@ -217,8 +218,10 @@ Result<> Server::attach(pid_t pid) {
   p.space = std::move(*space);
   stats_.processes++;
   stats_.threads += p.slots.size();
-  processes_.emplace(pid, std::move(p));
+  Process& own = processes_.emplace(pid, std::move(p)).first->second;
+  for (uint32_t slot : own.slots) enroll(own, slot);
   guardian_.watch(pid);
+  if (has_results()) renew_guardian();
   return {};
 }
 

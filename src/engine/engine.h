@@ -22,10 +22,13 @@ struct Options {
   std::vector<int> pids = {};        // … or running processes, which are let go in the end
   double seconds = 0;                // attached: for how long; 0: until a signal says so, or they end
   bool follow = true;                // children that execute another program
+  size_t cache_limit = 0;            // of a program's code cache, in bytes; 0: none
   bool keep_addresses = false;       // images stay where the kernel puts them
   std::function<std::unique_ptr<instrument::Tool>()> make_tool;
   // A program (a process, from exec to exec) has ended, or Weir leaves it behind.
   std::function<void(instrument::Tool& tool, const struct ProgramRun& run)> on_program_end = {};
+  // All have: what they counted is written, and the exit status returned. When Weir is killed, its guardian does this.
+  std::function<Result<int>(const struct Outcome& outcome)> finish;
 };
 
 // One program: a process from one exec to the next.
@@ -40,7 +43,8 @@ struct ProgramRun {
 
 struct Stats {
   uint64_t processes = 0, threads = 0, functions = 0, blocks = 0, instructions = 0;
-  uint64_t code_bytes = 0, app_bytes = 0, not_supported = 0, flushed_units = 0, not_followed = 0, from_archive = 0;
+  uint64_t code_bytes = 0, app_bytes = 0, not_supported = 0, flushed_units = 0, not_followed = 0, from_archive = 0,
+           cache_flushes = 0;
   uint64_t requests = 0, misses = 0, slow_returns = 0, signals = 0;
   uint64_t translate_ns = 0;
   uint64_t peak_code = 0, peak_table = 0, peak_counters = 0;
@@ -48,19 +52,18 @@ struct Stats {
 
 struct Outcome {
   int status = 0;  // as the shell would say it
-  enum {
+  enum End {
     Ended,        // all processes have
     LeftRunning,  // some outlive the program; another Weir process, left behind, serves them on
     Behind,       // this is that process, and they have ended now
   } end = Ended;
-  bool cut_short = false;  // see orphaned_signal()
+  bool cut_short = false;  // Weir was killed
+  pid_t weir = 0;          // the process that served the target
   Stats stats;
 };
 
-// When this signal comes, all processes of the target are killed, and run() ends as it does then.
-int orphaned_signal();
-
-Result<Outcome> run(const Options& options);
+// Returns what Options::finish does.
+Result<int> run(const Options& options);
 
 // The command line of a process.
 std::vector<std::string> command_of(pid_t pid);

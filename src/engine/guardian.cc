@@ -1,52 +1,98 @@
 #include "engine/guardian.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include <algorithm>
+#include <vector>
+
+#include "rt/abi.h"
 
 namespace weir::engine {
 
-namespace {
-constexpr size_t table_size = 64 << 10;  // 16,384 processes, as many as there are thread blocks
+struct Guardian::Shared {
+  uint64_t in_charge;  // the number of the guardian that is; 0: none
+  pid_t watched[rt::max_slots];
+  Occupant roster[rt::max_slots];
+};
 
-[[noreturn]] void guard(int life, std::span<const pid_t> pids) {
-  setsid();  // the terminal's signals are not for it
-  prctl(PR_SET_NAME, "weir-guardian");
-  dup2(life, 0);
-  close_range(1, ~0u, 0);
-  char word;
-  ssize_t n;
-  do n = read(0, &word, 1);
-  while (n < 0 && errno == EINTR);
-  if (n == 0)
-    for (pid_t pid : pids)
-      if (pid > 1) kill(pid, SIGKILL);
-  _exit(0);
+namespace {
+
+// A process that has ended can be told from one that has its number now.
+void end_all(std::span<const pid_t> pids) {
+  std::vector<Fd> ended;
+  for (pid_t pid : pids) {
+    if (pid <= 1) continue;
+    Fd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+    kill(pid, SIGKILL);
+    if (process) ended.push_back(std::move(process));
+  }
+  for (const Fd& process : ended) {
+    pollfd gone{process.get(), POLLIN, 0};
+    constexpr int patience = 5000;  // ms: one that the kernel does not let go is not waited for
+    while (poll(&gone, 1, patience) < 0 && errno == EINTR) {}
+  }
 }
+
 }  // namespace
 
-Result<Guardian> Guardian::start() {
+Result<Guardian> Guardian::create() {
   Guardian g;
-  void* p = mmap(nullptr, table_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  int ends[2];
-  if (p == MAP_FAILED || pipe2(ends, O_CLOEXEC)) return fail_errno("guardian");
-  g.shared_ = Mapping(p, table_size);
-  Fd reads(ends[0]);
-  g.life_ = Fd(ends[1]);
-  pid_t pid = fork();
-  if (pid < 0) return fail_errno("guardian");
-  if (pid == 0) guard(reads.get(), g.pids());
+  void* p = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) return fail_errno("guardian");
+  g.shared_ = Mapping(p, sizeof(Shared));
   return g;
 }
 
-void Guardian::watch(pid_t pid) {
-  if (auto free = std::find(pids().begin(), pids().end(), 0); free != pids().end()) *free = pid;
+std::span<Guardian::Occupant> Guardian::roster() const { return shared().roster; }
+
+// Returns when Weir has gone without a word, and this is the guardian that it had then.
+void Guardian::guard(uint64_t number, int life) {
+  setsid();  // the terminal's signals are not for it
+  prctl(PR_SET_NAME, "weir-guardian");
+  if (Fd null(open("/dev/null", O_RDONLY)); null) dup2(null.get(), 0);
+  char word;
+  while (read(life, &word, 1) < 0 && errno == EINTR) {}
+  if (__atomic_load_n(&shared().in_charge, __ATOMIC_SEQ_CST) != number) _exit(0);
+  end_all(shared().watched);
 }
 
-void Guardian::forget(pid_t pid) { std::replace(pids().begin(), pids().end(), pid, 0); }
+Result<bool> Guardian::renew() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC)) return fail_errno("guardian");
+  Fd reads(ends[0]), writes(ends[1]);
+  uint64_t number = shared().in_charge + 1;
+  fflush(nullptr);
+  pid_t pid = fork();
+  if (pid < 0) return fail_errno("guardian");
+  if (pid == 0) {
+    life_ = Fd(), writes = Fd();
+    guard(number, reads.get());
+    return true;
+  }
+  // From here on it is the new one, whatever happens to us.
+  __atomic_store_n(&shared().in_charge, number, __ATOMIC_SEQ_CST);
+  life_ = std::move(writes);
+  pid_ = pid;
+  return false;
+}
 
-void Guardian::dismiss() { [[maybe_unused]] ssize_t n = write(life_.get(), "", 1); }
+void Guardian::watch(pid_t pid) {
+  std::span<pid_t> pids = shared().watched;
+  if (auto free = std::ranges::find(pids, 0); free != pids.end()) *free = pid;
+}
+
+void Guardian::forget(pid_t pid) { std::ranges::replace(shared().watched, pid, 0); }
+
+void Guardian::dismiss() {
+  if (!shared_) return;
+  __atomic_store_n(&shared().in_charge, 0, __ATOMIC_SEQ_CST);
+  life_ = Fd();
+  if (pid_) waitpid(std::exchange(pid_, 0), nullptr, 0);
+}
 
 }  // namespace weir::engine

@@ -1,4 +1,8 @@
-// When Weir is killed, the processes that it serves must not be left waiting for it: a small process watches, and ends them.
+// When Weir is killed, the processes that it serves must not be left waiting for it, and what they counted must not be lost: the
+// guardian, a copy of Weir, waits for that, ends them, and goes on as Weir would have.
+//
+// It is a copy of the moment when it was forked. What has changed since is in shared memory: what tools publish (base/published.h),
+// the thread blocks, and the roster, which says whose they are. When more than that changes, the guardian is renewed.
 #pragma once
 
 #include <sys/types.h>
@@ -12,19 +16,35 @@ namespace weir::engine {
 
 class Guardian {
  public:
-  // Forks it. The guardian holds no descriptor of ours but the one that tells it that we are gone.
-  static Result<Guardian> start();
+  // Who has a thread block.
+  struct Occupant {
+    uint64_t serial;  // no two are the same, and later ones are larger; 0: nobody
+    uint64_t space;   // see Space::id
+    uint32_t pid, tid, parent;
+    int64_t started;
+  };
+
+  static Result<Guardian> create();
   Guardian() = default;
 
+  // Forks one, in place of the one before. Returns true in the guardian, when Weir was killed and those that it watched have ended.
+  Result<bool> renew();
+  bool is(pid_t pid) const { return pid == pid_; }
   void watch(pid_t pid);
   void forget(pid_t pid);
+  // By slot.
+  std::span<Occupant> roster() const;
   // All is well: it goes, and ends nobody.
   void dismiss();
 
  private:
-  std::span<pid_t> pids() const { return {reinterpret_cast<pid_t*>(shared_.data()), shared_.size() / sizeof(pid_t)}; }
+  struct Shared;
+  Shared& shared() const { return *reinterpret_cast<Shared*>(shared_.data()); }
+  void guard(uint64_t number, int life);
+
   Mapping shared_;
   Fd life_;  // the writing end of a pipe: the kernel closes it when the last of us has gone
+  pid_t pid_ = 0;
 };
 
 }  // namespace weir::engine

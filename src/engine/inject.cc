@@ -111,6 +111,7 @@ Result<> Server::inject(pid_t pid) {
   AppRange table{{rt::table_base}, {rt::table_base + rt::table_size}};
   bool taken = std::ranges::any_of(regions, [&](const process::Region& r) { return r.range.overlaps(table); });
   TRY(auto space, Space::create(options_.make_tool(), sanitized || taken ? rt::high_table_base : rt::table_base));
+  space->set_limit(options_.cache_limit);
   Keeper keeper(pid);
   std::array ours = {file_mapping(keeper, runtime_, rt::runtime_base, PROT_READ | PROT_EXEC),
                      file_mapping(keeper, blocks_, rt::blocks_base, PROT_READ | PROT_WRITE)};
@@ -144,6 +145,8 @@ Result<> Server::inject(pid_t pid) {
   p.begin = {regs.rip};
   p.stack = regs.rsp;
   tb->elsewhere = p.elsewhere;
+  enroll(p, slot);
+  guardian_is_old_ = has_results();
   stats_.processes++;
   stats_.threads++;
   regs.rip = header_.begin;

@@ -39,6 +39,12 @@ void Space::link(uint32_t number, CachePc to) {
   if (number - arena.first_link >= arena.archived_links()) link_site(number).exit.linked = true;
 }
 
+void Space::link_if_alive(uint32_t number, CachePc to) {
+  const Arena* arena = arena_of(number);
+  if (number - arena->first_link >= arena->archived_links() && units_[link_site(number).unit].dead) return;
+  link(number, to);
+}
+
 void Space::link_waiting(AppPc target, CachePc to) {
   const uint32_t* last = sites_.find(target);
   for (uint32_t n = last ? *last : 0; n;) {
@@ -59,17 +65,26 @@ void Space::unlink(AppPc target) {
       continue;
     }
     place = &s.previous;
-    if (!s.exit.linked) continue;
-    auto& arena = const_cast<Arena&>(*arena_of(number));
-    if (!s.exit.stub) {
-      CHECK(arena.used + instrument::stub_size <= arena.size);  // it was linked from the start: it gets a stub now
-      instrument::write_stub(arena.memory->mapping.bytes().subspan(arena.used, instrument::stub_size), number);
-      s.exit.stub = static_cast<uint32_t>(arena.used);
-      arena.used += instrument::stub_size;
-    }
-    link(number, arena.base + s.exit.stub);
-    s.exit.linked = false;
+    if (s.exit.linked) unlink(const_cast<Arena&>(*arena_of(number)), number);
   }
+}
+
+void Space::unlink(Arena& arena, uint32_t number) {
+  LinkSite& s = link_site(number);
+  if (!s.exit.stub) {
+    CHECK(arena.used + instrument::stub_size <= arena.size);  // it was linked from the start: it gets a stub now
+    instrument::write_stub(arena.memory->mapping.bytes().subspan(arena.used, instrument::stub_size), number);
+    s.exit.stub = static_cast<uint32_t>(arena.used);
+    arena.used += instrument::stub_size;
+  }
+  link(number, arena.base + s.exit.stub);
+  s.exit.linked = false;
+}
+
+void Space::add_link(Arena& arena, const LinkSite& site) {
+  if (arena.next_link == arena.links.size()) arena.links.push_back(site);
+  else arena.links[arena.next_link] = site;
+  arena.next_link++;
 }
 
 // Where nothing is entered yet.

@@ -38,9 +38,13 @@ Result<> Server::spawn() {
   int error_pipe[2];
   if (pipe2(error_pipe, O_CLOEXEC)) return fail_errno("pipe");
   Fd reads(error_pipe[0]), writes(error_pipe[1]);
-  pid_t pid = fork();
+  pid_t weir = getpid(), pid = fork();
   if (pid < 0) return fail_errno("fork");
   if (pid == 0) {
+    guardian_.watch(getpid());  // (here, so that there is no instant when nobody knows of it)
+    // When we are killed the kernel lets a tracee go: it must not run natively until the guardian comes to end it.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != weir) _exit(125);
     sigaction(SIGCHLD, &child_action_, nullptr);
     signal(SIGXFSZ, SIG_DFL);
     setrlimit(RLIMIT_NOFILE, &descriptors_);
@@ -64,13 +68,13 @@ Result<> Server::spawn() {
   if (failed) return std::unexpected(process::exec_error(file, error));
   if (!WIFSTOPPED(status)) return fail("{}: ended before it began", file);
   main_pid_ = pid;
-  guardian_.watch(pid);
   auto injected = inject(pid);
   if (!injected) {
     kill(pid, SIGKILL);
     waitpid(pid, &status, __WALL);
     return injected;
   }
+  processes_.at(pid).calls.push_back({SYS_prctl, {PR_SET_PDEATHSIG, 0}, {}, rt::Optional});
   return process::Tracee(pid).detach();
 }
 
@@ -81,6 +85,7 @@ void Server::reap() {
     if (pid < 0) break;
     if (WIFEXITED(status) || WIFSIGNALED(status)) {
       seized_.erase(pid);
+      if (guardian_.is(pid)) renew_guardian();
       if (pid == main_pid_) {
         main_ended_ = true;
         main_status_ = shell_status(status);
@@ -158,7 +163,7 @@ void Server::exec_begins(uint32_t slot, uint64_t path, int64_t directory) {
     return;
   }
   if (!options_.follow || detaching_ || gains_privileges(tid, name, directory) ||
-      ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC)) {
+      ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL)) {
     stats_.not_followed++;
     return;
   }
@@ -269,8 +274,18 @@ void Server::report(Process& p) {
   stats_.app_bytes += s.app_bytes;
   stats_.not_supported += s.not_supported;
   stats_.flushed_units += s.flushed_units;
+  stats_.cache_flushes += s.cache_flushes;
   stats_.from_archive += s.from_archive;
   stats_.translate_ns += s.nanoseconds;
+}
+
+// A thread that came to the end of its parallel stack got a signal there.
+void Server::look_for_overflow(const Process& p, uint32_t slot) {
+  uint64_t begin = rt::blocks_base + slot * rt::block_stride, top = block(slot)->frames_top;
+  if (!p.space->tool().has_clock() || top <= begin + rt::frames_end - sizeof(rt::Frame)) return;
+  say("{}: more than {} calls inside each other are too many for a profile; the process was ended", p.program,
+      (rt::frames_end - rt::frames_offset) / sizeof(rt::Frame));
+  if (p.pid == main_pid_) failed_ = true;
 }
 
 // The counters of one thread go to the tool.
@@ -278,6 +293,7 @@ void Server::collect(Process& p, uint32_t slot) {
   rt::ThreadBlock* tb = block(slot);
   stats_.misses += tb->misses;
   stats_.signals += tb->signals;
+  look_for_overflow(p, slot);
   auto* cells = reinterpret_cast<const uint64_t*>(memory_of(slot) + rt::counters_offset);
   p.space->tool().collect({static_cast<uint32_t>(p.pid),
                            static_cast<uint32_t>(slots_[slot].tid),
@@ -336,6 +352,7 @@ bool Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
   bool is_parents = parent != processes_.end() && parent->second.space->id() == id;
   auto memory = (s.clone_flags & CLONE_VM) && is_parents ? parent->second.memory : std::make_shared<Memory>(s.memory);
   Slot old = std::exchange(s, {SlotState::Running, pid, tid, 0, nullptr});
+  s.generation = old.generation;
   tb->pid = static_cast<uint32_t>(pid);
   tb->tid = static_cast<uint32_t>(tid);
   stats_.threads++;
@@ -360,6 +377,7 @@ bool Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
     stats_.processes++;
   }
   own->second.slots.push_back(slot);
+  enroll(own->second, slot);
   return true;
 }
 
@@ -429,7 +447,16 @@ void Server::release_lost_children(pid_t pid, pid_t tid) {
   for (size_t i = 0; i + children < waiting.size(); i++) free_slot(waiting[i]);
 }
 
+// What the guardian would have to collect stays where it is until that has learnt that we have collected it.
 void Server::free_slot(uint32_t slot) {
+  constexpr size_t most_retained = 64;
+  if (has_results() && guardian_.roster()[slot].serial) {
+    slots_[slot] = {};
+    slots_[slot].state = SlotState::Ending;
+    retained_.push_back(slot);
+    guardian_is_old_ |= retained_.size() >= most_retained;
+    return;
+  }
   madvise(block(slot), rt::block_stride, MADV_REMOVE);
   slots_[slot] = {};
 }

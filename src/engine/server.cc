@@ -43,12 +43,6 @@ void on_detach(int) {
   __atomic_fetch_add(child_doorbell, 1, __ATOMIC_SEQ_CST);
 }
 
-volatile sig_atomic_t orphaned;
-void on_orphaned(int) {
-  orphaned = 1;
-  if (child_doorbell) __atomic_fetch_add(child_doorbell, 1, __ATOMIC_SEQ_CST);
-}
-
 void futex_wake(uint32_t* word) { syscall(SYS_futex, word, FUTEX_WAKE, 1, nullptr, nullptr, 0); }
 void futex_wait(uint32_t* word, uint32_t value, long ns) {
   timespec t{ns / 1'000'000'000, ns % 1'000'000'000};
@@ -59,18 +53,20 @@ void futex_wait(uint32_t* word, uint32_t value, long ns) {
 
 extern "C" const std::byte weir_runtime_image[], weir_runtime_image_end[];
 
-int orphaned_signal() { return SIGRTMIN + 7; }
-
-Result<Outcome> run(const Options& options) { return Server(options).run(); }
+Result<int> run(const Options& options) {
+  Server server(options);
+  auto status = server.run();
+  if (!status) server.dismiss_guardian();
+  return status;
+}
 
 // The handlers ring a doorbell that goes with us.
 Server::~Server() {
-  signal(orphaned_signal(), SIG_IGN);  // there is nothing left to end
   child_doorbell = nullptr;
   for (int sig : {SIGCHLD, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT, SIGINT, SIGQUIT}) signal(sig, SIG_DFL);
 }
 
-Result<Outcome> Server::run() {
+Result<int> Server::run() {
   TRY_VOID(set_up());
   TRY_VOID(is_attached() ? attach_all() : spawn());
   loop();
@@ -79,21 +75,24 @@ Result<Outcome> Server::run() {
   look_for_ended();
   while (end_a_space()) {}
   if (failed_) main_status_ = 125;
-  if (processes_.empty()) {
-    guardian_.dismiss();
-    return Outcome{main_status_, Outcome::Ended, cut_short_, stats_};
-  }
+  if (processes_.empty()) return finish(Outcome::Ended);
   TRY(bool behind, stay_behind());
   if (!behind) {
     for (auto& [pid, p] : processes_) report(p);  // what they did so far
-    return Outcome{main_status_, Outcome::LeftRunning, cut_short_, stats_};
+    return finish(Outcome::LeftRunning);
   }
   while (!processes_.empty()) {
     loop();
     await_newborn();
   }
-  guardian_.dismiss();
-  return Outcome{main_status_, Outcome::Behind, cut_short_, stats_};
+  return finish(Outcome::Behind);
+}
+
+// The guardian stands by until all is written; that of processes that are left running belongs to who serves them on.
+Result<int> Server::finish(Outcome::End end) {
+  auto status = options_.finish({main_status_, end, cut_short_, weir_pid_, stats_});
+  if (end != Outcome::LeftRunning) guardian_.dismiss();
+  return status;
 }
 
 // A program may end just after it forked, before its child has said hello.
@@ -110,21 +109,25 @@ void Server::await_newborn() {
 // prompt. Returns true in the copy.
 Result<bool> Server::stay_behind() {
   pid_t pid = fork();
-  if (pid < 0) return fail_errno("fork");
+  if (pid < 0) {
+    auto why = fail_errno("fork");
+    for (auto& [process, p] : processes_) kill(process, SIGKILL);
+    return why;
+  }
   if (pid > 0) {
     control()->weir_pid = static_cast<uint32_t>(pid);
     return false;
   }
-  control()->weir_pid = static_cast<uint32_t>(getpid());
+  control()->weir_pid = static_cast<uint32_t>(weir_pid_ = getpid());
   setsid();
   Fd null(open("/dev/null", O_RDWR));
   for (int fd : {0, 1, 2}) dup2(null.get(), fd);
   behind_ = true;
+  renew_guardian();
   return true;
 }
 
 Result<> Server::set_up() {
-  TRY(guardian_, Guardian::start());
   // A process of the target takes half a dozen descriptors here; the target itself keeps the limit that it was given.
   getrlimit(RLIMIT_NOFILE, &descriptors_);
   rlimit all = {descriptors_.rlim_max, descriptors_.rlim_max};
@@ -137,6 +140,8 @@ Result<> Server::set_up() {
   memcpy(&header_, weir_runtime_image, sizeof header_);
   CHECK(header_.version == rt::abi_version);
   control()->weir_pid = static_cast<uint32_t>(getpid());
+  TRY(guardian_, Guardian::create());
+  renew_guardian();
   child_doorbell = &control()->doorbell;
   struct sigaction action{};
   action.sa_handler = on_child;
@@ -154,7 +159,6 @@ void Server::watch_signals() {
     action.sa_flags = SA_RESTART;
     for (int sig : signals) sigaction(sig, &action, nullptr);
   };
-  set(on_orphaned, {orphaned_signal()});
   if (is_attached()) {
     set(on_detach, {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2});
     return set(SIG_IGN, {SIGTSTP, SIGTTIN, SIGTTOU});  // those that it is to serve would stand still
@@ -180,12 +184,6 @@ void Server::loop() {
       reap();
       continue;
     }
-    if (orphaned) {
-      orphaned = 0;
-      cut_short_ = true;
-      if (is_attached()) return;
-      for (auto& [pid, p] : processes_) kill(pid, SIGKILL);
-    }
     if (int sig = forwarded_signal) {
       forwarded_signal = 0;
       if (sig != SIGCONT || is_stopped(main_pid_)) kill(main_pid_, sig);  // (a shell continues both)
@@ -206,7 +204,7 @@ void Server::sleep() {
   rt::ControlBlock* c = control();
   uint32_t doorbell = __atomic_load_n(&c->doorbell, __ATOMIC_SEQ_CST);
   __atomic_store_n(&c->sleeping, 1, __ATOMIC_SEQ_CST);
-  bool more = child_event || forwarded_signal || detach_wanted || orphaned || end_a_space();
+  bool more = child_event || forwarded_signal || detach_wanted || end_a_space();
   bool quiet = std::any_of(processes_.begin(), processes_.end(), [](const auto& p) { return p.second.quiet; });
   for (uint32_t w = 0; w < posted_words() && !more; w++) more = __atomic_load_n(&c->posted[w], __ATOMIC_SEQ_CST);
   long ns = quiet ? quiet_sleep_ns : sleep_ns;
@@ -238,6 +236,7 @@ bool Server::serve_posted() {
 }
 
 void Server::answer(uint32_t slot) {
+  if (guardian_is_old_) renew_guardian();  // before anything can be counted that it does not know of
   rt::RequestBlock& r = block(slot)->request;
   __atomic_store_n(&r.state, rt::RequestState::Answered, __ATOMIC_SEQ_CST);
   if (__atomic_load_n(&r.waiting, __ATOMIC_SEQ_CST)) futex_wake(reinterpret_cast<uint32_t*>(&r.state));
@@ -392,7 +391,7 @@ void Server::handle(Process& p, uint32_t slot, rt::RequestBlock& r) {
     case rt::Request::Link:
       if (auto exit = p.space->exit(static_cast<uint32_t>(r.args[0])); exit && exit->kind == instrument::Exit::Direct) {
         go_on(p, r, exit->target, nullptr);
-        if (!r.native && p.space->find(exit->target)) p.space->link(static_cast<uint32_t>(r.args[0]), {r.pc});
+        if (!r.native && p.space->find(exit->target)) p.space->link_if_alive(static_cast<uint32_t>(r.args[0]), {r.pc});
       }
       break;
     case rt::Request::Stale: p.space->forget_entry({r.args[0]}); [[fallthrough]];
@@ -408,6 +407,7 @@ void Server::handle(Process& p, uint32_t slot, rt::RequestBlock& r) {
       if (!r.values[0]) break;
       slots_[r.values[0]].clone_flags = r.args[0];
       slots_[r.values[0]].space = p.space;
+      slots_[r.values[0]].generation = slots_[slot].generation;
       slots_[r.values[0]].memory.mapped = p.memory->mapped;
       slots_[r.values[0]].memory.kernels_choice = p.memory->kernels_choice;
       p.space->tool().begin_thread(memory_of(static_cast<uint32_t>(r.values[0])), memory_of(slot),
@@ -455,6 +455,8 @@ uint64_t stack_change(const instrument::Exit& site, rt::Native native) {
 // Where a transfer to `target` goes on: at its translation. A target that is no code is gone to natively, to fault there; one
 // that the processor refuses to go to at all faults where the transfer is.
 void Server::go_on(Process& p, rt::RequestBlock& r, AppPc target, const instrument::Exit* site) {
+  if (p.space->is_full() && !p.space->find(target)) flush(*p.space);
+  leave_flushed(current_slot_, *p.space);
   auto to = p.space->translate(target, slots_[current_slot_].tid);  // (the first thread of a process may have ended)
   if (to) {
     if (r.kind != rt::Request::Link) p.space->enter_indirect_target(target, *to);
@@ -522,6 +524,7 @@ Result<> Server::part(Process& p) {
   for (auto& [pid, other] : processes_)
     if (other.memory == p.memory) other.space = space;
   p.memory->mapped = 0;
+  guardian_is_old_ = has_results();
   for (Slot& s : slots_)
     if (s.state == SlotState::Reserved && s.pid == p.pid && (s.clone_flags & CLONE_VM)) s.space = space;
   return {};

@@ -26,6 +26,7 @@ struct Memory {
   uint32_t caller = 0;   // slot of the thread that is making calls for us: the others wait for it
   size_t sent = 0;       // … and how many
   std::vector<uint32_t> waiting = {};
+  std::vector<bool> has_end = {};  // by slot: its parallel stack ends at a page that cannot be written to
 };
 
 struct Process {
@@ -60,6 +61,7 @@ struct Slot {
   uint64_t clone_flags = 0;                          // Reserved
   std::shared_ptr<Space> space;                      // Reserved: of the process that asked, which may be gone by the time
   Memory memory = {};                                // … and its memory as it was
+  uint64_t generation = 0;                           // of its space, when it last asked where to go on
   std::unique_ptr<rt::RequestBlock> postponed = {};  // until the calls that go before it are made
 };
 
@@ -79,11 +81,13 @@ class Server {
  public:
   explicit Server(const Options& options) : options_(options) {}
   ~Server();
-  Result<Outcome> run();
+  Result<int> run();
+  void dismiss_guardian() { guardian_.dismiss(); }
 
  private:
   // server.cc
   Result<> set_up();
+  Result<int> finish(Outcome::End end);
   void watch_signals();
   bool is_over() const;
   bool detach_is_wanted() const;
@@ -127,6 +131,7 @@ class Server {
   void exec_stop(pid_t pid);
   void thread_ended(uint32_t slot);
   void collect(Process& p, uint32_t slot);
+  void look_for_overflow(const Process& p, uint32_t slot);
   uint32_t allocate_slot(pid_t pid, pid_t tid);
   void release_lost_children(pid_t pid, pid_t tid);
   void end_with_message(Process& p, const std::string& why);
@@ -134,6 +139,17 @@ class Server {
   void begin_block(uint32_t slot);
   Process* process_of(uint32_t slot);
   void stopped();
+
+  // flush.cc
+  void flush(Space& space);
+  void leave_flushed(uint32_t slot, const Space& space);
+
+  // heir.cc
+  bool has_results() const { return options_.on_program_end != nullptr; }
+  void enroll(Process& p, uint32_t slot);
+  void renew_guardian();
+  void adopt_threads();
+  [[noreturn]] void inherit();
 
   // attach.cc
   bool is_attached() const { return !options_.pids.empty(); }
@@ -170,6 +186,10 @@ class Server {
   struct sigaction child_action_{};  // … and what was done about SIGCHLD
   Stats stats_;
   Guardian guardian_;
+  bool guardian_is_old_ = false;    // there is something that it does not know of
+  uint64_t last_serial_ = 0;        // see Guardian::Occupant
+  std::vector<uint32_t> retained_;  // slots that are free when the guardian has been renewed
+  pid_t weir_pid_ = getpid();       // of the process whose guardian this may be
   SharedMemory runtime_, blocks_;
   rt::RuntimeHeader header_{};
   std::deque<Slot> slots_ = std::deque<Slot>(1);  // as many as were ever used; the first is nobody's
@@ -182,7 +202,7 @@ class Server {
   bool main_ended_ = false;
   int main_status_ = 0;
   bool failed_ = false;     // Weir had to end the program
-  bool cut_short_ = false;  // see orphaned_signal()
+  bool cut_short_ = false;  // Weir was killed, and this is its guardian
   bool behind_ = false;     // see stay_behind()
   bool detaching_ = false;
   std::optional<std::chrono::steady_clock::time_point> deadline_;  // attached: when to detach

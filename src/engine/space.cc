@@ -62,6 +62,7 @@ Result<> Space::create_memory() {
   pieces_.push_back({table_.file.get(), 0, table_address_, rt::table_size, PROT_READ, false});
   pieces_.push_back({page_.file.get(), 0, rt::space_base, rt::space_page_size, PROT_READ, false});
   page_.as<rt::SpacePage>()->id = ++last_id;
+  tell_own({table_address_, table_address_ + rt::table_size});
   return {};
 }
 
@@ -81,8 +82,7 @@ bool Space::prepare(AppPc pc, pid_t pid, bool may_grow) {
   if (!region) return region.error().exit_status != may_not_grow;
   Arena& arena = arenas_[(*region)->arena];
   constexpr size_t enough = 64u << 20, enough_links = 1 << 18;  // for nearly any function
-  bool has_links = arena.archived_links() + arena.links.size() + enough_links <= arena.max_links;
-  if (arena.used + enough <= arena.size && has_links) return true;
+  if (arena.used + enough <= arena.size && arena.has_links(enough_links)) return true;
   if (!may_grow) return false;
   arena.is_keepable = false;
   if (auto other = arena_near((*region)->range, pid)) (*region)->arena = *other;
@@ -141,6 +141,21 @@ Result<> Space::know(AppPc pc, pid_t pid) {
   return {};
 }
 
+void Space::add_image(const std::string& name) {
+  images_.push_back(name);
+  image_names_.append({name.c_str(), name.size() + 1});
+  image_names_.publish();
+}
+
+void Space::adopt() {
+  image_names_.adopt();
+  images_.clear();
+  for (const char* name = image_names_.begin(); name < image_names_.end(); name += images_.back().size() + 1)
+    images_.emplace_back(name);
+  counters_.allocate(rt::max_counters - counters_.size());  // (what was handed out in the end is not known)
+  tool_->adopt();
+}
+
 Region* Space::add_region(const process::Region& r, std::shared_ptr<elf::Image> image, bool is_pristine) {
   Region region{r.range, r.offset, std::move(image)};
   region.is_volatile = r.writable || r.shared;
@@ -154,7 +169,7 @@ Region* Space::add_region(const process::Region& r, std::shared_ptr<elf::Image> 
         region.bias = r.range.begin.value - (r.offset - x.offset + x.vaddr.value);
   auto known = std::find(images_.begin(), images_.end(), name);
   region.image_index = static_cast<uint32_t>(known - images_.begin());
-  if (known == images_.end()) images_.push_back(name);
+  if (known == images_.end()) add_image(name);
   auto at = std::upper_bound(regions_.begin(), regions_.end(), r.range.begin,
                              [](AppPc a, const Region& x) { return a < x.range.begin; });
   Region* added = &*regions_.insert(at, std::move(region));
@@ -243,6 +258,14 @@ Result<uint32_t> Space::arena_near(AppRange range, pid_t pid) {
   return index;
 }
 
+// The runtime does not let the program change what is there.
+void Space::tell_own(rt::Range range) {
+  auto* page = page_.as<rt::SpacePage>();
+  if (page->own_count == rt::max_own) return;
+  page->own[page->own_count] = range;
+  __atomic_store_n(&page->own_count, page->own_count + 1, __ATOMIC_RELEASE);
+}
+
 Result<uint32_t> Space::create_arena(CachePc base) {
   auto index = static_cast<uint32_t>(arenas_.size());
   Arena arena;
@@ -252,12 +275,14 @@ Result<uint32_t> Space::create_arena(CachePc base) {
   arena.memory = std::make_shared<SharedMemory>(std::move(memory));
   pieces_.push_back({arena.memory->file.get(), 0, base.value, arena_size, PROT_READ | PROT_EXEC, false});
   arenas_.push_back(std::move(arena));
+  tell_own({base.value, base.value + arena_size});
   return index;
 }
 
 uint64_t Space::code_size() const {
   uint64_t size = 0;
-  for (const Arena& a : arenas_) size += a.used;
+  for (const Arena& a : arenas_) size += a.used - a.flushed_to;
+  for (const Flushed& f : flushed_) size += f.end - f.begin;
   return size;
 }
 
@@ -325,22 +350,29 @@ Result<std::unique_ptr<Space>> Space::copy() const {
   s->regions_ = regions_;
   s->write_page();
   s->promised_ = promised_;
-  s->images_ = images_;
+  for (const std::string& name : images_) s->add_image(name);
   s->units_ = units_;
   s->live_ = live_;
   s->functions_ = functions_;
   s->entries_ = entries_;
   s->sites_ = sites_;
+  s->flushed_ = flushed_;
+  s->generation_ = generation_;
+  s->limit_ = limit_;
   s->has_archives_ = has_archives_;
   for (const Arena& a : arenas_) {
     Arena c = a;
     TRY(auto memory, SharedMemory::create("weir-cache", a.size));
     c.memory = std::make_shared<SharedMemory>(std::move(memory));
     size_t archived = a.archive ? a.code_pages.size() * Archive::page : 0;  // see copy_archived
-    memcpy(c.memory->mapping.data() + archived, a.memory->mapping.data() + archived, a.used - archived);
+    size_t end = a.used;
+    for (const Flushed& f : flushed_)
+      if (&arenas_[f.arena] == &a) end = std::max(end, f.end);
+    memcpy(c.memory->mapping.data() + archived, a.memory->mapping.data() + archived, end - archived);
     // Other threads of the process are in there, and stay: nothing may be mapped over code that is not there as well.
     s->pieces_.push_back(
         {c.memory->file.get(), archived, c.base.value + archived, c.size - archived, PROT_READ | PROT_EXEC, false});
+    s->tell_own({c.base.value, c.base.value + c.size});
     s->arenas_.push_back(std::move(c));
   }
   for (const Unit& u : units_)

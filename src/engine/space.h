@@ -13,6 +13,7 @@
 #include "base/address.h"
 #include "base/fd.h"
 #include "base/flat_map.h"
+#include "base/published.h"
 #include "base/result.h"
 #include "elf/image.h"
 #include "engine/archive.h"
@@ -72,10 +73,18 @@ struct Arena {
   std::vector<bool> code_pages = {};   // of the archive: those that are in `memory` now, as they were changed,
   std::vector<bool> table_pages = {};  // … and in the table
   uint32_t changed_pages = 0;
-  uint32_t not_supported = 0;  // instructions
-  bool is_keepable = false;    // all that it holds is right for a later run
+  uint32_t not_supported = 0;       // instructions
+  uint32_t next_link = 0;           // of `links`: see flush.cc
+  uint32_t used_links = 0;          // from here on they are those of flushed code; 0: none are
+  size_t flushed_to = 0;            // what is before this, and not free yet, is in Space::flushed_,
+  uint32_t first_flushed_link = 0;  // … with the exits before this
+  bool is_keepable = false;         // all that it holds is right for a later run
 
   size_t archived_links() const { return archive ? archive->parts().exits.size() : 0; }
+  uint32_t next_exit() const { return static_cast<uint32_t>(first_link + archived_links() + next_link); }
+  bool has_links(size_t count) const {
+    return archived_links() + next_link + count <= (used_links ? used_links : max_links);
+  }
   bool contains(CachePc pc) const { return base <= pc && pc < base + static_cast<int64_t>(size); }
 };
 
@@ -105,7 +114,7 @@ struct Unit {
 
 struct SpaceStats {
   uint64_t functions = 0, blocks = 0, instructions = 0, code_bytes = 0, app_bytes = 0, not_supported = 0, nanoseconds = 0,
-           flushed_units = 0, from_archive = 0;
+           flushed_units = 0, from_archive = 0, cache_flushes = 0;
 };
 
 class Space {
@@ -155,6 +164,13 @@ class Space {
   void forget_entry(AppPc pc);
   // Is there a region of code in it that is known here?
   bool knows(AppRange range) const;
+  // Of the code cache, in bytes; 0: there is none. See flush.cc.
+  void set_limit(size_t limit) { limit_ = limit; }
+  bool is_full() const;
+  void flush();
+  uint64_t generation() const { return generation_; }  // the number of flushes
+  // Nobody is in code any more that was flushed by then.
+  void reclaim(uint64_t generation);
   // From now on nothing new needs to be mapped for code that is known.
   void make_all_writable();
   // Keeps what was translated for later runs.
@@ -162,6 +178,7 @@ class Space {
 
   std::optional<instrument::Exit> exit(uint32_t number) const;
   void link(uint32_t number, CachePc to);
+  void link_if_alive(uint32_t number, CachePc to);  // the code that it is in
 
   instrument::Tool& tool() { return *tool_; }
   uint32_t counters() const { return counters_.size(); }
@@ -171,6 +188,8 @@ class Space {
   // The same for a process that may not open our files: archives are named by copies in shared memory.
   int file_for_others(const Piece& piece) const;
   uint64_t table_address() const { return table_address_; }
+  // This process goes on for one that was killed: see base/published.h.
+  void adopt();
   uint64_t id() const { return page_.as<rt::SpacePage>()->id; }
   uint64_t code_size() const;
   uint64_t table_size() const;  // of its pages that are in use
@@ -183,9 +202,11 @@ class Space {
   Region* region_at(AppPc pc);
   const Region* region_at(AppPc pc) const { return const_cast<Space*>(this)->region_at(pc); }
   Result<Region*> find_region(AppPc pc, pid_t pid, bool may_grow = true);
+  void add_image(const std::string& name);
   Region* add_region(const process::Region& r, std::shared_ptr<elf::Image> image, bool is_pristine);
   Result<uint32_t> arena_near(AppRange range, pid_t pid);
   Result<uint32_t> create_arena(CachePc base);
+  void tell_own(rt::Range range);
   void write_page();
   void retire(uint32_t unit);
 
@@ -201,6 +222,8 @@ class Space {
   LinkSite& link_site(uint32_t number);
   void link_waiting(AppPc target, CachePc to);
   void unlink(AppPc target);
+  void unlink(Arena& arena, uint32_t number);
+  void add_link(Arena& arena, const LinkSite& site);
   CachePc cache_pc(uint32_t unit, uint32_t offset) const {
     return arenas_[units_[unit].arena].base + units_[unit].offset + offset;
   }
@@ -237,12 +260,22 @@ class Space {
   std::vector<Region> regions_;                           // by address
   std::vector<AppRange> promised_;
   std::vector<std::string> images_;
+  Published<char> image_names_;  // the same, each with a 0 behind it
   std::vector<Unit> units_;
   std::vector<uint32_t> live_;   // units that are not dead
   FlatMap<uint32_t> functions_;  // by begin of the bounds: one more than its last unit (see Unit::previous)
   FlatMap<CachePc> entries_;     // of units, and of blocks that were asked for
   FlatMap<uint32_t> sites_;      // target → one more than the number of its last LinkSite
   SpaceStats stats_;
+  struct Flushed {
+    uint64_t generation;
+    uint32_t arena;
+    size_t begin, end;
+    uint32_t first_link, end_link;
+  };
+  std::vector<Flushed> flushed_;  // and not free yet
+  uint64_t generation_ = 0;
+  size_t limit_ = 0;
   // Reused from one translation to the next.
   std::vector<std::byte> code_;
   x86::Function function_;

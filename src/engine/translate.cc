@@ -110,7 +110,8 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
   };
   tool_->plan({f, region->image_index, region->bias, code, image_code, bounds_at, region->is_pristine, region->is_volatile},
               counters_, plan_);
-  if (counters_.size() > rt::max_counters) return fail("too many counters: the program is too large for this tool");
+  if (counters_.size() > rt::max_counters)
+    return fail("too many counters: the program is too large for this tool, or --cache-mb too small");
 
   size_t bound = instrument::size_bound(f, plan_);
   bool needs_all = !plan_.empty() || f.has_special;  // else lowering asks of rcx only, where the table leads
@@ -118,9 +119,8 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
   size_t room = bound + bounds.size() + 256;
   Arena& arena = arenas_[region->arena];  // (prepare() has made room)
   arena.used = (arena.used + 15) & ~size_t{15};
-  bool has_links = arena.archived_links() + arena.links.size() + 2 * f.insns.size() < arena.max_links;
-  if (arena.used + room > arena.size || !has_links) return fail("the code cache is full");
-  auto first_exit = static_cast<uint32_t>(arena.first_link + arena.archived_links() + arena.links.size());
+  if (arena.used + room > arena.size || !arena.has_links(2 * f.insns.size() + 1)) return fail("the code cache is full");
+  uint32_t first_exit = arena.next_exit();
   instrument::lower({f, live, plan_, code, arena.memory->mapping.bytes().subspan(arena.used, bound),
                      arena.base + static_cast<int64_t>(arena.used), table_address_, first_exit,
                      [&](AppPc a) { return find(a); }, tool_->has_clock()},
@@ -151,7 +151,9 @@ CachePc Space::commit(Region& region, Unit unit, instrument::Lowered& lowered) {
   unit.entry_offset = lowered.entry;
   unit.blocks = lowered.blocks;
   unit.marks = lowered.marks;
-  arena.units.push_back(id);
+  auto behind = std::upper_bound(arena.units.begin(), arena.units.end(), unit.offset,
+                                 [&](uint32_t o, uint32_t u) { return o < units_[u].offset; });
+  arena.units.insert(behind, id);
   arena.used += lowered.size;
   // The table leads straight to the places of a unit, but for volatile code, which is looked at before it is entered.
   unit.table.reserve(region.is_volatile ? 1 : lowered.table.size());
@@ -160,13 +162,13 @@ CachePc Space::commit(Region& region, Unit unit, instrument::Lowered& lowered) {
   else unit.table.push_back(entry_pc);
   units_.push_back(std::move(unit));
   live_.push_back(id);
-  auto number = static_cast<uint32_t>(arena.first_link + arena.archived_links() + arena.links.size());
+  uint32_t number = arena.next_exit();
   for (instrument::Exit exit : lowered.exits) {
     exit.offset += units_[id].offset;
     if (exit.stub) exit.stub += units_[id].offset;
     LinkSite site{exit, id};
     if (exit.kind == instrument::Exit::Direct) site.previous = std::exchange(sites_[exit.target], number + 1);
-    arena.links.push_back(site);
+    add_link(arena, site);
     number++;
   }
   // (Units of volatile code are found by their entries only, and so stand alone as functions.)

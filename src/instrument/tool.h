@@ -142,6 +142,8 @@ class Tool {
   virtual void plan(const Subject& subject, Counters& counters, Plan& plan) = 0;
   // A thread begins: in a new program at `pc`, or forked or cloned from `parent`.
   virtual void begin_thread(std::byte* /*memory*/, const std::byte* /*parent*/, bool /*is_fork*/, AppPc /*pc*/) {}
+  // This process goes on for one that was killed: all that plan() did there is known here, if it was published (base/published.h).
+  virtual void adopt() {}
   // A thread has ended (or is being looked at).
   virtual void collect(const ThreadData& thread) = 0;
 };

@@ -33,6 +33,9 @@ constexpr uint64_t block_stride = 512 << 20;
 constexpr uint32_t max_slots = 16384;
 constexpr uint64_t blocks_size = block_stride * max_slots;
 
+// What a limit on address space (RLIMIT_AS) must leave room for, beside the program: thread blocks, table, and code cache.
+constexpr uint64_t own_address_space = blocks_size + table_size + (uint64_t{16} << 30);
+
 // ---- Registers ----------------------------------------------------------------------------------------------------
 struct Registers {
   uint64_t gpr[16];  // in encoding order: rax rcx rdx rbx rsp rbp rsi rdi r8 … r15
@@ -145,7 +148,10 @@ constexpr bool is_engine_call(int64_t nr) {
     case 157:
     case 158:
     case 317:
-    case 334: return true;  // prctl arch_prctl seccomp rseq
+    case 334:  // prctl arch_prctl seccomp rseq
+    case 97:
+    case 160:
+    case 302: return true;  // getrlimit setrlimit prlimit64
     default: return false;
   }
 }
@@ -308,9 +314,10 @@ enum FrameBits : uint64_t {
   FrameIsCounted = 4,  // the call has been: by the process that forked, or before its stack was left for another
   frame_bits = 7,
 };
-constexpr uint32_t others_offset = 220 << 20;        // OtherRecord: the frames end there
-constexpr uint32_t direct_site = 1u << 31;           // Frame::site: the callee is the site's own
-constexpr uint32_t unknown_function = 1;             // that a thread begins in
+constexpr uint32_t others_offset = 220 << 20;          // OtherRecord
+constexpr uint32_t frames_end = others_offset - 4096;  // a page that the target cannot write to
+constexpr uint32_t direct_site = 1u << 31;             // Frame::site: the callee is the site's own
+constexpr uint32_t unknown_function = 1;               // that a thread begins in
 constexpr uint32_t start_site = 0, signal_site = 1;  // begin of a thread; a signal handler. (They are cells of the clock.)
 constexpr uint64_t handler_frame =
     8;  // the frame of a handler ends here above its signal frame: behind what its return runs first
@@ -414,14 +421,17 @@ struct ControlBlock {
 };
 
 // ---- The space page: what the runtime must know of the translated program, read-only in the target ----------------
-constexpr uint32_t max_ranges = 1024;
+constexpr uint32_t max_ranges = 1024, max_own = 256;
+struct Range {
+  uint64_t begin, end;
+};
 struct SpacePage {
-  uint64_t id;       // of the space: no two of a run have the same
-  uint32_t version;  // odd while it is being changed
-  uint32_t count;    // more than max_ranges: ask about every change
-  struct {
-    uint64_t begin, end;
-  } ranges[max_ranges];  // translated ranges of the program
+  uint64_t id;               // of the space: no two of a run have the same
+  uint32_t version;          // odd while it is being changed
+  uint32_t count;            // more than max_ranges: ask about every change
+  Range ranges[max_ranges];  // translated ranges of the program
+  uint32_t own_count;
+  Range own[max_own];  // where the space itself is mapped
 };
 constexpr uint64_t space_page_size = 32 << 10;
 static_assert(sizeof(SpacePage) <= space_page_size);

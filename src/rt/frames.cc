@@ -188,10 +188,7 @@ void pop_returned(ThreadBlock* tb) {
 }
 
 void push(ThreadBlock* tb, uint32_t site, uint32_t callee, uint64_t rsp) {
-  if (tb->frames_top + sizeof(Frame) > uint64_t(tb) + others_offset) {
-    tools(tb)->lost++;
-    return;
-  }
+  if (tb->frames_top + sizeof(Frame) > uint64_t(tb) + frames_end) sys(SYS_exit_group, 125);  // Weir will say why
   uint64_t context = callee != not_arrived ? context_for(tb, top(tb)[-1], site, callee, rsp & FrameIsCounted) : 0;
   *top(tb) = {now(tb), site, callee, rsp, 0, context};
   tb->frames_top += sizeof(Frame);
@@ -406,7 +403,7 @@ namespace {
 
 [[gnu::always_inline]] inline bool push_tail_quickly(ThreadBlock* tb, uint32_t site, uint32_t callee, uint64_t rsp) {
   Frame* f = top(tb);
-  if (uint64_t(f + 1) > uint64_t(tb) + others_offset || has_long_chain(tb)) return false;
+  if (uint64_t(f + 1) > uint64_t(tb) + frames_end || has_long_chain(tb)) return false;
   f->begin = read_clock(tb);
   f->site = site;
   f->callee = callee;

@@ -211,6 +211,7 @@ extern "C" {
 
 // Returns 1 to leave the runtime with tb->regs, 0 to return from the signal.
 int rt_signal(int sig, SigInfo* info, UContext* uc, ThreadBlock* tb) {
+  if (sig == SIGSEGV && info->addr - (address(tb) + frames_end) < 4096) sys(SYS_exit_group, 125);  // Weir will say why
   if (keep_in_runtime(tb, sig, info, uc)) return 0;
   if (within(uc->rip, rt_exit, rt_exit_end)) {
     registers_to_frame(tb->regs, uc);

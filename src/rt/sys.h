@@ -44,12 +44,15 @@ enum Nr : int64_t {
   SYS_execve = 59,
   SYS_exit = 60,
   SYS_kill = 62,
+  SYS_getrlimit = 97,
   SYS_prctl = 157,
   SYS_arch_prctl = 158,
+  SYS_setrlimit = 160,
   SYS_gettid = 186,
   SYS_futex = 202,
   SYS_exit_group = 231,
   SYS_rt_tgsigqueueinfo = 297,
+  SYS_prlimit64 = 302,
   SYS_process_vm_readv = 310,
   SYS_process_vm_writev = 311,
   SYS_seccomp = 317,
@@ -59,7 +62,7 @@ enum Nr : int64_t {
   SYS_clone3 = 435,
 };
 
-constexpr int64_t ENOSYS = 38, EFAULT = 14, ESRCH = 3, EINVAL = 22, EAGAIN = 11, EEXIST = 17;
+constexpr int64_t ENOSYS = 38, EFAULT = 14, ESRCH = 3, EINVAL = 22, EAGAIN = 11, EEXIST = 17, ENOMEM = 12;
 constexpr uint64_t all_signals = ~uint64_t{0};
 constexpr uint64_t CLONE_VM = 0x100, CLONE_SIGHAND = 0x800, CLONE_VFORK = 0x4000, CLONE_THREAD = 0x10000;
 

@@ -108,6 +108,55 @@ int64_t mapping_call(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   return result;
 }
 
+// A range of addresses that the program may not change: there is nothing there, as far as it knows.
+bool is_ours(uint64_t begin, uint64_t size) {
+  const auto* page = reinterpret_cast<const volatile SpacePage*>(space_base);
+  uint64_t end = begin + size;
+  if (begin < blocks_base + blocks_size && end > runtime_base) return true;
+  for (uint32_t i = 0; i < page->own_count && i < max_own; i++)
+    if (begin < page->own[i].end && end > page->own[i].begin) return true;
+  return false;
+}
+
+int64_t change_mapping(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
+  constexpr uint64_t MREMAP_MAYMOVE = 1;
+  bool is_mmap = nr == SYS_mmap, is_mremap = nr == SYS_mremap;
+  bool ours =
+      is_mmap ? (a[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE)) == MAP_FIXED && is_ours(a[0], a[1]) : is_ours(a[0], a[1]);
+  if (is_mremap && (a[3] & MREMAP_FIXED) && is_ours(a[4], a[2])) die("it wants memory at an address that weir needs");
+  if (!ours) return mapping_call(tb, nr, a);
+  if (is_mmap) die("it wants memory at an address that weir needs");
+  if (is_mremap) return a[3] & ~(MREMAP_MAYMOVE | MREMAP_FIXED) ? -EINVAL : -EFAULT;
+  return nr == SYS_munmap ? 0 : -ENOMEM;
+}
+
+// Limits on address space: what is ours is not the program's, and is added to them. (Under a filter no other call than the program's own is
+// made: a pointer that is wrong then faults.)
+int64_t limit_call(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
+  constexpr uint64_t RLIMIT_AS = 9, infinity = ~uint64_t{0};
+  bool is_prlimit = nr == SYS_prlimit64;
+  if (a[is_prlimit] != RLIMIT_AS || (is_prlimit && a[0] && !tb->quiet && int64_t(a[0]) != sys(SYS_getpid)))
+    return sys(nr, a[0], a[1], a[2], a[3]);
+  uint64_t wanted = is_prlimit            ? a[2]
+                    : nr == SYS_setrlimit ? a[1]
+                                          : 0,
+           old = is_prlimit            ? a[3]
+                 : nr == SYS_getrlimit ? a[1]
+                                       : 0;
+  uint64_t to_set[2] = {}, was[2] = {};
+  auto *from = reinterpret_cast<void*>(wanted), *to = reinterpret_cast<void*>(old);
+  if (wanted && tb->quiet) memcpy(to_set, from, sizeof to_set);
+  else if (wanted && !read_memory(from, to_set, sizeof to_set)) return -EFAULT;
+  for (uint64_t& limit : to_set) limit = limit < infinity - own_address_space ? limit + own_address_space : infinity;
+  int64_t result = is_prlimit ? sys(nr, 0, RLIMIT_AS, wanted ? address(to_set) : 0, old ? address(was) : 0)
+                              : sys(nr, RLIMIT_AS, address(wanted ? to_set : was));
+  if (is_error(result) || !old) return result;
+  for (uint64_t& limit : was)
+    if (limit != infinity && limit >= own_address_space) limit -= own_address_space;
+  if (tb->quiet) return memcpy(to, was, sizeof was), result;
+  return write_memory(to, was, sizeof was) ? result : -EFAULT;
+}
+
 struct CloneArgs {  // the kernel's struct clone_args, as far as we look
   uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
 };
@@ -205,7 +254,10 @@ void rt_syscall(ThreadBlock* tb) {
     case SYS_munmap:
     case SYS_mprotect:
     case SYS_pkey_mprotect:
-    case SYS_mremap: result = mapping_call(tb, nr, a); break;
+    case SYS_mremap: result = change_mapping(tb, nr, a); break;
+    case SYS_getrlimit:
+    case SYS_setrlimit:
+    case SYS_prlimit64: result = limit_call(tb, nr, a); break;
     case SYS_rt_sigaction: result = set_action(tb, int(a[0]), a[1], a[2], a[3]); break;
     case SYS_rt_sigreturn: return return_from_signal(tb);
     case SYS_clone:

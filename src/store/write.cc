@@ -14,15 +14,14 @@ namespace {
 // A file that is removed unless it was given its place.
 class TemporaryFile {
  public:
-  static Result<TemporaryFile> beside(const std::string& path) {
+  static Result<TemporaryFile> beside(const std::string& path, pid_t run) {
     TemporaryFile file;
-    file.name_ = path + ".XXXXXX";
-    file.fd_ = Fd(mkostemp(file.name_.data(), O_CLOEXEC));
-    if (!file.fd_) {
-      file.name_.clear();
-      return fail_errno("{}: cannot be written", path);
-    }
-    return file;  // (mode 0600: what a program does, and with what arguments, is its user's)
+    file.name_ = fmt::format("{}.{}.part", path, run);
+    unlink(file.name_.c_str());
+    file.fd_ = Fd(open(file.name_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (file.fd_) return file;  // (what a program does, and with what arguments, is its user's)
+    file.name_.clear();
+    return fail_errno("{}: cannot be written", path);
   }
   TemporaryFile(TemporaryFile&& o) noexcept : name_(std::exchange(o.name_, {})), fd_(std::move(o.fd_)) {}
   TemporaryFile& operator=(TemporaryFile&&) = delete;
@@ -61,12 +60,18 @@ Result<> check_place(const std::string& path) {
   return fail("{}: is not a file, and a profile has to be one; name another: -o NAME.weir", path);
 }
 
+// An older file than this run: what it wrote itself, before some of its processes had ended, is replaced.
+bool is_older(const struct stat& file, const profile::Run& run) {
+  return !run.started || file.st_mtim.tv_sec * int64_t{1'000'000} + file.st_mtim.tv_nsec / 1000 < run.started;
+}
+
 // `path` gets a second name, `path`.old; it keeps its first until the new file takes it. Where the file system has no hard
 // links there is an instant with the old name only.
-Result<> keep_old(const std::string& path) {
+Result<> keep_old(const std::string& path, const profile::Run& run) {
   struct stat st;
   if (lstat(path.c_str(), &st) != 0) return {};
   TRY_VOID(check_place(path));
+  if (!is_older(st, run)) return {};
   std::string old = path + ".old";
   unlink(old.c_str());
   if (link(path.c_str(), old.c_str()) == 0 || rename(path.c_str(), old.c_str()) == 0) return {};
@@ -77,12 +82,12 @@ Result<> keep_old(const std::string& path) {
 
 Result<> check_writable(const std::string& path) {
   TRY_VOID(check_place(path));
-  TRY([[maybe_unused]] TemporaryFile file, TemporaryFile::beside(path));
+  TRY([[maybe_unused]] TemporaryFile file, TemporaryFile::beside(path, getpid()));
   return {};
 }
 
-Result<> write(const profile::Profile& profile, const std::string& path) {
-  TRY(TemporaryFile file, TemporaryFile::beside(path));
+Result<> write(const profile::Profile& profile, const std::string& path, pid_t run) {
+  TRY(TemporaryFile file, TemporaryFile::beside(path, run));
   Result<> filled = [&]() -> Result<> {
     TRY(Tables tables, Tables::create(file.name(), file.fd()));
     fill(tables, profile);
@@ -95,7 +100,7 @@ Result<> write(const profile::Profile& profile, const std::string& path) {
     return std::unexpected(Error{what + "; nothing was written"});
   }
   TRY_VOID(file.sync());
-  TRY_VOID(keep_old(path));
+  TRY_VOID(keep_old(path, profile.run));
   TRY_VOID(file.move_to(path));
   if (Fd directory{open(directory_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)}) fsync(directory.get());
   return {};

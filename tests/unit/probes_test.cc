@@ -124,12 +124,16 @@ Ran run_weir(const Words& command, const Planner& planner) {
   int ends = 0;
   Options options{.command = command,
                   .make_tool = [&] { return std::make_unique<TestTool>(planner, ran.cells); },
-                  .on_program_end = [&](auto&, auto&) { ends++; }};
-  auto outcome = run(options);
+                  .on_program_end = [&](auto&, auto&) { ends++; },
+                  .finish = [&](const Outcome& outcome) -> Result<int> {
+                    ran.stats = outcome.stats;
+                    return outcome.status;
+                  }};
+  auto status = run(options);
   dup2(stdout_before, 1);
   close(stdout_before);
-  EXPECT_TRUE(outcome) << (outcome ? "" : outcome.error().what);
-  if (outcome) ran.status = outcome->status, ran.stats = outcome->stats;
+  EXPECT_TRUE(status) << (status ? "" : status.error().what);
+  if (status) ran.status = *status;
   EXPECT_EQ(ends, 1);
   ran.output = contents(out);
   return ran;

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -290,9 +291,14 @@ TEST(ContextOrder, ChildrenStandTogetherTheLargestFirst) {
 TEST_F(StoreTest, TheOldFileIsKept) {
   ASSERT_TRUE(write_tables());
   auto first = fs::file_size(file);
+  auto before_the_run = fs::file_time_type::clock::now() - std::chrono::years(10);
+  fs::last_write_time(file, before_the_run);
   ASSERT_TRUE(write(fixture::rich(), file));
   EXPECT_EQ(fs::file_size(file + ".old"), first);
+  ASSERT_TRUE(write(fixture::rich(), file));  // what the run itself has written is replaced
+  EXPECT_EQ(fs::file_size(file + ".old"), first);
   EXPECT_EQ(Reader::open(file)->run()->command[0], "rich");
+  fs::last_write_time(file, before_the_run);
   ASSERT_TRUE(write_tables());
   EXPECT_EQ(Reader::open(file + ".old")->run()->command[0], "rich");
   EXPECT_EQ(std::distance(fs::directory_iterator(directory), fs::directory_iterator()), 2);  // nothing else is left

@@ -40,7 +40,7 @@ rt::Tools tools_of(const std::byte* memory) { return copy_of(table<rt::Tools>(me
 std::vector<rt::Frame> frames_of(const std::byte* memory) {
   static_assert(rt::blocks_base % rt::block_stride == 0);
   uint64_t top = __atomic_load_n(&block_of(memory).frames_top, __ATOMIC_RELAXED) % rt::block_stride;
-  if (top < rt::frames_offset || top > rt::others_offset) return {};
+  if (top < rt::frames_offset || top > rt::frames_end) return {};
   auto count = static_cast<uint32_t>((top - rt::frames_offset) / sizeof(rt::Frame));
   std::vector<rt::Frame> frames;
   for (const rt::Frame& shared : table<rt::Frame>(memory, rt::frames_offset, count)) {

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "base/flat_map.h"
+#include "base/published.h"
 #include "instrument/tool.h"
 #include "profile/profile.h"
 
@@ -47,9 +48,9 @@ struct Block {
 
 // What blocks are made of, one behind the other. (Half a million blocks are ordinary: a compiler.)
 struct Pool {
-  std::vector<std::byte> code;
-  std::vector<uint8_t> lengths;  // of instructions
-  std::vector<uint32_t> so_far;  // cycles of the block, up to and with this instruction
+  Published<std::byte> code;
+  Published<uint8_t> lengths;  // of instructions
+  Published<uint32_t> so_far;  // cycles of the block, up to and with this instruction
 };
 
 struct Site {
@@ -84,12 +85,14 @@ rt::OsClass os_class(uint32_t number);
 class Count : public instrument::Tool {
  public:
   // Of the clock of instructions a repeated string instruction is one, however often it repeats.
-  Count(std::shared_ptr<CostModel> cost, bool full_paths, bool by_instructions);
+  Count(std::shared_ptr<CostModel> cost, bool full_paths, bool by_instructions)
+      : cost_(std::move(cost)), by_instructions_(by_instructions), full_paths_(full_paths) {}
   std::unique_ptr<Tool> copy() const override { return std::make_unique<Count>(*this); }
   bool has_clock() const override { return true; }
   void plan(const instrument::Subject& subject, instrument::Counters& counters, instrument::Plan& plan) override;
   void begin_thread(std::byte* memory, const std::byte* parent, bool is_fork, AppPc pc) override;
   void collect(const instrument::ThreadData& data) override;
+  void adopt() override;
 
   // Sites of these numbers are no instructions.
   static constexpr uint32_t start = 0, signal = 1;
@@ -110,17 +113,18 @@ class Count : public instrument::Tool {
   std::vector<uint64_t> count_blocks(std::span<const uint64_t> cells) const;
   void add_calls(const instrument::ThreadData& data, const rt::Tools& tools, std::span<const uint64_t> block_counts,
                  Thread& thread) const;
+  void publish();
   void close_frames(const std::byte* memory, const rt::Tools& tools, Thread& thread) const;
 
   std::shared_ptr<CostModel> cost_;
   bool by_instructions_;
   bool full_paths_;  // A6: every call goes through the runtime, which keeps the calling-context tree
-  std::vector<Function> functions_{{}};
-  std::vector<uint32_t> cell_of_function_{rt::unknown_function};  // ascending, as cells are handed out
-  std::vector<Block> blocks_;
+  Published<Function> functions_{{}};
+  Published<uint32_t> cell_of_function_{rt::unknown_function};  // ascending, as cells are handed out
+  Published<Block> blocks_;
   Pool pool_;
   uint32_t points_ = 1;                              // of blocks, the outside with them
-  std::vector<Site> sites_{{}, {}};                  // their records are ascending, too
+  Published<Site> sites_{{}, {}};                    // their records are ascending, too
   FlatMap<uint32_t> function_by_begin_;              // and 0 where none is known
   std::map<uint32_t, std::vector<Thread>> threads_;  // by pid
 };

@@ -37,17 +37,6 @@ Op call(rt::Routine routine, Counter a = {}, uint32_t b = 0) {
 
 }  // namespace
 
-// Room for a large program: pages that are never touched cost nothing, and moving to a larger place does.
-Count::Count(std::shared_ptr<CostModel> cost, bool full_paths, bool by_instructions)
-    : cost_(std::move(cost)), by_instructions_(by_instructions), full_paths_(full_paths) {
-  constexpr size_t blocks = 1 << 19;
-  blocks_.reserve(blocks);
-  pool_.code.reserve(16 * blocks);
-  pool_.lengths.reserve(4 * blocks);
-  pool_.so_far.reserve(4 * blocks);
-  sites_.reserve(blocks / 4);
-}
-
 // One function at a time.
 class Count::Planner {
  public:
@@ -82,12 +71,12 @@ class Count::Planner {
       Block block{b.begin, function_};
       block.size = static_cast<uint32_t>(bytes.size()), block.code = static_cast<uint32_t>(pool.code.size());
       block.instructions = b.count, block.insn = static_cast<uint32_t>(pool.lengths.size());
-      pool.code.insert(pool.code.end(), bytes.begin(), bytes.end());
+      pool.code.append(bytes);
       for (const x86::Insn& i : f_.insns_of(b)) pool.lengths.push_back(i.shape->length);
       BlockCost cost = free ? BlockCost{} : (*tool_.cost_)(bytes, f_.insns_of(b));
       block.cycles = cost.cycles;
       auto known = cost.so_far.first(std::min<size_t>(cost.so_far.size(), b.count));
-      pool.so_far.insert(pool.so_far.end(), known.begin(), known.end());
+      pool.so_far.append(known);
       pool.so_far.resize(pool.lengths.size(), block.cycles);
       tool_.blocks_.push_back(block);
     }
@@ -284,6 +273,22 @@ class Count::Planner {
 
 void Count::plan(const instrument::Subject& subject, instrument::Counters& counters, instrument::Plan& plan) {
   Planner(*this, subject, counters, plan).run();
+  publish();
+}
+
+// What refers to others comes behind them: whenever this is cut short, what was published is whole.
+void Count::publish() {
+  pool_.code.publish(), pool_.lengths.publish(), pool_.so_far.publish();
+  cell_of_function_.publish(), functions_.publish();
+  blocks_.publish(), sites_.publish();
+}
+
+void Count::adopt() {
+  sites_.adopt(), blocks_.adopt();
+  functions_.adopt(), cell_of_function_.adopt();
+  pool_.so_far.adopt(), pool_.lengths.adopt(), pool_.code.adopt();
+  for (uint32_t i = 1; i < functions_.size(); i++) function_by_begin_[functions_[i].begin] = i;
+  for (const Block& b : blocks_) points_ = std::max({points_, b.from + 1, b.to + 1});
 }
 
 uint32_t Count::function_at(const instrument::Subject& subject, AppPc pc, instrument::Counters& counters) {

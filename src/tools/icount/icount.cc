@@ -14,6 +14,7 @@ void Icount::plan(const instrument::Subject& subject, instrument::Counters& coun
     bool ends_elsewhere = blocks[b].ends == x86::BlockEnd::Undecodable;  // its last instruction is not executed here
     blocks_.push_back({blocks[b].begin, blocks[b].end, blocks[b].count - ends_elsewhere, subject.image, counter});
   }
+  blocks_.publish();
 }
 
 void Icount::collect(const instrument::ThreadData& data) {

@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "base/published.h"
 #include "instrument/tool.h"
 
 namespace weir::icount {
@@ -41,13 +42,14 @@ class Icount : public instrument::Tool {
   std::unique_ptr<Tool> copy() const override { return std::make_unique<Icount>(*this); }
   void plan(const instrument::Subject& subject, instrument::Counters& counters, instrument::Plan& plan) override;
   void collect(const instrument::ThreadData& thread) override;
+  void adopt() override { blocks_.adopt(); }
 
-  const std::vector<Block>& blocks() const { return blocks_; }
+  std::span<const Block> blocks() const { return blocks_; }
   // The counts of a process that has ended.
   Program take(uint32_t pid);
 
  private:
-  std::vector<Block> blocks_;
+  Published<Block> blocks_;
   std::map<uint32_t, Program> programs_;  // by pid
 };
 

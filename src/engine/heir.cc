@@ -1,0 +1,87 @@
+// The guardian's side: Weir was killed, its processes have ended, and what they counted is collected and written all the same.
+//
+// This process is a copy of Weir as it was when the guardian was last renewed. Spaces are those of then; code that was translated since was
+// published; threads that have come since are in the roster, under larger serials than any of then; those that have gone since have
+// left their blocks as they were (see free_slot).
+
+#include <sys/syscall.h>
+
+#include "engine/server.h"
+
+namespace weir::engine {
+
+namespace {
+// The parallel stack ends at a page that cannot be written to. (Under a seccomp filter any call may be the last.)
+void end_frames(Process& p, uint32_t slot) {
+  std::vector<bool>& has_end = p.memory->has_end;
+  if (has_end.size() <= slot) has_end.resize(slot + 1);
+  if (!p.space->tool().has_clock() || p.quiet || has_end[slot]) return;
+  has_end[slot] = true;
+  uint64_t end = rt::blocks_base + slot * rt::block_stride + rt::frames_end;
+  p.calls.push_back({SYS_mprotect, {end, 4096, PROT_NONE}, {}, rt::Optional});
+}
+}  // namespace
+
+void Server::enroll(Process& p, uint32_t slot) {
+  end_frames(p, slot);
+  Guardian::Occupant& o = guardian_.roster()[slot];
+  o.space = p.space->id();
+  o.pid = static_cast<uint32_t>(p.pid);
+  o.tid = static_cast<uint32_t>(slots_[slot].tid);
+  o.parent = static_cast<uint32_t>(p.parent);
+  o.started = p.started;
+  __atomic_store_n(&o.serial, ++last_serial_, __ATOMIC_RELEASE);
+}
+
+// Where there can be no new one (no processes are left to be had), the one that there is must do.
+void Server::renew_guardian() {
+  auto is_guardian = guardian_.renew();
+  if (!is_guardian) return;
+  if (*is_guardian) inherit();
+  guardian_is_old_ = false;
+  for (uint32_t slot : std::exchange(retained_, {})) {
+    guardian_.roster()[slot] = {};
+    free_slot(slot);
+  }
+}
+
+void Server::adopt_threads() {
+  std::map<uint64_t, std::shared_ptr<Space>> spaces;
+  for (auto& [pid, p] : processes_) spaces[p.space->id()] = p.space;
+  for (Slot& s : slots_)
+    if (s.space) spaces[s.space->id()] = s.space;
+  for (auto& [id, space] : spaces) space->adopt();
+  for (uint32_t slot = 1; slot < rt::max_slots; slot++) {
+    const Guardian::Occupant& o = guardian_.roster()[slot];
+    if (o.serial <= last_serial_ || !spaces.contains(o.space)) continue;
+    auto [p, is_new] = processes_.try_emplace(static_cast<pid_t>(o.pid));
+    if (is_new) {
+      p->second.pid = static_cast<pid_t>(o.pid);
+      p->second.parent = static_cast<pid_t>(o.parent);
+      p->second.started = o.started;
+      p->second.space = spaces[o.space];
+      if (auto parent = processes_.find(p->second.parent); parent != processes_.end())
+        p->second.program = parent->second.program, p->second.command = parent->second.command;
+    }
+    if (p->second.space->id() != o.space) continue;
+    if (slot >= slots_.size()) slots_.resize(slot + 1);
+    slots_[slot].tid = static_cast<pid_t>(o.tid);
+    p->second.slots.push_back(slot);
+  }
+}
+
+void Server::inherit() {
+  control()->weir_pid = static_cast<uint32_t>(getpid());  // (a child that has said nothing yet asks for us)
+  cut_short_ = true;
+  if (has_results()) {
+    adopt_threads();
+    for (auto& [pid, p] : processes_) report(p);
+  }
+  constexpr int killed = 137;
+  if (auto written = options_.finish({killed, Outcome::Ended, cut_short_, weir_pid_, stats_}); !written)
+    say("{}", written.error().what);
+  fflush(nullptr);
+  _exit(0);
+}
+
+}  // namespace weir::engine

@@ -1,0 +1,16 @@
+# issue 4, 3: no room for the result: one line, status 125, and what was there before stays as it was.
+. "$(dirname "$0")/lib.sh"
+expect_fail 125 '/dev/full: cannot be written' "$WEIR" run -q --tool=icount --json /dev/full -- true
+mkdir "$T/disk"
+if mount -t tmpfs -o size=64k tmpfs "$T/disk" 2>/dev/null; then
+  trap 'umount "$T/disk"; rm -rf "$T"' EXIT
+  "$WEIR" profile -q -o "$T/run.weir" -- true
+  echo old >"$T/disk/run.weir"
+  expect_fail 125 'run.weir: .*(full|No space).*nothing was written' "$WEIR" profile -q -o "$T/disk/run.weir" -- true
+  [[ $(ls "$T/disk") == run.weir && $(<"$T/disk/run.weir") == old ]] || fail "left: $(ls "$T/disk")"
+  head -c 100000 /dev/zero >"$T/disk/rest" 2>/dev/null || true
+  expect_fail 125 'counts.json: cannot be written' "$WEIR" run -q --tool=icount --json "$T/disk/counts.json" -- true
+else
+  # The limit on file sizes leaves room for Weir's memory only where that is no file: so it is set by the program's parent, for the store.
+  echo 'no tmpfs can be mounted here: only /dev/full was looked at'
+fi
