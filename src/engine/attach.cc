@@ -205,7 +205,7 @@ Result<> Server::attach(pid_t pid) {
     if (tb->clock_in_register) TRY_VOID(process::exchange_zmm31(tid, tb->zmm31_offset, tb->zmm31));
     TRY_VOID(process::Tracee(tid).set_registers(registers[i]));
   }
-  p.pid = pid;
+  p.pid = p.own_pid = pid;
   p.pidfd = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   p.program = std::move(program);
   p.command = command_of(pid);

@@ -36,6 +36,8 @@ struct Process {
   std::vector<std::string> command = {};
   int64_t started = 0;  // microseconds since 1970
   std::optional<int> exit_status = {};
+  pid_t own_pid = 0;  // as the process knows it
+  Fd perf_map = {};   // see ProgramRun
   std::vector<uint32_t> slots = {};
   uint32_t first_slot = 0;  // holds the signal actions: kept until the program ends
   std::shared_ptr<Memory> memory;
@@ -113,6 +115,7 @@ class Server {
   void process_ended(pid_t pid);
   void program_ended(Process& p);
   void report(Process& p);
+  ProgramRun run_of(Process& p) const;
   bool hello(uint32_t slot, pid_t pid, pid_t tid);
   void exec_begins(uint32_t slot, uint64_t path, int64_t directory);
   void exec_failed(pid_t tid);

@@ -80,6 +80,11 @@ struct Thread {
 
 rt::OsClass os_class(uint32_t number);
 
+// What the profile calls the first of a tool's functions, blocks and sites: see Assembler.
+struct ProfileIds {
+  std::vector<uint32_t> functions, blocks, sites;
+};
+
 class Count : public instrument::Tool {
  public:
   Count(std::shared_ptr<CostModel> cost, bool full_paths);
@@ -95,7 +100,9 @@ class Count : public instrument::Tool {
   std::span<const Block> blocks() const { return blocks_; }
   const Pool& pool() const { return pool_; }
   std::span<const Site> sites() const { return sites_; }
+  // The threads that have been collected since it was last asked.
   std::vector<Thread> take(uint32_t pid);
+  ProfileIds ids;
 
  private:
   class Planner;
