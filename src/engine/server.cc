@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <fstream>
 
 namespace weir::engine {
 
@@ -380,7 +381,10 @@ void Server::handle(Process& p, uint32_t slot, rt::RequestBlock& r) {
         if (!r.native && p.space->find(exit->target)) p.space->link(static_cast<uint32_t>(r.args[0]), {r.pc});
       }
       break;
-    case rt::Request::Stale: p.space->forget_entry({r.args[0]}); [[fallthrough]];
+    case rt::Request::Stale:
+      p.space->forget_entry({r.args[0]});
+      reuse_dead(*p.space);
+      [[fallthrough]];
     case rt::Request::Resume: go_on(p, r, {r.args[0]}, nullptr); break;
     case rt::Request::Indirect:
       if (auto exit = p.space->exit(static_cast<uint32_t>(r.args[0])); exit && exit->kind != instrument::Exit::Direct)
@@ -447,6 +451,7 @@ void Server::go_on(Process& p, rt::RequestBlock& r, AppPc target, const instrume
     bool arrives = r.kind == rt::Request::Indirect || (r.kind == rt::Request::Resume && r.args[1]);
     if (CachePc entry = arrives ? p.space->table_entry(target) : CachePc{}) r.pc = entry.value;
     r.values[1] = site ? stack_change(*site, rt::NotNative) : 0;
+    slots_[current_slot_].seen = p.space->epoch();
     if (site && site->kind == instrument::Exit::Return) stats_.slow_returns++;
     return;
   }
@@ -472,6 +477,41 @@ void Server::change(Process& p, AppRange range) {
   if (is_shared(p))
     if (auto ok = part(p); !ok) return end_with_message(p, ok.error().what);
   p.space->forget(range);
+  reuse_dead(*p.space);
+}
+
+namespace {
+// Where a thread waits inside a system call: the address behind its instruction; 0: it runs, or it cannot be told.
+uint64_t waits_at(pid_t pid, pid_t tid) {
+  std::ifstream file(fmt::format("/proc/{}/task/{}/syscall", pid, tid));
+  std::string word, last;
+  if (!(file >> word) || word == "running" || word == "-1") return 0;
+  while (file >> word) last = word;
+  return strtoull(last.c_str(), nullptr, 16);
+}
+}  // namespace
+
+bool Server::is_out_of_dead_code(uint32_t slot, const Space& space, uint64_t epoch) {
+  Slot& s = slots_[slot];
+  for (const rt::Interrupted& i : block(slot)->interrupted)  // it will go back there
+    if (i.cache_pc && space.is_in_dead_code({i.cache_pc})) return false;
+  if (s.seen >= epoch) return true;
+  uint64_t now = space.epoch(), pc = waits_at(s.pid, s.tid);
+  if (!pc || (pc >= rt::runtime_base && pc < rt::space_base) || space.is_in_dead_code({pc - 1})) return false;
+  s.seen = now;
+  return true;
+}
+
+void Server::reuse_dead(Space& space) {
+  uint64_t epoch = space.wants_reuse();
+  if (!epoch) return;
+  for (uint32_t slot = 1; slot < slots_used_; slot++) {
+    const Slot& s = slots_[slot];
+    if (s.state == SlotState::Reserved && s.space.get() == &space) return;
+    Process* p = s.state == SlotState::Running ? process_of(slot) : nullptr;
+    if (p && p->space.get() == &space && !is_out_of_dead_code(slot, space, epoch)) return;
+  }
+  space.reuse_dead();
 }
 
 // Does a process with another memory use the space, or is one about to?

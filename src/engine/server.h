@@ -58,6 +58,7 @@ struct Slot {
   std::shared_ptr<Space> space;                      // Reserved: of the process that asked, which may be gone by the time
   Memory memory = {};                                // … and its memory as it was
   std::unique_ptr<rt::RequestBlock> postponed = {};  // until the calls that go before it are made
+  uint64_t seen = 0;                                 // Running: the epoch of its space when it last went on in live code
 };
 
 // A process that has used up its descriptors is lent some. Returns its limit as it was.
@@ -107,6 +108,8 @@ class Server {
   void change(Process& p, AppRange range);
   Result<> part(Process& p);
   bool is_shared(const Process& p) const;
+  void reuse_dead(Space& space);
+  bool is_out_of_dead_code(uint32_t slot, const Space& space, uint64_t epoch);
 
   // programs.cc
   Result<> spawn();

@@ -303,6 +303,8 @@ void Space::forget_entry(AppPc pc) {
 void Space::retire(uint32_t id) {
   Unit& unit = units_[id];
   unit.dead = true;
+  dead_.push_back(id);
+  epoch_++;
   stats_.flushed_units++;
   for (AppPc pc : unit.table) enter_in_table(pc, {});
   for (const auto& b : unit.blocks) {
@@ -323,6 +325,11 @@ Result<std::unique_ptr<Space>> Space::copy() const {
   s->images_ = images_;
   s->units_ = units_;
   s->live_ = live_;
+  s->dead_ = dead_;
+  s->dying_ = dying_;
+  s->free_units_ = free_units_;
+  s->epoch_ = epoch_;
+  s->dying_epoch_ = dying_epoch_;
   s->functions_ = functions_;
   s->entries_ = entries_;
   s->sites_ = sites_;

@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "elf/image.h"
 #include "engine/archive.h"
+#include "engine/extents.h"
 #include "instrument/lower.h"
 #include "instrument/tool.h"
 #include "process/memory.h"
@@ -51,6 +52,7 @@ struct LinkSite {
   instrument::Exit exit;  // its offsets count from the begin of the arena
   uint32_t unit = 0;
   uint32_t previous = 0;  // with the same target: one more than its number
+  uint32_t far = 0;       // where it goes when the target is too far away: a jump to any address
 };
 
 // A stretch of code cache, near enough to the images whose code it holds: direct jumps and rip-relative operands reach.
@@ -65,6 +67,7 @@ struct Arena {
   uint32_t first_link = 0;           // the number of its first exit
   uint32_t max_links = 0;
   std::vector<LinkSite> links = {};  // behind those of the archive
+  Extents free_code, free_links;     // below `used`; numbers of exits
   std::shared_ptr<const Archive> archive = {};
   AppRange code = {};                  // of the image; empty: it may hold any
   std::vector<bool> code_pages = {};   // of the archive: those that are in `memory` now, as they were changed,
@@ -94,6 +97,8 @@ struct Unit {
   AppPc entry;
   AppRange bounds;
   uint32_t arena = 0, offset = 0, size = 0, entry_offset = 0;
+  uint32_t room = 0;                      // bytes of the arena, with its guard; 0: it came from an archive
+  uint32_t first_exit = 0, exits = 0;
   uint32_t previous = 0;  // of the same function: one more than its id
   bool dead = false;
   std::vector<instrument::BlockPlace> blocks = {};
@@ -151,6 +156,11 @@ class Space {
   void forget(AppRange range);
   // Volatile code at `pc` is not what it was when it was translated.
   void forget_entry(AppPc pc);
+  // Dead units may be reused when every thread has been seen elsewhere in this epoch or later; 0: not now. Epochs are counted by what dies.
+  uint64_t wants_reuse();
+  uint64_t epoch() const { return epoch_; }
+  bool is_in_dead_code(CachePc pc) const;
+  void reuse_dead();
   // Is there a region of code in it that is known here?
   bool knows(AppRange range) const;
   // From now on nothing new needs to be mapped for code that is known.
@@ -185,17 +195,25 @@ class Space {
   void write_page();
   void retire(uint32_t unit);
 
+  // reuse.cc
+  uint32_t new_unit(Unit unit);
+  uint32_t first_exit_for(Arena& arena, uint32_t most);
+  void add_link(Arena& arena, uint32_t number, LinkSite site);
+  void forget_dead_sites(AppPc target);
+  void forget_dead_units(AppPc function);
+
   // translate.cc
   AppRange bounds_of(const Region& region, AppPc pc) const;
   std::span<const std::byte> code_of(const Region& region, AppRange bounds, pid_t pid);
   CachePc find_in_function(AppPc pc, AppRange bounds);
   CachePc guard(const Region& region, uint32_t unit);
-  CachePc commit(Region& region, Unit unit, instrument::Lowered& lowered);
+  CachePc commit(Region& region, Unit unit, instrument::Lowered& lowered, uint32_t first_exit);
 
   // links.cc
   const Arena* arena_of(uint32_t link) const;
   LinkSite& link_site(uint32_t number);
   void link_waiting(AppPc target, CachePc to);
+  static CachePc far_jump(Arena& arena, LinkSite& site, CachePc to);
   void unlink(AppPc target);
   CachePc cache_pc(uint32_t unit, uint32_t offset) const {
     return arenas_[units_[unit].arena].base + units_[unit].offset + offset;
@@ -236,6 +254,9 @@ class Space {
   std::vector<std::string> images_;
   std::vector<Unit> units_;
   std::vector<uint32_t> live_;   // units that are not dead
+  std::vector<uint32_t> dead_, dying_, free_units_;  // dead: not asked about yet, asked about (see wants_reuse), to be used again
+  uint64_t epoch_ = 1, dying_epoch_ = 0;
+  size_t next_try_ = 0;  // to reuse them: when so many more are dead
   FlatMap<uint32_t> functions_;  // by begin of the bounds: one more than its last unit (see Unit::previous)
   FlatMap<CachePc> entries_;     // of units, and of blocks that were asked for
   FlatMap<uint32_t> sites_;      // target → one more than the number of its last LinkSite

@@ -61,6 +61,14 @@ struct Site {
   instrument::Counter taken = {};   // of a conditional jump: the block does not tell
 };
 
+// Code of no file, or that was written to, and what was planned for it: it is often translated again.
+struct Planned {
+  std::vector<x86::Insn> insns;
+  std::vector<x86::Block> blocks;
+  instrument::Plan plan;
+  uint32_t previous = 0;  // of the same entry: one more than its number
+};
+
 // Calls from a site to a function, of one thread.
 struct Calls {
   uint32_t site = 0, callee = 0;
@@ -109,6 +117,7 @@ class Count : public instrument::Tool {
   uint32_t function_at(const instrument::Subject& subject, AppPc pc, instrument::Counters& counters);
   bool is_leaf(const instrument::Subject& subject, uint32_t function);
   bool overwrites_flags(const instrument::Subject& subject, uint32_t function);
+  const Planned* find_planned(const x86::Function& f) const;
   uint32_t site_of(uint32_t cell) const;
   uint32_t function_of(uint32_t cell) const;
   uint32_t function_around(AppPc pc) const;
@@ -125,6 +134,8 @@ class Count : public instrument::Tool {
   uint32_t points_ = 1;                              // of blocks, the outside with them
   std::vector<Site> sites_{{}, {}};                  // their records are ascending, too
   FlatMap<uint32_t> function_by_begin_;              // and 0 where none is known
+  std::vector<Planned> planned_;
+  FlatMap<uint32_t> planned_by_entry_;               // one more than the number of the last one
   std::map<uint32_t, std::vector<Thread>> threads_;  // by pid
 };
 
