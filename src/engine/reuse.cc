@@ -21,7 +21,7 @@ uint64_t Space::wants_reuse() {
     next_try_ = 0;
   }
   if (dying_.empty() || dead_.size() < next_try_) return 0;
-  next_try_ = dead_.size() + dead_.size() / 4 + more_dead;  // to look at threads takes time, and one may not be seen for long
+  next_try_ = dead_.size() + more_dead;  // to look at threads takes time
   return dying_epoch_;
 }
 

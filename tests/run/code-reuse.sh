@@ -29,7 +29,7 @@ same "$T/rewrite"
 for tool in none icount; do
   run weir "$WEIR" run --stats --no-archive --tool=$tool -- "$T/rewrite"
   code=$(sed -n 's/^weir: peak sizes: code \([0-9]*\) KiB.*/\1/p' "$T/weir.err")
-  ((code < 800)) || fail "$code KiB of code with $tool"
+  ((code < 2000)) || fail "$code KiB of code with $tool"
 done
 profile "$T/rewrite"
 answers "SELECT sum(c.calls) FROM call_count c JOIN function f ON f.id = c.callee JOIN image i ON i.id = f.image WHERE i.path LIKE '[code%'" <<<20000
