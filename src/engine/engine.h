@@ -38,7 +38,7 @@ struct ProgramRun {
   int64_t started = 0;              // microseconds since 1970
   std::optional<int> exit_status;   // as a shell sees it, where that is known
   std::vector<std::string> images;  // by the index that tools were given
-  int perf_map = -1;                // a descriptor: names that the program wrote down for code that it wrote (symbols/perf_map.h)
+  int perf_map = -1;  // a descriptor: names that the program wrote down for code that it wrote (symbols/perf_map.h)
 };
 
 struct Stats {

@@ -261,7 +261,8 @@ namespace {
 Fd open_perf_map(const Process& p) {
   struct stat st{};
   for (const std::string& root : {fmt::format("/proc/{}/root", p.pid), std::string()}) {
-    Fd file(open(fmt::format("{}/tmp/perf-{}.map", root, p.own_pid).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    Fd file(
+        open(fmt::format("{}/tmp/perf-{}.map", root, p.own_pid).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     bool is_ours = file && fstat(file.get(), &st) == 0 && S_ISREG(st.st_mode) &&
                    st.st_mtim.tv_sec >= p.started / 1'000'000;  // else it is that of another process that had the number
     if (is_ours) return file;

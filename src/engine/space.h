@@ -97,7 +97,7 @@ struct Unit {
   AppPc entry;
   AppRange bounds;
   uint32_t arena = 0, offset = 0, size = 0, entry_offset = 0;
-  uint32_t room = 0;                      // bytes of the arena, with its guard; 0: it came from an archive
+  uint32_t room = 0;  // bytes of the arena, with its guard; 0: it came from an archive
   uint32_t first_exit = 0, exits = 0;
   uint32_t previous = 0;  // of the same function: one more than its id
   bool dead = false;
@@ -253,10 +253,11 @@ class Space {
   std::vector<AppRange> promised_;
   std::vector<std::string> images_;
   std::vector<Unit> units_;
-  std::vector<uint32_t> live_;   // units that are not dead
-  std::vector<uint32_t> dead_, dying_, free_units_;  // dead: not asked about yet, asked about (see wants_reuse), to be used again
+  std::vector<uint32_t> live_;  // units that are not dead
+  std::vector<uint32_t> dead_, dying_,
+      free_units_;  // dead: not asked about yet, asked about (see wants_reuse), to be used again
   uint64_t epoch_ = 1, dying_epoch_ = 0;
-  size_t next_try_ = 0;  // to reuse them: when so many more are dead
+  size_t next_try_ = 0;          // to reuse them: when so many more are dead
   FlatMap<uint32_t> functions_;  // by begin of the bounds: one more than its last unit (see Unit::previous)
   FlatMap<CachePc> entries_;     // of units, and of blocks that were asked for
   FlatMap<uint32_t> sites_;      // target → one more than the number of its last LinkSite

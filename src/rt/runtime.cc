@@ -181,14 +181,16 @@ static uint64_t count_same(const uint8_t* was, const uint8_t* is, uint64_t size)
   uint8_t saved[64];
   uint64_t left = size, same = 0;
   asm volatile(
-      "movups %%xmm0, (%[saved])\n movups %%xmm1, 16(%[saved])\n movups %%xmm2, 32(%[saved])\n movups %%xmm3, 48(%[saved])\n"
+      "movups %%xmm0, (%[saved])\n movups %%xmm1, 16(%[saved])\n movups %%xmm2, 32(%[saved])\n movups %%xmm3, "
+      "48(%[saved])\n"
       "1: cmpq $64, %[left]\n jb 2f\n"
       "movups (%[is]), %%xmm0\n movups 16(%[is]), %%xmm1\n movups 32(%[is]), %%xmm2\n movups 48(%[is]), %%xmm3\n"
       "pcmpeqb (%[was]), %%xmm0\n pcmpeqb 16(%[was]), %%xmm1\n pcmpeqb 32(%[was]), %%xmm2\n pcmpeqb 48(%[was]), %%xmm3\n"
       "pand %%xmm1, %%xmm0\n pand %%xmm3, %%xmm2\n pand %%xmm2, %%xmm0\n"
       "pmovmskb %%xmm0, %k[same]\n cmpl $0xffff, %k[same]\n jne 2f\n"
       "addq $64, %[was]\n addq $64, %[is]\n subq $64, %[left]\n jmp 1b\n"
-      "2: movups (%[saved]), %%xmm0\n movups 16(%[saved]), %%xmm1\n movups 32(%[saved]), %%xmm2\n movups 48(%[saved]), %%xmm3\n"
+      "2: movups (%[saved]), %%xmm0\n movups 16(%[saved]), %%xmm1\n movups 32(%[saved]), %%xmm2\n movups 48(%[saved]), "
+      "%%xmm3\n"
       : [was] "+r"(was), [is] "+r"(is), [left] "+r"(left), [same] "+r"(same)
       : [saved] "r"(saved)
       : "memory", "cc");

@@ -24,7 +24,7 @@ tree "$T/tree"
 built() {  # built NAME COMMAND…: in the same directory each time
   local name=$1; shift
   rm -rf "$T/work"; cp -r "$T/tree" "$T/work"
-  TIMEOUT=150 run "$name" "$@" make -C "$T/work" -j2 image
+  TIMEOUT=280 run "$name" "$@" make -C "$T/work" -j2 image
   [[ $(<"$T/$name.status") == 0 ]] || fail "$name: $(head -c 1000 "$T/$name.err")"
   files "$T/work" >"$T/$name.files"
 }

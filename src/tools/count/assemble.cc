@@ -17,7 +17,7 @@ using profile::SiteKind;
 namespace {
 
 // A thread of a large program has megabytes of counts.
-constexpr size_t kept_threads = 1000, kept_processes = 10'000;
+constexpr size_t kept_threads = 1000, kept_processes = 1000;
 
 // Blocks that are asked for one after the other are near each other in the hash table: in a line of the CPU's cache.
 uint32_t hash_of_block(uint32_t function, uint64_t offset) {
@@ -44,7 +44,7 @@ Assembler::Open& Assembler::open(const Program& program) {
 }
 
 uint32_t Assembler::add_process(const Program& program) {
-  if (p_.processes.size() >= kept_processes) return none;
+  if (p_.processes.size() >= kept_processes && program.parent) return none;  // (the one that was started has its place)
   p_.processes.push_back({program.pid, none, program.command, program.started, program.started, {}, {}});
   parents_.push_back(program.parent);
   return static_cast<uint32_t>(p_.processes.size() - 1);
@@ -111,8 +111,8 @@ void Assembler::add_functions(Count& tool, const Program& program) {
   while (ids.size() < tool.functions().size()) {
     const Function& f = tool.functions()[ids.size()];
     bool known = !ids.empty();
-    uint32_t where = known && f.image < program.images.size() ? image(program.images[f.image], &program)
-                                                              : image("[anonymous]", nullptr);
+    uint32_t where =
+        known && f.image < program.images.size() ? image(program.images[f.image], &program) : image("[anonymous]", nullptr);
     ids.push_back(function(where, f.begin.value - f.bias, static_cast<uint64_t>(f.end - f.begin)));
   }
 }
@@ -248,7 +248,8 @@ void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process)
   if (t.lost)
     p_.processes[process == none ? 0 : process].notes.push_back(
         fmt::format("thread {}: {} calls did not fit into a table", t.tid, t.lost));
-  if (process == none || p_.threads.size() >= kept_threads) add_to_others(out);
+  bool is_first = process != none && !parents_[process] && t.tid == p_.processes[process].pid;
+  if (process == none || (p_.threads.size() >= kept_threads && !is_first)) add_to_others(out);
   else p_.threads.push_back(std::move(out));
 }
 

@@ -71,8 +71,8 @@ class Assembler {
   // Threads that are too many to be kept apart are one, in a process of its own.
   uint32_t others_process_ = profile::none, others_ = profile::none;
   uint64_t others_count_ = 0;
-  size_t others_size_ = 0;      // of its counts, when they were last added up
-  IndexTable others_contexts_;  // by parent, site and function
+  size_t others_size_ = 0;         // of its counts, when they were last added up
+  IndexTable others_contexts_;     // by parent, site and function
   IndexTable known_blocks_;        // by function, offset and size
   IndexTable known_sites_;         // by function, offset and kind
   std::vector<uint32_t> parents_;  // by process: a pid

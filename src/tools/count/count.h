@@ -131,9 +131,9 @@ class Count : public instrument::Tool {
   std::vector<uint32_t> cell_of_function_{rt::unknown_function};  // ascending, as cells are handed out
   std::vector<Block> blocks_;
   Pool pool_;
-  uint32_t points_ = 1;                              // of blocks, the outside with them
-  std::vector<Site> sites_{{}, {}};                  // their records are ascending, too
-  FlatMap<uint32_t> function_by_begin_;              // and 0 where none is known
+  uint32_t points_ = 1;                  // of blocks, the outside with them
+  std::vector<Site> sites_{{}, {}};      // their records are ascending, too
+  FlatMap<uint32_t> function_by_begin_;  // and 0 where none is known
   std::vector<Planned> planned_;
   FlatMap<uint32_t> planned_by_entry_;               // one more than the number of the last one
   std::map<uint32_t, std::vector<Thread>> threads_;  // by pid

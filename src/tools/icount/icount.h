@@ -30,12 +30,12 @@ struct Block {
   instrument::Counter counter;
 };
 
-constexpr size_t kept_threads = 10'000;
+constexpr size_t kept_threads = 1000;
 
 // What one process counted.
 struct Program {
-  std::vector<Count> images;  // by image index
-  std::vector<Thread> threads;  // beyond the first `kept_threads`, one for all others, with the tid 0
+  std::vector<Count> images;           // by image index
+  std::vector<Thread> threads;         // beyond the first `kept_threads`, one for all others, with the tid 0
   std::vector<uint64_t> block_counts;  // by block index
 };
 
