@@ -83,7 +83,7 @@ def slope(values):
 
 
 def round_of(servers, expected, options):
-    """All requests once, to all servers; those that are not timed in the order of their names, so that nothing depends on it."""
+    """All requests once, to all servers, whose answers must agree."""
     for what in REQUESTS:
         for server in servers:
             answer = server.ask(what)
