@@ -262,6 +262,8 @@ class Count::Planner {
 };
 
 namespace {
+constexpr uint32_t planned_once = UINT32_MAX;
+
 // Do they differ in nothing but numbers that instructions hold? (In the profile their blocks are the same.)
 bool is_same(const x86::Function& f, const Planned& planned) {
   auto same_block = [](const x86::Block& a, const x86::Block& b) {
@@ -277,21 +279,26 @@ bool is_same(const x86::Function& f, const Planned& planned) {
 
 const Planned* Count::find_planned(const x86::Function& f) const {
   const uint32_t* last = planned_by_entry_.find(f.entry);
-  for (uint32_t n = last ? *last : 0; n; n = planned_[n - 1].previous)
+  for (uint32_t n = last && *last != planned_once ? *last : 0; n; n = planned_[n - 1].previous)
     if (is_same(f, planned_[n - 1])) return &planned_[n - 1];
   return nullptr;
 }
 
 void Count::plan(const instrument::Subject& subject, instrument::Counters& counters, instrument::Plan& plan) {
   const x86::Function& f = subject.function;
-  if (subject.is_pristine) return Planner(*this, subject, counters, plan).run();
   if (const Planned* known = find_planned(f)) {
     plan = known->plan;
     return;
   }
   Planner(*this, subject, counters, plan).run();
-  planned_.push_back({f.insns, f.blocks, plan, planned_by_entry_[f.entry]});
-  planned_by_entry_[f.entry] = static_cast<uint32_t>(planned_.size());
+  // Most code of files is translated once; what is unmapped and comes back is remembered the second time.
+  uint32_t& last = planned_by_entry_[f.entry];
+  if (subject.is_pristine && !last) {
+    last = planned_once;
+    return;
+  }
+  planned_.push_back({f.insns, f.blocks, plan, last == planned_once ? 0 : last});
+  last = static_cast<uint32_t>(planned_.size());
 }
 
 uint32_t Count::function_at(const instrument::Subject& subject, AppPc pc, instrument::Counters& counters) {
