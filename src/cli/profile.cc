@@ -146,9 +146,15 @@ Result<int> make_profile(const Words& words, const Settings& s) {
   options.follow = !s.no_follow;
   options.cache_limit = s.cache_mb << 20;
   options.make_tool = [&] { return std::make_unique<count::Count>(cost, s.paths == "full", by_instructions); };
+  auto program = [](const engine::ProgramRun& run) {
+    int64_t now = microseconds(CLOCK_REALTIME);
+    return count::Program{run.pid, run.parent, run.command, run.started, now, run.exit_status, run.images, run.perf_map};
+  };
+  options.on_thread_end = [&](instrument::Tool& tool, const engine::ProgramRun& run) {
+    assembler.add_threads(static_cast<count::Count&>(tool), program(run));
+  };
   options.on_program_end = [&](instrument::Tool& tool, const engine::ProgramRun& run) {
-    assembler.add(static_cast<count::Count&>(tool), {run.pid, run.parent, run.command, run.started,
-                                                     microseconds(CLOCK_REALTIME), run.exit_status, run.images});
+    assembler.add(static_cast<count::Count&>(tool), program(run));
   };
   result.run.started = microseconds(CLOCK_REALTIME);
   result.run.command = command_of(s, words);

@@ -47,6 +47,14 @@ struct Counts {
   std::vector<BlockCount> blocks;
 };
 
+// The first thousand; the others are one, without a number.
+void add_apart(std::vector<Counts::Owned>& all, Counts::Owned next) {
+  constexpr size_t kept = 1000;
+  if (all.size() < kept) return all.push_back(std::move(next));
+  if (all.size() == kept) all.push_back({0, 0, "[others]", {}});
+  all.back().count += next.count;
+}
+
 void add_program(Counts& counts, icount::Icount& tool, const engine::ProgramRun& run, bool blocks) {
   icount::Program program = tool.take(run.pid);
   icount::Count total;
@@ -55,8 +63,8 @@ void add_program(Counts& counts, icount::Icount& tool, const engine::ProgramRun&
     total += program.images[i];
     counts.images[run.images[i]] += program.images[i];
   }
-  for (const icount::Thread& t : program.threads) counts.threads.push_back({run.pid, t.tid, "", t.count});
-  counts.processes.push_back({run.pid, 0, run.program, total});
+  for (const icount::Thread& t : program.threads) add_apart(counts.threads, {run.pid, t.tid, "", t.count});
+  add_apart(counts.processes, {run.pid, 0, run.program, total});
   counts.total += total;
   for (size_t i = 0; blocks && i < program.block_counts.size(); i++)
     if (program.block_counts[i]) counts.blocks.push_back({run.pid, tool.blocks()[i], program.block_counts[i]});

@@ -266,7 +266,6 @@ void Space::take_over(uint32_t index) {
     links.push_back(site);
   }
   arena.links.insert(arena.links.begin(), links.begin(), links.end());
-  arena.next_link += static_cast<uint32_t>(links.size());
   given_up_.push_back(std::exchange(arena.archive, nullptr));
   // The entries in the table: of the last unit of the function around them.
   for (AppPc pc = begin; pc < arena.code.end; pc += 1) {

@@ -208,7 +208,7 @@ Result<> Server::attach(pid_t pid) {
       TRY_VOID(process::exchange_zmm31(tid, offset, tb->zmm31));
     TRY_VOID(process::Tracee(tid).set_registers(registers[i]));
   }
-  p.pid = pid;
+  p.pid = p.own_pid = pid;
   p.has_begun = true;
   p.pidfd = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   p.program = std::move(program);

@@ -25,6 +25,8 @@ struct Options {
   size_t cache_limit = 0;            // of a program's code cache, in bytes; 0: none
   bool keep_addresses = false;       // images stay where the kernel puts them
   std::function<std::unique_ptr<instrument::Tool>()> make_tool;
+  // A thread of a program has ended, others go on: the tool has collected it.
+  std::function<void(instrument::Tool& tool, const struct ProgramRun& run)> on_thread_end = {};
   // A program (a process, from exec to exec) has ended, or Weir leaves it behind.
   std::function<void(instrument::Tool& tool, const struct ProgramRun& run)> on_program_end = {};
   // All have: what they counted is written, and the exit status returned. When Weir is killed, its guardian does this.
@@ -39,6 +41,7 @@ struct ProgramRun {
   int64_t started = 0;              // microseconds since 1970
   std::optional<int> exit_status;   // as a shell sees it, where that is known
   std::vector<std::string> images;  // by the index that tools were given
+  int perf_map = -1;  // a descriptor: names that the program wrote down for code that it wrote (symbols/perf_map.h)
 };
 
 struct Stats {

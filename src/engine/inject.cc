@@ -130,6 +130,7 @@ Result<> Server::inject(pid_t pid) {
   tb->exit_unmask = 1;
   Process& p = processes_[pid];
   p.pid = pid;
+  if (!p.own_pid) p.own_pid = pid;
   if (!p.pidfd) p.pidfd = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   p.space = std::move(space);
   p.program = program_name(pid);

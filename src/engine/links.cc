@@ -28,12 +28,26 @@ std::optional<instrument::Exit> Space::exit(uint32_t number) const {
   return instrument::Exit{kind, false, e.pops, e.offset, arena->code.begin + e.target, e.stub};
 }
 
+// Code that a program writes may lie where its arena is out of reach of that of what it calls.
+CachePc Space::far_jump(Arena& arena, LinkSite& site, CachePc to) {
+  if (!site.far) {
+    arena.used = (arena.used + 15) & ~size_t{15};
+    CHECK(arena.used + instrument::far_jump_size <= arena.size);
+    site.far = static_cast<uint32_t>(arena.used);
+    arena.used += instrument::far_jump_size;
+  }
+  instrument::write_far_jump(arena.memory->mapping.bytes().subspan(site.far, instrument::far_jump_size), to);
+  return arena.base + site.far;
+}
+
 // The displacement of a link is aligned within a cache line, so that others see the old or the new one.
 void Space::link(uint32_t number, CachePc to) {
   auto& arena = const_cast<Arena&>(*arena_of(number));
   instrument::Exit e = *exit(number);
   int64_t distance = to - (arena.base + e.offset + 4);
-  if (distance != static_cast<int32_t>(distance)) return;
+  bool is_far = distance != static_cast<int32_t>(distance);
+  if (is_far && number - arena.first_link < arena.archived_links()) return;  // (its targets are in its own image)
+  if (is_far) distance = far_jump(arena, link_site(number), to) - (arena.base + e.offset + 4);
   make_writable(arena, e.offset);
   __atomic_store_n(arena.memory->as<int32_t>(e.offset), static_cast<int32_t>(distance), __ATOMIC_RELEASE);
   if (number - arena.first_link >= arena.archived_links()) link_site(number).exit.linked = true;
@@ -79,12 +93,6 @@ void Space::unlink(Arena& arena, uint32_t number) {
   }
   link(number, arena.base + s.exit.stub);
   s.exit.linked = false;
-}
-
-void Space::add_link(Arena& arena, const LinkSite& site) {
-  if (arena.next_link == arena.links.size()) arena.links.push_back(site);
-  else arena.links[arena.next_link] = site;
-  arena.next_link++;
 }
 
 // Where nothing is entered yet.

@@ -199,6 +199,7 @@ void Server::exec_stop(pid_t pid) {
     Process next;
     next.elsewhere = old->second.elsewhere;
     next.parent = old->second.parent;
+    next.own_pid = old->second.own_pid;
     old->second = std::move(next);
   }
   auto injected = inject(pid);
@@ -258,14 +259,7 @@ void Server::report(Process& p) {
   stats_.peak_code = std::max(stats_.peak_code, p.space->code_size());
   stats_.peak_counters = std::max<uint64_t>(stats_.peak_counters, p.space->counters() * 8);
   stats_.peak_table = std::max(stats_.peak_table, p.space->table_size());
-  if (options_.on_program_end)
-    options_.on_program_end(p.space->tool(), {static_cast<uint32_t>(p.pid),
-                                              static_cast<uint32_t>(p.parent),
-                                              p.program,
-                                              p.command,
-                                              p.started,
-                                              p.exit_status,
-                                              {p.space->images().begin(), p.space->images().end()}});
+  if (options_.on_program_end) options_.on_program_end(p.space->tool(), run_of(p));
   if (p.space.use_count() > 1) return;
   stats_.functions += s.functions;
   stats_.blocks += s.blocks;
@@ -286,6 +280,36 @@ void Server::look_for_overflow(const Process& p, uint32_t slot) {
   say("{}: more than {} calls inside each other are too many for a profile; the process was ended", p.program,
       (rt::frames_end - rt::frames_offset) / sizeof(rt::Frame));
   if (p.pid == main_pid_) failed_ = true;
+}
+
+namespace {
+
+// What a just-in-time compiler calls its code, in a file that perf established. As long as the process lives, it may be in a /tmp of its own.
+Fd open_perf_map(const Process& p) {
+  struct stat st{};
+  for (const std::string& root : {fmt::format("/proc/{}/root", p.pid), std::string()}) {
+    Fd file(
+        open(fmt::format("{}/tmp/perf-{}.map", root, p.own_pid).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    bool is_ours = file && fstat(file.get(), &st) == 0 && S_ISREG(st.st_mode) &&
+                   st.st_mtim.tv_sec >= p.started / 1'000'000;  // else it is that of another process that had the number
+    if (is_ours) return file;
+  }
+  return {};
+}
+
+}  // namespace
+
+ProgramRun Server::run_of(Process& p) const {
+  std::span<const std::string> images = p.space->images();
+  if (!p.perf_map) p.perf_map = open_perf_map(p);
+  return {static_cast<uint32_t>(p.pid),
+          static_cast<uint32_t>(p.parent),
+          p.program,
+          p.command,
+          p.started,
+          p.exit_status,
+          {images.begin(), images.end()},
+          p.perf_map.get()};
 }
 
 // The counters of one thread go to the tool.
@@ -332,6 +356,7 @@ bool Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
   Slot& s = slots_[slot];
   if (s.state != SlotState::Reserved) return false;
   rt::ThreadBlock* tb = block(slot);
+  pid_t own_pid = pid;
   bool is_thread = s.clone_flags & CLONE_THREAD;
   if (is_thread) pid = s.pid;
   else if (!has_block(pid, slot) || innermost_id(fmt::format("/proc/{}/status", pid)) != pid) tb->elsewhere = 1;
@@ -352,7 +377,6 @@ bool Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
   bool is_parents = parent != processes_.end() && parent->second.space->id() == id;
   auto memory = (s.clone_flags & CLONE_VM) && is_parents ? parent->second.memory : std::make_shared<Memory>(s.memory);
   Slot old = std::exchange(s, {SlotState::Running, pid, tid, 0, nullptr});
-  s.generation = old.generation;
   tb->pid = static_cast<uint32_t>(pid);
   tb->tid = static_cast<uint32_t>(tid);
   stats_.threads++;
@@ -367,6 +391,7 @@ bool Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
     p.command = command_of(pid);
     p.started = microseconds_now();
     p.parent = old.pid;
+    p.own_pid = own_pid;
     p.first_slot = slot;
     p.memory = memory;
     memory->mapped = std::min(memory->mapped, p.space->pieces().size());  // (the id that it told may be wrong)
@@ -387,6 +412,7 @@ void Server::thread_ended(uint32_t slot) {
   if (!p) return;
   if (slot == p->first_slot) return;  // it holds the process' signal actions, and is collected with it
   collect(*p, slot);
+  if (options_.on_thread_end) options_.on_thread_end(p->space->tool(), run_of(*p));
   std::erase(p->slots, slot);
   slots_[slot].state = SlotState::Ending;
   ending_.push_back(slot);

@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <fstream>
 
 namespace weir::engine {
 
@@ -394,7 +395,10 @@ void Server::handle(Process& p, uint32_t slot, rt::RequestBlock& r) {
         if (!r.native && p.space->find(exit->target)) p.space->link_if_alive(static_cast<uint32_t>(r.args[0]), {r.pc});
       }
       break;
-    case rt::Request::Stale: p.space->forget_entry({r.args[0]}); [[fallthrough]];
+    case rt::Request::Stale:
+      p.space->forget_entry({r.args[0]});
+      reuse_dead(*p.space);
+      [[fallthrough]];
     case rt::Request::Resume: go_on(p, r, {r.args[0]}, nullptr); break;
     case rt::Request::Indirect:
       if (auto exit = p.space->exit(static_cast<uint32_t>(r.args[0])); exit && exit->kind != instrument::Exit::Direct)
@@ -407,7 +411,6 @@ void Server::handle(Process& p, uint32_t slot, rt::RequestBlock& r) {
       if (!r.values[0]) break;
       slots_[r.values[0]].clone_flags = r.args[0];
       slots_[r.values[0]].space = p.space;
-      slots_[r.values[0]].generation = slots_[slot].generation;
       slots_[r.values[0]].memory.mapped = p.memory->mapped;
       slots_[r.values[0]].memory.kernels_choice = p.memory->kernels_choice;
       p.space->tool().begin_thread(memory_of(static_cast<uint32_t>(r.values[0])), memory_of(slot),
@@ -452,11 +455,18 @@ uint64_t stack_change(const instrument::Exit& site, rt::Native native) {
 }
 }  // namespace
 
+// The thread whose request is served leaves dead code for good: not even a signal handler returns to it.
+void Server::leave_dead_code(const Space& space) {
+  slots_[current_slot_].seen = space.epoch();
+  if (!space.has_dead_code()) return;
+  for (rt::Interrupted& i : block(current_slot_)->interrupted)
+    if (i.cache_pc && space.is_in_dead_code({i.cache_pc})) i.cache_pc = 0;
+}
+
 // Where a transfer to `target` goes on: at its translation. A target that is no code is gone to natively, to fault there; one
 // that the processor refuses to go to at all faults where the transfer is.
 void Server::go_on(Process& p, rt::RequestBlock& r, AppPc target, const instrument::Exit* site) {
   if (p.space->is_full() && !p.space->find(target)) flush(*p.space);
-  leave_flushed(current_slot_, *p.space);
   auto to = p.space->translate(target, slots_[current_slot_].tid);  // (the first thread of a process may have ended)
   if (to) {
     if (r.kind != rt::Request::Link) p.space->enter_indirect_target(target, *to);
@@ -465,6 +475,7 @@ void Server::go_on(Process& p, rt::RequestBlock& r, AppPc target, const instrume
     bool arrives = r.kind == rt::Request::Indirect || (r.kind == rt::Request::Resume && r.args[1]);
     if (CachePc entry = arrives ? p.space->table_entry(target) : CachePc{}) r.pc = entry.value;
     r.values[1] = site ? stack_change(*site, rt::NotNative) : 0;
+    leave_dead_code(*p.space);
     if (site && site->kind == instrument::Exit::Return) stats_.slow_returns++;
     return;
   }
@@ -491,6 +502,47 @@ void Server::change(Process& p, AppRange range) {
   if (is_shared(p))
     if (auto ok = part(p); !ok) return end_with_message(p, ok.error().what);
   p.space->forget(range);
+  reuse_dead(*p.space);
+}
+
+namespace {
+// Where a thread waits inside a system call: the address behind its instruction; 0: it runs, or it cannot be told.
+uint64_t waits_at(pid_t pid, pid_t tid) {
+  std::ifstream file(fmt::format("/proc/{}/task/{}/syscall", pid, tid));
+  std::string word, last;
+  if (!(file >> word) || word == "running" || word == "-1") return 0;
+  while (file >> word) last = word;
+  return strtoull(last.c_str(), nullptr, 16);
+}
+}  // namespace
+
+bool Server::is_out_of_dead_code(uint32_t slot, const Space& space, uint64_t epoch) {
+  Slot& s = slots_[slot];
+  for (const rt::Interrupted& i : block(slot)->interrupted)  // it will go back there
+    if (i.cache_pc && space.is_in_dead_code({i.cache_pc})) return false;
+  if (s.seen >= epoch) return true;
+  uint64_t now = space.epoch(), pc = waits_at(s.pid, s.tid);
+  if (!pc || (pc >= rt::runtime_base && pc < rt::space_base) || space.is_in_dead_code({pc - 1})) return false;
+  s.seen = now;
+  return true;
+}
+
+void Server::flush(Space& space) {
+  space.flush();
+  reuse_dead(space);  // what was flushed before,
+  reuse_dead(space);  // … and then this, which takes a while
+}
+
+void Server::reuse_dead(Space& space) {
+  uint64_t epoch = space.wants_reuse();
+  if (!epoch) return;
+  for (uint32_t slot = 1; slot < slots_.size(); slot++) {
+    const Slot& s = slots_[slot];
+    if (s.state == SlotState::Reserved && s.space.get() == &space) return;
+    Process* p = s.state == SlotState::Running ? process_of(slot) : nullptr;
+    if (p && p->space.get() == &space && !is_out_of_dead_code(slot, space, epoch)) return;
+  }
+  space.reuse_dead();
 }
 
 // Does a process with another memory use the space, or is one about to?

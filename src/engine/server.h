@@ -38,6 +38,8 @@ struct Process {
   std::vector<std::string> command = {};
   int64_t started = 0;  // microseconds since 1970
   std::optional<int> exit_status = {};
+  pid_t own_pid = 0;  // as the process knows it
+  Fd perf_map = {};   // see ProgramRun
   std::vector<uint32_t> slots = {};
   uint32_t first_slot = 0;  // holds the signal actions: kept until the program ends
   std::shared_ptr<Memory> memory;
@@ -61,8 +63,8 @@ struct Slot {
   uint64_t clone_flags = 0;                          // Reserved
   std::shared_ptr<Space> space;                      // Reserved: of the process that asked, which may be gone by the time
   Memory memory = {};                                // … and its memory as it was
-  uint64_t generation = 0;                           // of its space, when it last asked where to go on
   std::unique_ptr<rt::RequestBlock> postponed = {};  // until the calls that go before it are made
+  uint64_t seen = 0;                                 // Running: the epoch of its space when it last went on in live code
 };
 
 // A process that has used up its descriptors is lent some. Returns its limit as it was.
@@ -117,6 +119,8 @@ class Server {
   void change(Process& p, AppRange range);
   Result<> part(Process& p);
   bool is_shared(const Process& p) const;
+  void reuse_dead(Space& space);
+  bool is_out_of_dead_code(uint32_t slot, const Space& space, uint64_t epoch);
 
   // programs.cc
   Result<> spawn();
@@ -125,6 +129,7 @@ class Server {
   void process_ended(pid_t pid);
   void program_ended(Process& p);
   void report(Process& p);
+  ProgramRun run_of(Process& p) const;
   bool hello(uint32_t slot, pid_t pid, pid_t tid);
   void exec_begins(uint32_t slot, uint64_t path, int64_t directory);
   void exec_failed(pid_t tid);
@@ -142,7 +147,7 @@ class Server {
 
   // flush.cc
   void flush(Space& space);
-  void leave_flushed(uint32_t slot, const Space& space);
+  void leave_dead_code(const Space& space);
 
   // heir.cc
   bool has_results() const { return options_.on_program_end != nullptr; }

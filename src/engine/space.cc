@@ -82,7 +82,8 @@ bool Space::prepare(AppPc pc, pid_t pid, bool may_grow) {
   if (!region) return region.error().exit_status != may_not_grow;
   Arena& arena = arenas_[(*region)->arena];
   constexpr size_t enough = 64u << 20, enough_links = 1 << 18;  // for nearly any function
-  if (arena.used + enough <= arena.size && arena.has_links(enough_links)) return true;
+  bool has_links = arena.archived_links() + arena.links.size() + enough_links <= arena.max_links;
+  if (arena.used + enough <= arena.size && has_links) return true;
   if (!may_grow) return false;
   arena.is_keepable = false;
   if (auto other = arena_near((*region)->range, pid)) (*region)->arena = *other;
@@ -281,8 +282,7 @@ Result<uint32_t> Space::create_arena(CachePc base) {
 
 uint64_t Space::code_size() const {
   uint64_t size = 0;
-  for (const Arena& a : arenas_) size += a.used - a.flushed_to;
-  for (const Flushed& f : flushed_) size += f.end - f.begin;
+  for (const Arena& a : arenas_) size += a.used - a.free_code.size();
   return size;
 }
 
@@ -333,6 +333,9 @@ void Space::forget_entry(AppPc pc) {
 void Space::retire(uint32_t id) {
   Unit& unit = units_[id];
   unit.dead = true;
+  live_code_ -= unit.room;
+  dead_.push_back(id);
+  epoch_++;
   stats_.flushed_units++;
   for (AppPc pc : unit.table) enter_in_table(pc, {});
   for (const auto& b : unit.blocks) {
@@ -353,22 +356,23 @@ Result<std::unique_ptr<Space>> Space::copy() const {
   for (const std::string& name : images_) s->add_image(name);
   s->units_ = units_;
   s->live_ = live_;
+  s->dead_ = dead_;
+  s->dying_ = dying_;
+  s->free_units_ = free_units_;
+  s->epoch_ = epoch_;
+  s->dying_epoch_ = dying_epoch_;
   s->functions_ = functions_;
   s->entries_ = entries_;
   s->sites_ = sites_;
-  s->flushed_ = flushed_;
-  s->generation_ = generation_;
   s->limit_ = limit_;
+  s->live_code_ = live_code_;
   s->has_archives_ = has_archives_;
   for (const Arena& a : arenas_) {
     Arena c = a;
     TRY(auto memory, SharedMemory::create("weir-cache", a.size));
     c.memory = std::make_shared<SharedMemory>(std::move(memory));
     size_t archived = a.archive ? a.code_pages.size() * Archive::page : 0;  // see copy_archived
-    size_t end = a.used;
-    for (const Flushed& f : flushed_)
-      if (&arenas_[f.arena] == &a) end = std::max(end, f.end);
-    memcpy(c.memory->mapping.data() + archived, a.memory->mapping.data() + archived, end - archived);
+    memcpy(c.memory->mapping.data() + archived, a.memory->mapping.data() + archived, a.used - archived);
     // Other threads of the process are in there, and stay: nothing may be mapped over code that is not there as well.
     s->pieces_.push_back(
         {c.memory->file.get(), archived, c.base.value + archived, c.size - archived, PROT_READ | PROT_EXEC, false});

@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "elf/image.h"
 #include "engine/archive.h"
+#include "engine/extents.h"
 #include "instrument/lower.h"
 #include "instrument/tool.h"
 #include "process/memory.h"
@@ -54,6 +55,7 @@ struct LinkSite {
   instrument::Exit exit;  // its offsets count from the begin of the arena
   uint32_t unit = 0;
   uint32_t previous = 0;  // with the same target: one more than its number
+  uint32_t far = 0;       // where it goes when the target is too far away: a jump to any address
 };
 
 // A stretch of code cache, near enough to the images whose code it holds: direct jumps and rip-relative operands reach.
@@ -68,23 +70,16 @@ struct Arena {
   uint32_t first_link = 0;           // the number of its first exit
   uint32_t max_links = 0;
   std::vector<LinkSite> links = {};  // behind those of the archive
+  Extents free_code, free_links;     // below `used`; numbers of exits
   std::shared_ptr<const Archive> archive = {};
   AppRange code = {};                  // of the image; empty: it may hold any
   std::vector<bool> code_pages = {};   // of the archive: those that are in `memory` now, as they were changed,
   std::vector<bool> table_pages = {};  // … and in the table
   uint32_t changed_pages = 0;
-  uint32_t not_supported = 0;       // instructions
-  uint32_t next_link = 0;           // of `links`: see flush.cc
-  uint32_t used_links = 0;          // from here on they are those of flushed code; 0: none are
-  size_t flushed_to = 0;            // what is before this, and not free yet, is in Space::flushed_,
-  uint32_t first_flushed_link = 0;  // … with the exits before this
-  bool is_keepable = false;         // all that it holds is right for a later run
+  uint32_t not_supported = 0;  // instructions
+  bool is_keepable = false;    // all that it holds is right for a later run
 
   size_t archived_links() const { return archive ? archive->parts().exits.size() : 0; }
-  uint32_t next_exit() const { return static_cast<uint32_t>(first_link + archived_links() + next_link); }
-  bool has_links(size_t count) const {
-    return archived_links() + next_link + count <= (used_links ? used_links : max_links);
-  }
   bool contains(CachePc pc) const { return base <= pc && pc < base + static_cast<int64_t>(size); }
 };
 
@@ -105,6 +100,8 @@ struct Unit {
   AppPc entry;
   AppRange bounds;
   uint32_t arena = 0, offset = 0, size = 0, entry_offset = 0;
+  uint32_t room = 0;  // bytes of the arena, with its guard; 0: it came from an archive
+  uint32_t first_exit = 0, exits = 0;
   uint32_t previous = 0;  // of the same function: one more than its id
   bool dead = false;
   std::vector<instrument::BlockPlace> blocks = {};
@@ -162,15 +159,18 @@ class Space {
   void forget(AppRange range);
   // Volatile code at `pc` is not what it was when it was translated.
   void forget_entry(AppPc pc);
+  // Dead units may be reused when every thread has been seen elsewhere in this epoch or later; 0: not now. Epochs are counted by what dies.
+  uint64_t wants_reuse();
+  uint64_t epoch() const { return epoch_; }
+  bool has_dead_code() const { return !dead_.empty() || !dying_.empty(); }
+  bool is_in_dead_code(CachePc pc) const;
+  void reuse_dead();
   // Is there a region of code in it that is known here?
   bool knows(AppRange range) const;
-  // Of the code cache, in bytes; 0: there is none. See flush.cc.
+  // Of the code cache, in bytes; 0: there is none. Half of it is for code that lives, half for what was flushed and may still be in use.
   void set_limit(size_t limit) { limit_ = limit; }
-  bool is_full() const;
+  bool is_full() const { return limit_ && live_code_ > limit_ / 2; }
   void flush();
-  uint64_t generation() const { return generation_; }  // the number of flushes
-  // Nobody is in code any more that was flushed by then.
-  void reclaim(uint64_t generation);
   // From now on nothing new needs to be mapped for code that is known.
   void make_all_writable();
   // Keeps what was translated for later runs.
@@ -210,20 +210,27 @@ class Space {
   void write_page();
   void retire(uint32_t unit);
 
+  // reuse.cc
+  uint32_t new_unit(Unit unit);
+  uint32_t first_exit_for(Arena& arena, uint32_t most);
+  void add_link(Arena& arena, uint32_t number, LinkSite site);
+  void forget_dead_sites(AppPc target);
+  void forget_dead_units(AppPc function);
+
   // translate.cc
   AppRange bounds_of(const Region& region, AppPc pc) const;
   std::span<const std::byte> code_of(const Region& region, AppRange bounds, pid_t pid);
   CachePc find_in_function(AppPc pc, AppRange bounds);
   CachePc guard(const Region& region, uint32_t unit);
-  CachePc commit(Region& region, Unit unit, instrument::Lowered& lowered);
+  CachePc commit(Region& region, Unit unit, instrument::Lowered& lowered, uint32_t first_exit);
 
   // links.cc
   const Arena* arena_of(uint32_t link) const;
   LinkSite& link_site(uint32_t number);
   void link_waiting(AppPc target, CachePc to);
+  static CachePc far_jump(Arena& arena, LinkSite& site, CachePc to);
   void unlink(AppPc target);
   void unlink(Arena& arena, uint32_t number);
-  void add_link(Arena& arena, const LinkSite& site);
   CachePc cache_pc(uint32_t unit, uint32_t offset) const {
     return arenas_[units_[unit].arena].base + units_[unit].offset + offset;
   }
@@ -262,20 +269,16 @@ class Space {
   std::vector<std::string> images_;
   Published<char> image_names_;  // the same, each with a 0 behind it
   std::vector<Unit> units_;
-  std::vector<uint32_t> live_;   // units that are not dead
+  std::vector<uint32_t> live_;  // units that are not dead
+  std::vector<uint32_t> dead_, dying_,
+      free_units_;  // dead: not asked about yet, asked about (see wants_reuse), to be used again
+  uint64_t epoch_ = 1, dying_epoch_ = 0;
+  size_t next_try_ = 0;          // to reuse them: when so many more are dead
   FlatMap<uint32_t> functions_;  // by begin of the bounds: one more than its last unit (see Unit::previous)
   FlatMap<CachePc> entries_;     // of units, and of blocks that were asked for
   FlatMap<uint32_t> sites_;      // target → one more than the number of its last LinkSite
   SpaceStats stats_;
-  struct Flushed {
-    uint64_t generation;
-    uint32_t arena;
-    size_t begin, end;
-    uint32_t first_link, end_link;
-  };
-  std::vector<Flushed> flushed_;  // and not free yet
-  uint64_t generation_ = 0;
-  size_t limit_ = 0;
+  size_t limit_ = 0, live_code_ = 0;
   // Reused from one translation to the next.
   std::vector<std::byte> code_;
   x86::Function function_;

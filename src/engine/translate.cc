@@ -13,6 +13,8 @@ namespace {
 constexpr uint64_t unknown_bounds = 4096;  // of code that no symbol or FDE describes
 constexpr uint64_t max_bounds = 4u << 20;
 
+size_t aligned(size_t offset) { return (offset + 15) & ~size_t{15}; }
+
 }  // namespace
 
 AppRange Space::bounds_of(const Region& region, AppPc pc) const {
@@ -116,11 +118,18 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
   size_t bound = instrument::size_bound(f, plan_);
   bool needs_all = !plan_.empty() || f.has_special;  // else lowering asks of rcx only, where the table leads
   x86::Liveness live = needs_all ? x86::liveness(f) : x86::liveness_at_entries(f, x86::RCX);
-  size_t room = bound + bounds.size() + 256;
+  size_t room = aligned(bound + bounds.size() + 256);
   Arena& arena = arenas_[region->arena];  // (prepare() has made room)
-  arena.used = (arena.used + 15) & ~size_t{15};
-  if (arena.used + room > arena.size || !arena.has_links(2 * f.insns.size() + 1)) return fail("the code cache is full");
-  uint32_t first_exit = arena.next_exit();
+  arena.used = aligned(arena.used);
+  bool has_links = arena.archived_links() + arena.links.size() + 2 * f.insns.size() < arena.max_links;
+  if (arena.used + room > arena.size || !has_links) return fail("the code cache is full");
+  auto most_exits = static_cast<uint32_t>(2 * f.insns.size());
+  uint32_t first_exit = first_exit_for(arena, most_exits);
+  bool is_reused = first_exit - arena.first_link - arena.archived_links() < arena.links.size();
+  // Room that is free again, or behind all that there is.
+  size_t end = arena.used;
+  auto free = arena.free_code.take(static_cast<uint32_t>(room));
+  if (free) arena.used = aligned(*free);
   instrument::lower({f, live, plan_, code, arena.memory->mapping.bytes().subspan(arena.used, bound),
                      arena.base + static_cast<int64_t>(arena.used), table_address_, first_exit,
                      [&](AppPc a) { return find(a); }, tool_->has_clock()},
@@ -133,16 +142,24 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
   stats_.not_supported += lowered_.not_supported;
   arena.not_supported += lowered_.not_supported;
   guarded_ = f.blocks;
-  CachePc entry = commit(*region, {pc, bounds}, lowered_);
+  CHECK(!is_reused || lowered_.exits.size() <= most_exits);
+  CachePc entry = commit(*region, {pc, bounds}, lowered_, first_exit);
+  live_code_ += units_[live_.back()].room;
+  if (is_reused)
+    arena.free_links.give(first_exit + static_cast<uint32_t>(lowered_.exits.size()),
+                          most_exits - static_cast<uint32_t>(lowered_.exits.size()));
+  if (free) {
+    arena.free_code.give(static_cast<uint32_t>(arena.used), static_cast<uint32_t>(*free + room - arena.used));
+    arena.used = end;
+  }
   stats_.nanoseconds += static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin_time).count());
   return entry;
 }
 
 // The lowered code becomes a unit: known, in the table, linked.
-CachePc Space::commit(Region& region, Unit unit, instrument::Lowered& lowered) {
+CachePc Space::commit(Region& region, Unit unit, instrument::Lowered& lowered, uint32_t first_exit) {
   Arena& arena = arenas_[region.arena];
-  auto id = static_cast<uint32_t>(units_.size());
   AppPc entry_pc = unit.entry;
   AppRange bounds = unit.bounds;
   unit.arena = region.arena;
@@ -151,25 +168,22 @@ CachePc Space::commit(Region& region, Unit unit, instrument::Lowered& lowered) {
   unit.entry_offset = lowered.entry;
   unit.blocks = lowered.blocks;
   unit.marks = lowered.marks;
-  auto behind = std::upper_bound(arena.units.begin(), arena.units.end(), unit.offset,
-                                 [&](uint32_t o, uint32_t u) { return o < units_[u].offset; });
-  arena.units.insert(behind, id);
-  arena.used += lowered.size;
+  unit.first_exit = first_exit;
+  unit.exits = static_cast<uint32_t>(lowered.exits.size());
+  arena.used = aligned(arena.used + lowered.size);  // neighbours touch, so that the room of several is one
+  unit.room = static_cast<uint32_t>(arena.used) - unit.offset;
   // The table leads straight to the places of a unit, but for volatile code, which is looked at before it is entered.
   unit.table.reserve(region.is_volatile ? 1 : lowered.table.size());
   if (!region.is_volatile)
     for (const auto& t : lowered.table) unit.table.push_back(t.app);
   else unit.table.push_back(entry_pc);
-  units_.push_back(std::move(unit));
-  live_.push_back(id);
-  uint32_t number = arena.next_exit();
+  uint32_t id = new_unit(std::move(unit)), number = first_exit;
   for (instrument::Exit exit : lowered.exits) {
     exit.offset += units_[id].offset;
     if (exit.stub) exit.stub += units_[id].offset;
     LinkSite site{exit, id};
     if (exit.kind == instrument::Exit::Direct) site.previous = std::exchange(sites_[exit.target], number + 1);
-    add_link(arena, site);
-    number++;
+    add_link(arena, number++, site);
   }
   // (Units of volatile code are found by their entries only, and so stand alone as functions.)
   units_[id].previous = std::exchange(functions_[region.is_volatile ? entry_pc : bounds.begin], id + 1);
@@ -189,7 +203,6 @@ CachePc Space::guard(const Region& region, uint32_t id) {
   auto size = static_cast<size_t>(end - begin);
   std::span<const std::byte> code =
       std::span<const std::byte>(code_).subspan(static_cast<size_t>(begin - unit.bounds.begin), size);
-  arena.used = (arena.used + 15) & ~size_t{15};
   std::span<std::byte> out =
       arena.memory->mapping.bytes().subspan(arena.used, sizeof(rt::Guard) + size + instrument::guard_size);
   auto* record = reinterpret_cast<rt::Guard*>(out.data());
@@ -198,7 +211,8 @@ CachePc Space::guard(const Region& region, uint32_t id) {
   size_t at = (sizeof(rt::Guard) + size + 15) & ~size_t{15};
   CachePc direct = arena.base + static_cast<int64_t>(arena.used + at);
   CachePc through_table = instrument::write_guard(out.subspan(at), direct, arena.base + static_cast<int64_t>(arena.used));
-  arena.used += at + instrument::guard_size;
+  arena.used = aligned(arena.used + at + instrument::guard_size);
+  units_[id].room = static_cast<uint32_t>(arena.used) - unit.offset;
   enter_in_table(unit.entry, through_table);
   entries_[unit.entry] = direct;
   link_waiting(unit.entry, direct);

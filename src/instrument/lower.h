@@ -86,6 +86,9 @@ struct Input {
 // The stub that a direct exit goes through while it is not linked (at most 32 bytes).
 constexpr size_t stub_size = 32;
 void write_stub(std::span<std::byte> out, uint32_t exit_id);
+// A jump to any address. Written again, it leads to the old one or to the new one, for those that are just there.
+constexpr size_t far_jump_size = 16;
+void write_far_jump(std::span<std::byte> out, CachePc to);
 // An entry for the table that takes rcx back and goes to `to` (at most 32 bytes).
 void write_table_entry(std::span<std::byte> out, CachePc at, CachePc to);
 // Two entries that have the runtime look at the rt::Guard at `record` first: for direct transfers at `at`, and, returned, for

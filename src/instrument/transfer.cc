@@ -244,6 +244,13 @@ void write_stub(std::span<std::byte> out, uint32_t exit_id) {
   e.jump_gs(offsetof(rt::ThreadBlock, enter_link));
 }
 
+void write_far_jump(std::span<std::byte> out, CachePc to) {
+  __atomic_store_n(reinterpret_cast<uint64_t*>(out.data() + 8), to.value, __ATOMIC_RELEASE);
+  Emitter e(out, {});
+  e.bytes(0xff, 0x25);  // jmp [rip + 2]
+  e.u32(2);
+}
+
 void write_table_entry(std::span<std::byte> out, CachePc at, CachePc to) {
   Emitter e(out, at);
   e.load_gs(x86::RCX, gs_rcx);

@@ -16,6 +16,9 @@ using profile::SiteKind;
 
 namespace {
 
+// A thread of a large program has megabytes of counts.
+constexpr size_t kept_threads = 1000, kept_processes = 1000;
+
 // Blocks that are asked for one after the other are near each other in the hash table: in a line of the CPU's cache.
 uint32_t hash_of_block(uint32_t function, uint64_t offset) {
   return (hash_of(function, offset >> 5) & ~7u) | (offset >> 2 & 7);
@@ -31,20 +34,41 @@ std::vector<std::byte> own_vdso() {
 
 }  // namespace
 
-uint32_t Assembler::image(const std::string& path) {
-  auto [known, is_new] = image_by_path_.try_emplace(path, static_cast<uint32_t>(p_.images.size()));
-  if (!is_new) return known->second;
-  profile::Image image;
-  image.path = path == "[anonymous]" ? "[code written at run time]" : path;
-  struct stat st{};
-  if (stat(path.c_str(), &st) == 0) image.size = static_cast<uint64_t>(st.st_size), image.modified = st.st_mtime;
-  ImageState state;
-  if (path == "[vdso]") state.symbols = symbols::Symbols::from_memory(own_vdso(), path);
-  else if (path.starts_with('/')) state.symbols = symbols::Symbols::open(path);
-  if (path.starts_with('/'))
-    if (auto file = elf::Image::open(open_to_read(path), path)) image.build_id = (*file)->build_id();
-  p_.images.push_back(std::move(image));
-  images_.push_back(std::move(state));
+Assembler::Open& Assembler::open(const Program& program) {
+  auto [known, is_new] = open_.try_emplace(program.pid);
+  if (is_new) known->second.process = add_process(program);
+  if (program.perf_map < 0) return known->second;
+  if (!known->second.written) known->second.written = std::make_shared<symbols::PerfMap>();
+  known->second.written->read(program.perf_map);
+  return known->second;
+}
+
+uint32_t Assembler::add_process(const Program& program) {
+  if (p_.processes.size() >= kept_processes && program.parent) return none;  // (the one that was started has its place)
+  p_.processes.push_back({program.pid, none, program.command, program.started, program.started, {}, {}});
+  parents_.push_back(program.parent);
+  return static_cast<uint32_t>(p_.processes.size() - 1);
+}
+
+// Code that a program wrote is an image of its own: at the same address another has other code.
+uint32_t Assembler::image(const std::string& path, const Program* program) {
+  bool is_written = program && ((path.starts_with('[') && path != "[vdso]") || path.starts_with("/memfd:"));
+  std::string key = is_written ? fmt::format("{} of {} at {}", path, program->pid, program->started) : path;
+  auto [known, is_new] = image_by_path_.try_emplace(std::move(key), static_cast<uint32_t>(p_.images.size()));
+  if (is_new) {
+    profile::Image image;
+    image.path = path == "[anonymous]" ? "[code written at run time]" : path;
+    struct stat st{};
+    if (stat(path.c_str(), &st) == 0) image.size = static_cast<uint64_t>(st.st_size), image.modified = st.st_mtime;
+    ImageState state;
+    if (path == "[vdso]") state.symbols = symbols::Symbols::from_memory(own_vdso(), path);
+    else if (path.starts_with('/')) state.symbols = symbols::Symbols::open(path);
+    if (path.starts_with('/'))
+      if (auto file = elf::Image::open(open_to_read(path), path)) image.build_id = (*file)->build_id();
+    p_.images.push_back(std::move(image));
+    images_.push_back(std::move(state));
+  }
+  if (is_written) images_[known->second].written = open_.at(program->pid).written;
   return known->second;
 }
 
@@ -53,6 +77,9 @@ uint32_t Assembler::function(uint32_t image, uint64_t offset, uint64_t size) {
   const symbols::Function* f = state.symbols ? state.symbols->function_at({offset}) : nullptr;
   if (f) offset = f->range.begin.value, size = f->range.size();
   if (f) state.functions.resize(state.symbols->functions().size(), none);
+  if (state.written)
+    if (auto named = state.written->find({offset}); named != state.written->entries().end())
+      offset = named->first.value, size = static_cast<uint64_t>(named->second.end - named->first);
   uint32_t& id = f ? state.functions[static_cast<size_t>(f - state.symbols->functions().data())]
                    : state.unlisted_functions.try_emplace(offset, none).first->second;
   if (id != none) return id;
@@ -60,30 +87,37 @@ uint32_t Assembler::function(uint32_t image, uint64_t offset, uint64_t size) {
   return id = static_cast<uint32_t>(p_.functions.size() - 1);
 }
 
-void Assembler::add(Count& tool, const Program& program) {
-  auto process = static_cast<uint32_t>(p_.processes.size());
-  p_.processes.push_back({program.pid, none, program.command, program.started, program.ended, program.exit_status, {}});
-  parents_.push_back(program.parent);
-  std::vector<uint32_t> functions = add_functions(tool, program);
-  std::vector<uint32_t> blocks = add_blocks(tool, functions);
-  std::vector<uint32_t> sites = add_sites(tool, functions);
-  for (const Thread& t : tool.take(program.pid)) add_thread(tool, t, process, functions, blocks, sites);
+void Assembler::add_threads(Count& tool, const Program& program) {
+  uint32_t process = open(program).process;
+  add_functions(tool, program);
+  add_blocks(tool);
+  add_sites(tool);
+  for (const Thread& t : tool.take(program.pid)) add_thread(tool, t, process);
 }
 
-// These three give the ids of what the tool has, by the tool's own numbers. Programs have code in common: it is added once.
-std::vector<uint32_t> Assembler::add_functions(const Count& tool, const Program& program) {
-  std::vector<uint32_t> ids;
+void Assembler::add(Count& tool, const Program& program) {
+  add_threads(tool, program);
+  uint32_t process = open_.extract(program.pid).mapped().process;
+  if (process == none) return;
+  p_.processes[process].ended = program.ended;
+  p_.processes[process].exit_status = program.exit_status;
+}
+
+// These three give ids to what the tool has, beyond those that it got before. Programs have code in common: it is added once.
+void Assembler::add_functions(Count& tool, const Program& program) {
+  std::vector<uint32_t>& ids = tool.ids.functions;
   ids.reserve(tool.functions().size());
-  for (const Function& f : tool.functions()) {
-    bool known = &f != tool.functions().data();
-    uint32_t where = image(known && f.image < program.images.size() ? program.images[f.image] : "[anonymous]");
+  while (ids.size() < tool.functions().size()) {
+    const Function& f = tool.functions()[ids.size()];
+    bool known = !ids.empty();
+    uint32_t where =
+        known && f.image < program.images.size() ? image(program.images[f.image], &program) : image("[anonymous]", nullptr);
     ids.push_back(function(where, f.begin.value - f.bias, static_cast<uint64_t>(f.end - f.begin)));
   }
-  return ids;
 }
 
-std::vector<uint32_t> Assembler::add_blocks(const Count& tool, std::span<const uint32_t> functions) {
-  std::vector<uint32_t> ids;
+void Assembler::add_blocks(Count& tool) {
+  std::vector<uint32_t>& ids = tool.ids.blocks;
   ids.reserve(tool.blocks().size());
   const Pool& pool = tool.pool();
   if (p_.blocks.empty()) {  // often it is the only program
@@ -97,9 +131,9 @@ std::vector<uint32_t> Assembler::add_blocks(const Count& tool, std::span<const u
   auto append = [](auto& to, const auto& from, uint32_t first, uint32_t count) {
     to.insert(to.end(), from.begin() + first, from.begin() + first + count);
   };
-  for (const Block& b : tool.blocks()) {
+  for (const Block& b : tool.blocks().subspan(ids.size())) {
     uint64_t offset = b.begin.value - tool.functions()[b.function].bias;
-    uint32_t owner = functions[b.function];
+    uint32_t owner = tool.ids.functions[b.function];
     auto next = static_cast<uint32_t>(p_.blocks.size());
     uint32_t id = known_blocks_.find_or_add(hash_of_block(owner, offset), next, [&](uint32_t i) {
       const profile::Block& known = p_.blocks[i];
@@ -113,17 +147,17 @@ std::vector<uint32_t> Assembler::add_blocks(const Count& tool, std::span<const u
     append(lengths_, pool.lengths, b.insn, b.instructions);
     append(so_far_, pool.so_far, b.insn, b.instructions);
   }
-  return ids;
 }
 
-std::vector<uint32_t> Assembler::add_sites(const Count& tool, std::span<const uint32_t> functions) {
-  std::vector<uint32_t> ids;
+void Assembler::add_sites(Count& tool) {
+  std::vector<uint32_t>& ids = tool.ids.sites;
   ids.reserve(tool.sites().size());
-  for (uint32_t i = 0; i < tool.sites().size(); i++) {
+  while (ids.size() < tool.sites().size()) {
+    auto i = static_cast<uint32_t>(ids.size());
     const Site& s = tool.sites()[i];
     SiteKind kind = i == Count::start ? SiteKind::Start : i == Count::signal ? SiteKind::Signal : s.kind;
     bool is_code = i > Count::signal;
-    uint32_t owner = is_code ? functions[s.function] : none;
+    uint32_t owner = is_code ? tool.ids.functions[s.function] : none;
     uint64_t offset = is_code ? s.pc.value - tool.functions()[s.function].bias : 0;
     auto next = static_cast<uint32_t>(p_.sites.size());
     uint32_t id = known_sites_.find_or_add(hash_of(owner, offset), next, [&](uint32_t k) {
@@ -133,7 +167,6 @@ std::vector<uint32_t> Assembler::add_sites(const Count& tool, std::span<const ui
     ids.push_back(id);
     if (id == next) p_.sites.push_back({owner, offset, kind, "", 0});
   }
-  return ids;
 }
 
 namespace {
@@ -167,8 +200,8 @@ void add_up_os_calls(std::vector<profile::OsCount>& counts) {
 
 }  // namespace
 
-void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process, std::span<const uint32_t> functions,
-                           std::span<const uint32_t> blocks, std::span<const uint32_t> sites) {
+void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process) {
+  const auto& [functions, blocks, sites] = tool.ids;
   profile::Thread out;
   out.process = process;
   out.tid = t.tid;
@@ -212,8 +245,52 @@ void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process,
   ran_.resize(p_.functions.size());
   for (const profile::FunctionCount& f : out.functions) ran_[f.function] = true;
   if (t.lost)
-    p_.processes[process].notes.push_back(fmt::format("thread {}: {} calls did not fit into a table", t.tid, t.lost));
-  p_.threads.push_back(std::move(out));
+    p_.processes[process == none ? 0 : process].notes.push_back(
+        fmt::format("thread {}: {} calls did not fit into a table", t.tid, t.lost));
+  bool is_first = process != none && !parents_[process] && t.tid == p_.processes[process].pid;
+  if (process == none || (p_.threads.size() >= kept_threads && !is_first)) add_to_others(out);
+  else p_.threads.push_back(std::move(out));
+}
+
+void Assembler::add_to_others(const profile::Thread& t) {
+  if (others_ == none) {
+    others_process_ = static_cast<uint32_t>(p_.processes.size());
+    p_.processes.push_back({0, none, {"[other threads]"}, p_.processes[0].started, p_.processes[0].started, {}, {}});
+    parents_.push_back(0);
+    others_ = static_cast<uint32_t>(p_.threads.size());
+    p_.threads.emplace_back().process = others_process_;
+  }
+  profile::Thread& sum = p_.threads[others_];
+  auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+  append(sum.functions, t.functions);
+  append(sum.calls, t.calls);
+  append(sum.blocks, t.blocks);
+  append(sum.os_calls, t.os_calls);
+  sum.cycles += t.cycles, sum.instructions += t.instructions, sum.os_time += t.os_time;
+  std::vector<uint32_t> ids;  // of the thread's contexts, among the others
+  for (const profile::Context& c : t.contexts) {
+    uint32_t parent = c.parent == none ? none : ids[c.parent];
+    auto next = static_cast<uint32_t>(sum.contexts.size());
+    uint32_t id = others_contexts_.find_or_add(hash_of(parent, uint64_t{c.site} << 32 | c.function), next, [&](uint32_t k) {
+      const profile::Context& known = sum.contexts[k];
+      return known.parent == parent && known.site == c.site && known.function == c.function;
+    });
+    ids.push_back(id);
+    if (id == next) sum.contexts.push_back({parent, c.site, c.function});
+    sum.contexts[id].calls += c.calls, sum.contexts[id].self += c.self, sum.contexts[id].os_time += c.os_time;
+  }
+  others_count_++;
+  if (sum.functions.size() + sum.calls.size() + sum.blocks.size() > 2 * others_size_ + 10'000) add_up_others();
+}
+
+void Assembler::add_up_others() {
+  profile::Thread& sum = p_.threads[others_];
+  add_up_functions(sum.functions);
+  add_up_calls(sum.calls);
+  add_up(sum.blocks, &profile::BlockCount::block,
+         [](profile::BlockCount& s, const profile::BlockCount& c) { s.count += c.count, s.extra += c.extra; });
+  add_up_os_calls(sum.os_calls);
+  others_size_ = sum.functions.size() + sum.calls.size() + sum.blocks.size();
 }
 
 // Most children end before their parents. A process that executed others is several programs: the one that ran then.
@@ -227,6 +304,14 @@ void Assembler::find_parents() {
 }
 
 void Assembler::finish() {
+  if (others_ != none) {
+    add_up_others();
+    p_.threads[others_].name = fmt::format("{} threads", others_count_);
+    for (const profile::Process& process : p_.processes)
+      p_.processes[others_process_].ended = std::max(p_.processes[others_process_].ended, process.ended);
+    p_.processes[others_process_].notes.push_back(
+        fmt::format("{} threads that ended after the first {} are added up", others_count_, kept_threads));
+  }
   find_parents();
   cut_blocks();
   ran_.resize(p_.functions.size());
@@ -247,7 +332,12 @@ void declare(profile::Function& f, const symbols::Place& place) { f.file = place
 void Assembler::name_functions(uint32_t index) {
   ImageState& state = images_[index];
   std::string base = p_.images[index].path.substr(p_.images[index].path.rfind('/') + 1);
-  for (const auto& [offset, id] : state.unlisted_functions) p_.functions[id].name = fmt::format("{}+{:#x}", base, offset);
+  for (const auto& [offset, id] : state.unlisted_functions) {
+    p_.functions[id].name = fmt::format("{}+{:#x}", base, offset);
+    if (!state.written) continue;
+    if (auto named = state.written->find({offset}); named != state.written->entries().end())
+      p_.functions[id].name = p_.functions[id].linkage_name = named->second.name;
+  }
   if (!state.symbols) return;
   std::span<const symbols::Function> listed = state.symbols->functions();
   state.functions.resize(listed.size(), none);

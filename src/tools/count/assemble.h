@@ -6,23 +6,28 @@
 
 #include "base/index_table.h"
 #include "profile/profile.h"
+#include "symbols/perf_map.h"
 #include "symbols/symbols.h"
 #include "tools/count/count.h"
 
 namespace weir::count {
 
-// A program that has ended: a process from one exec to the next.
+// A program: a process from one exec to the next.
 struct Program {
   uint32_t pid = 0, parent = 0;
   std::vector<std::string> command;
   int64_t started = 0, ended = 0;
   std::optional<int> exit_status;
   std::vector<std::string> images;  // by the index that the tool was given
+  int perf_map = -1;                // a descriptor, see symbols/perf_map.h
 };
 
 class Assembler {
  public:
   explicit Assembler(profile::Profile& profile) : p_(profile) {}
+  // Threads of a program that have ended: a long run has more of them than should be kept by the tool.
+  void add_threads(Count& tool, const Program& program);
+  // All that is left of a program that has ended.
   void add(Count& tool, const Program& program);
   // Names and lines, when all programs are there.
   void finish();
@@ -32,19 +37,28 @@ class Assembler {
     std::unique_ptr<symbols::Symbols> symbols;
     std::vector<uint32_t> functions;                  // by their place in symbols->functions()
     std::map<uint64_t, uint32_t> unlisted_functions;  // by offset
+    std::shared_ptr<symbols::PerfMap> written;        // names of code that the program wrote itself
+  };
+  // A program that goes on.
+  struct Open {
+    uint32_t process = 0;
+    std::shared_ptr<symbols::PerfMap> written;
   };
   // The instructions of a block in the pools: they say how many cycles passed since an earlier one.
   struct Insns {
     uint32_t first = 0, before = 0;
   };
   class Cutter;
-  uint32_t image(const std::string& path);
+  Open& open(const Program& program);
+  uint32_t image(const std::string& path, const Program* program);
   uint32_t function(uint32_t image, uint64_t offset, uint64_t size);
-  std::vector<uint32_t> add_functions(const Count& tool, const Program& program);
-  std::vector<uint32_t> add_blocks(const Count& tool, std::span<const uint32_t> functions);
-  std::vector<uint32_t> add_sites(const Count& tool, std::span<const uint32_t> functions);
-  void add_thread(const Count& tool, const Thread& thread, uint32_t process, std::span<const uint32_t> functions,
-                  std::span<const uint32_t> blocks, std::span<const uint32_t> sites);
+  void add_functions(Count& tool, const Program& program);
+  void add_blocks(Count& tool);
+  void add_sites(Count& tool);
+  void add_thread(const Count& tool, const Thread& thread, uint32_t process);
+  void add_to_others(const profile::Thread& thread);
+  void add_up_others();
+  uint32_t add_process(const Program& program);
   void find_parents();
   void cut_blocks();
   void name_functions(uint32_t image);
@@ -53,6 +67,12 @@ class Assembler {
   profile::Profile& p_;
   std::vector<ImageState> images_;
   std::map<std::string, uint32_t> image_by_path_;
+  std::map<uint32_t, Open> open_;  // by pid
+  // Threads that are too many to be kept apart are one, in a process of its own.
+  uint32_t others_process_ = profile::none, others_ = profile::none;
+  uint64_t others_count_ = 0;
+  size_t others_size_ = 0;         // of its counts, when they were last added up
+  IndexTable others_contexts_;     // by parent, site and function
   IndexTable known_blocks_;        // by function, offset and size
   IndexTable known_sites_;         // by function, offset and kind
   std::vector<uint32_t> parents_;  // by process: a pid

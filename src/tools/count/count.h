@@ -63,6 +63,14 @@ struct Site {
   instrument::Counter taken = {};   // of a conditional jump, or what is behind one: the block does not tell
 };
 
+// Code of no file, or that was written to, and what was planned for it: it is often translated again.
+struct Planned {
+  std::vector<x86::Insn> insns;
+  std::vector<x86::Block> blocks;
+  instrument::Plan plan;
+  uint32_t previous = 0;  // of the same entry: one more than its number
+};
+
 // Calls from a site to a function, of one thread.
 struct Calls {
   uint32_t site = 0, callee = 0;
@@ -82,6 +90,11 @@ struct Thread {
 
 rt::OsClass os_class(uint32_t number);
 
+// What the profile calls the first of a tool's functions, blocks and sites: see Assembler.
+struct ProfileIds {
+  std::vector<uint32_t> functions, blocks, sites;
+};
+
 class Count : public instrument::Tool {
  public:
   // Of the clock of instructions a repeated string instruction is one, however often it repeats.
@@ -100,13 +113,16 @@ class Count : public instrument::Tool {
   std::span<const Block> blocks() const { return blocks_; }
   const Pool& pool() const { return pool_; }
   std::span<const Site> sites() const { return sites_; }
+  // The threads that have been collected since it was last asked.
   std::vector<Thread> take(uint32_t pid);
+  ProfileIds ids;
 
  private:
   class Planner;
   uint32_t function_at(const instrument::Subject& subject, AppPc pc, instrument::Counters& counters);
   bool is_leaf(const instrument::Subject& subject, uint32_t function);
   bool overwrites_flags(const instrument::Subject& subject, uint32_t function);
+  const Planned* find_planned(const x86::Function& f) const;
   uint32_t site_of(uint32_t cell) const;
   uint32_t function_of(uint32_t cell) const;
   uint32_t function_around(AppPc pc) const;
@@ -123,9 +139,11 @@ class Count : public instrument::Tool {
   Published<uint32_t> cell_of_function_{rt::unknown_function};  // ascending, as cells are handed out
   Published<Block> blocks_;
   Pool pool_;
-  uint32_t points_ = 1;                              // of blocks, the outside with them
-  Published<Site> sites_{{}, {}};                    // their records are ascending, too
-  FlatMap<uint32_t> function_by_begin_;              // and 0 where none is known
+  uint32_t points_ = 1;                  // of blocks, the outside with them
+  Published<Site> sites_{{}, {}};        // their records are ascending, too
+  FlatMap<uint32_t> function_by_begin_;  // and 0 where none is known
+  std::vector<Planned> planned_;
+  FlatMap<uint32_t> planned_by_entry_;               // one more than the number of the last one
   std::map<uint32_t, std::vector<Thread>> threads_;  // by pid
 };
 

@@ -271,9 +271,45 @@ class Count::Planner {
   uint32_t function_ = 0, first_block_ = 0;
 };
 
+namespace {
+constexpr uint32_t planned_once = UINT32_MAX;
+
+// Do they differ in nothing but numbers that instructions hold? (In the profile their blocks are the same.)
+bool is_same(const x86::Function& f, const Planned& planned) {
+  auto same_block = [](const x86::Block& a, const x86::Block& b) {
+    return a.begin == b.begin && a.end == b.end && a.first == b.first && a.count == b.count && a.ends == b.ends &&
+           a.fallthrough == b.fallthrough && a.taken == b.taken && a.is_entry == b.is_entry;
+  };
+  auto same_insn = [](const x86::Insn& a, const x86::Insn& b) {
+    return a.pc == b.pc && a.shape == b.shape && (a.target == b.target || a.shape->rip_relative);
+  };
+  return std::ranges::equal(f.blocks, planned.blocks, same_block) && std::ranges::equal(f.insns, planned.insns, same_insn);
+}
+}  // namespace
+
+const Planned* Count::find_planned(const x86::Function& f) const {
+  const uint32_t* last = planned_by_entry_.find(f.entry);
+  for (uint32_t n = last && *last != planned_once ? *last : 0; n; n = planned_[n - 1].previous)
+    if (is_same(f, planned_[n - 1])) return &planned_[n - 1];
+  return nullptr;
+}
+
 void Count::plan(const instrument::Subject& subject, instrument::Counters& counters, instrument::Plan& plan) {
+  const x86::Function& f = subject.function;
+  if (const Planned* known = find_planned(f)) {
+    plan = known->plan;
+    return;
+  }
   Planner(*this, subject, counters, plan).run();
   publish();
+  // Most code of files is translated once; what is unmapped and comes back is remembered the second time.
+  uint32_t& last = planned_by_entry_[f.entry];
+  if (subject.is_pristine && !last) {
+    last = planned_once;
+    return;
+  }
+  planned_.push_back({f.insns, f.blocks, plan, last == planned_once ? 0 : last});
+  last = static_cast<uint32_t>(planned_.size());
 }
 
 // What refers to others comes behind them: whenever this is cut short, what was published is whole.

@@ -5,14 +5,26 @@ namespace weir::icount {
 using instrument::Op;
 using instrument::Where;
 
-// Every block has a counter of its own: additions to different cells do not wait for one another.
+namespace {
+bool is_same(const Block& a, const Block& b) {
+  return a.begin == b.begin && a.end == b.end && a.instructions == b.instructions && a.image == b.image;
+}
+}  // namespace
+
+// Every block has a counter of its own: additions to different cells do not wait for one another. A block that is translated again
+// (its memory was unmapped meanwhile, or written to) keeps its counter, if that stands for the same.
 void Icount::plan(const instrument::Subject& subject, instrument::Counters& counters, instrument::Plan& plan) {
   const auto& blocks = subject.function.blocks;
   for (x86::BlockId b = 0; b < blocks.size(); b++) {
-    instrument::Counter counter = counters.allocate();
-    plan.insert(Where::Block, b, {Op{.kind = Op::AddCounter, .counter = counter, .value = 1}});
     bool ends_elsewhere = blocks[b].ends == x86::BlockEnd::Undecodable;  // its last instruction is not executed here
-    blocks_.push_back({blocks[b].begin, blocks[b].end, blocks[b].count - ends_elsewhere, subject.image, counter});
+    Block block{blocks[b].begin, blocks[b].end, blocks[b].count - ends_elsewhere, subject.image, {}};
+    uint32_t& known = block_at_[block.begin];
+    if (!known || !is_same(blocks_[known - 1], block)) {
+      block.counter = counters.allocate();
+      blocks_.push_back(block);
+      known = static_cast<uint32_t>(blocks_.size());
+    }
+    plan.insert(Where::Block, b, {Op{.kind = Op::AddCounter, .counter = blocks_[known - 1].counter, .value = 1}});
   }
   blocks_.publish();
 }
@@ -30,7 +42,8 @@ void Icount::collect(const instrument::ThreadData& data) {
     program.block_counts[i] += n;
     thread.count += count;
   }
-  program.threads.push_back(thread);
+  if (program.threads.size() <= kept_threads) program.threads.push_back(thread);
+  else program.threads.back() = {0, program.threads.back().count += thread.count};
 }
 
 Program Icount::take(uint32_t pid) {

@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "base/flat_map.h"
 #include "base/published.h"
 #include "instrument/tool.h"
 
@@ -30,10 +31,12 @@ struct Block {
   instrument::Counter counter;
 };
 
+constexpr size_t kept_threads = 1000;
+
 // What one process counted.
 struct Program {
-  std::vector<Count> images;  // by image index
-  std::vector<Thread> threads;
+  std::vector<Count> images;           // by image index
+  std::vector<Thread> threads;         // beyond the first `kept_threads`, one for all others, with the tid 0
   std::vector<uint64_t> block_counts;  // by block index
 };
 
@@ -50,6 +53,7 @@ class Icount : public instrument::Tool {
 
  private:
   Published<Block> blocks_;
+  FlatMap<uint32_t> block_at_;            // one more than the number of the last one that begins there
   std::map<uint32_t, Program> programs_;  // by pid
 };
 

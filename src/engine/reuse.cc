@@ -1,0 +1,129 @@
+// Room of code that was forgotten. A program that writes code on and on would fill the cache, and Weir's memory, with what it has long overwritten.
+//
+// Nothing leads to a dead unit, but for other dead units. So a thread that was seen outside of them since they died will never come there: when it
+// asked where to go on, and was sent to live code, or in a system call that live code makes. When all threads were seen, the units of that time go.
+//
+// Where the code cache has a limit (--cache-mb), all code is forgotten when it has grown to half of that. A thread that computes or waits all the
+// time in one function keeps what was forgotten, and the cache grows.
+
+#include <algorithm>
+#include <set>
+
+#include "engine/space.h"
+
+namespace weir::engine {
+
+namespace {
+constexpr size_t many_dead = 256, more_dead = 64;
+}  // namespace
+
+uint64_t Space::wants_reuse() {
+  if (dying_.empty() && dead_.size() >= many_dead) {
+    dying_ = std::exchange(dead_, {});
+    dying_epoch_ = epoch_;
+    next_try_ = 0;
+  }
+  if (dying_.empty() || dead_.size() < next_try_) return 0;
+  next_try_ = dead_.size() + more_dead;  // to look at threads takes time
+  return dying_epoch_;
+}
+
+bool Space::is_in_dead_code(CachePc pc) const {
+  for (const Arena& a : arenas_) {
+    if (!a.contains(pc)) continue;
+    auto offset = static_cast<uint32_t>(pc - a.base);
+    auto u = std::upper_bound(a.units.begin(), a.units.end(), offset,
+                              [&](uint32_t o, uint32_t id) { return o < units_[id].offset; });
+    return u != a.units.begin() && units_[*std::prev(u)].dead;
+  }
+  return false;
+}
+
+// The list of links to `target` has those of dead units no longer.
+void Space::forget_dead_sites(AppPc target) {
+  for (uint32_t* place = sites_.find(target); place && *place;) {
+    LinkSite& site = link_site(*place - 1);
+    if (units_[site.unit].dead) *place = site.previous;
+    else place = &site.previous;
+  }
+}
+
+void Space::forget_dead_units(AppPc function) {
+  for (uint32_t* place = functions_.find(function); place && *place;) {
+    Unit& unit = units_[*place - 1];
+    if (unit.dead) *place = unit.previous;
+    else place = &unit.previous;
+  }
+}
+
+// Links go first, so that threads leave soon.
+void Space::flush() {
+  for (Arena& a : arenas_)
+    for (uint32_t k = 0; k < a.links.size(); k++)
+      if (a.links[k].exit.linked && !units_[a.links[k].unit].dead)
+        unlink(a, static_cast<uint32_t>(a.first_link + a.archived_links() + k));
+  for (uint32_t id : live_)
+    if (!units_[id].dead) retire(id);
+  live_.clear();
+  stats_.cache_flushes++;
+}
+
+void Space::reuse_dead() {
+  std::set<AppPc> targets, functions;
+  for (uint32_t id : dying_) {
+    const Unit& unit = units_[id];
+    functions.insert({unit.entry, unit.bounds.begin});
+    for (uint32_t n = unit.first_exit; n < unit.first_exit + unit.exits; n++)
+      if (const LinkSite& site = link_site(n); site.exit.kind == instrument::Exit::Direct) targets.insert(site.exit.target);
+  }
+  for (AppPc target : targets) forget_dead_sites(target);
+  for (AppPc function : functions) forget_dead_units(function);
+  std::erase_if(dying_, [&](uint32_t id) { return !units_[id].room; });
+  for (uint32_t id : dying_) {
+    Unit& unit = units_[id];
+    Arena& arena = arenas_[unit.arena];
+    arena.free_code.give(unit.offset, unit.room);
+    for (uint32_t n = unit.first_exit; n < unit.first_exit + unit.exits; n++) {
+      const LinkSite& site = link_site(n);
+      if (site.far) arena.free_code.give(site.far, instrument::far_jump_size);
+      bool is_outside = site.exit.stub < unit.offset || site.exit.stub >= unit.offset + unit.room;
+      if (site.exit.stub && is_outside) arena.free_code.give(site.exit.stub, instrument::stub_size);
+    }
+    arena.free_links.give(unit.first_exit, unit.exits);
+    unit.room = 0;
+  }
+  std::set<uint32_t> gone(dying_.begin(), dying_.end());
+  std::erase_if(live_, [&](uint32_t id) { return gone.contains(id); });
+  for (Arena& arena : arenas_) std::erase_if(arena.units, [&](uint32_t id) { return gone.contains(id); });
+  for (uint32_t id : dying_) units_[id] = {};
+  free_units_.insert(free_units_.end(), dying_.begin(), dying_.end());
+  dying_.clear();
+}
+
+// The number of the unit; the arena knows it by its place.
+uint32_t Space::new_unit(Unit unit) {
+  auto id = static_cast<uint32_t>(units_.size());
+  if (free_units_.empty()) units_.emplace_back();
+  else id = free_units_.back(), free_units_.pop_back();
+  Arena& arena = arenas_[unit.arena];
+  auto at = std::upper_bound(arena.units.begin(), arena.units.end(), unit.offset,
+                             [&](uint32_t o, uint32_t other) { return o < units_[other].offset; });
+  arena.units.insert(at, id);
+  units_[id] = std::move(unit);
+  live_.push_back(id);
+  return id;
+}
+
+// Numbers for at most so many exits.
+uint32_t Space::first_exit_for(Arena& arena, uint32_t most) {
+  if (auto first = arena.free_links.take(most)) return *first;
+  return static_cast<uint32_t>(arena.first_link + arena.archived_links() + arena.links.size());
+}
+
+void Space::add_link(Arena& arena, uint32_t number, LinkSite site) {
+  size_t index = number - arena.first_link - arena.archived_links();
+  if (index == arena.links.size()) arena.links.push_back(site);
+  else arena.links[index] = site;
+}
+
+}  // namespace weir::engine
