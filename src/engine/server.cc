@@ -194,7 +194,8 @@ void Server::loop() {
     for (uint32_t i = 0; i < spins_ && !more && !child_event; i++) {
       for (uint32_t w = 0; w < posted_words() && !more; w++)
         more = __atomic_load_n(&control()->posted[w], __ATOMIC_RELAXED);
-      __builtin_ia32_pause();
+      auto space = more ? nullptr : last_translated_.lock();
+      if (!space || !space->make_page_ahead()) __builtin_ia32_pause();
     }
     spins_ = rt::adapted_spins(spins_, more);
     if (!more) sleep();
@@ -467,6 +468,7 @@ void Server::leave_dead_code(const Space& space) {
 // that the processor refuses to go to at all faults where the transfer is.
 void Server::go_on(Process& p, rt::RequestBlock& r, AppPc target, const instrument::Exit* site) {
   if (p.space->is_full() && !p.space->find(target)) flush(*p.space);
+  last_translated_ = p.space;
   auto to = p.space->translate(target, slots_[current_slot_].tid);  // (the first thread of a process may have ended)
   if (to) {
     if (r.kind != rt::Request::Link) p.space->enter_indirect_target(target, *to);

@@ -198,6 +198,7 @@ class Server {
   SharedMemory runtime_, blocks_;
   rt::RuntimeHeader header_{};
   std::deque<Slot> slots_ = std::deque<Slot>(1);  // as many as were ever used; the first is nobody's
+  std::weak_ptr<Space> last_translated_;  // in this space
   uint32_t slot_limit_ = rt::max_slots;  // an attached process may have no room for all
   std::vector<uint32_t> ending_;         // slots whose threads are about to be gone
   std::map<pid_t, Process> processes_;

@@ -272,6 +272,7 @@ Result<uint32_t> Space::create_arena(CachePc base) {
   Arena arena;
   arena.base = base;
   arena.size = arena_size;
+  arena.links.reserve(1 << 17);  // (what is never touched costs nothing, and moving to a larger place does)
   TRY(auto memory, SharedMemory::create("weir-cache", arena_size));
   arena.memory = std::make_shared<SharedMemory>(std::move(memory));
   pieces_.push_back({arena.memory->file.get(), 0, base.value, arena_size, PROT_READ | PROT_EXEC, false});

@@ -71,6 +71,7 @@ struct Arena {
   uint32_t max_links = 0;
   std::vector<LinkSite> links = {};  // behind those of the archive
   Extents free_code, free_links;     // below `used`; numbers of exits
+  size_t made_to = 0;                // see Space::make_page_ahead
   std::shared_ptr<const Archive> archive = {};
   AppRange code = {};                  // of the image; empty: it may hold any
   std::vector<bool> code_pages = {};   // of the archive: those that are in `memory` now, as they were changed,
@@ -171,6 +172,8 @@ class Space {
   void set_limit(size_t limit) { limit_ = limit; }
   bool is_full() const { return limit_ && live_code_ > limit_ / 2; }
   void flush();
+  // Touches a page that will be needed soon: new ones take a good part of the time of a translation. False: there is none.
+  bool make_page_ahead();
   // From now on nothing new needs to be mapped for code that is known.
   void make_all_writable();
   // Keeps what was translated for later runs.
@@ -222,6 +225,7 @@ class Space {
   std::span<const std::byte> code_of(const Region& region, AppRange bounds, pid_t pid);
   CachePc find_in_function(AppPc pc, AppRange bounds);
   CachePc guard(const Region& region, uint32_t unit);
+  void expect_calls(uint32_t arena, std::span<const instrument::Exit> exits);
   CachePc commit(Region& region, Unit unit, instrument::Lowered& lowered, uint32_t first_exit);
 
   // links.cc
@@ -279,6 +283,8 @@ class Space {
   FlatMap<uint32_t> sites_;      // target → one more than the number of its last LinkSite
   SpaceStats stats_;
   size_t limit_ = 0, live_code_ = 0;
+  std::vector<AppPc> expected_;  // what the last functions call, if it is not translated: see make_page_ahead
+  uint32_t growing_ = 0;         // the arena of the last one
   // Reused from one translation to the next.
   std::vector<std::byte> code_;
   x86::Function function_;

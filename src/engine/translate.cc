@@ -191,7 +191,36 @@ CachePc Space::commit(Region& region, Unit unit, instrument::Lowered& lowered, u
   enter_all(id, lowered.table);
   CachePc entry = entries_[entry_pc] = cache_pc(id, lowered.entry);
   link_waiting(entry_pc, entry);
+  expect_calls(region.arena, lowered.exits);
   return entry;
+}
+
+void Space::expect_calls(uint32_t arena, std::span<const instrument::Exit> exits) {
+  constexpr size_t most = 256;
+  if (expected_.size() > most) expected_.erase(expected_.begin(), expected_.end() - most / 2);
+  for (const instrument::Exit& e : exits)
+    if (e.kind == instrument::Exit::Direct && !e.linked) expected_.push_back(e.target);
+  growing_ = arena;
+}
+
+bool Space::make_page_ahead() {
+  if (arenas_.empty()) return false;
+  constexpr size_t ahead = 4 * Archive::page;
+  Arena& arena = arenas_[growing_];
+  arena.made_to = std::max(arena.made_to, arena.used / Archive::page * Archive::page + Archive::page);
+  if (arena.made_to < std::min(arena.used + ahead, arena.size)) {
+    __atomic_load_n(arena.memory->as<uint8_t>(arena.made_to), __ATOMIC_RELAXED);
+    arena.made_to += Archive::page;
+    return true;
+  }
+  while (!expected_.empty()) {
+    AppPc pc = expected_.back();
+    expected_.pop_back();
+    if (arena_of_code(pc) || find(pc)) continue;
+    __atomic_load_n(&table_cell(pc), __ATOMIC_RELAXED);
+    return true;
+  }
+  return false;
 }
 
 // Entries for a unit of volatile code: they have the runtime compare the code with what was translated (rt_guard).

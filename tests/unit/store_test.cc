@@ -304,11 +304,11 @@ TEST_F(StoreTest, TheOldFileIsKept) {
   EXPECT_EQ(std::distance(fs::directory_iterator(directory), fs::directory_iterator()), 2);  // nothing else is left
 }
 
-TEST_F(StoreTest, TheModeIsThatOfNewFiles) {
-  mode_t mask = umask(027);
+TEST_F(StoreTest, ItIsItsUsersAlone) {
+  mode_t mask = umask(0);
   ASSERT_TRUE(write_tables());
   umask(mask);
-  EXPECT_EQ(static_cast<int>(fs::status(file).permissions()), 0640);
+  EXPECT_EQ(static_cast<int>(fs::status(file).permissions()), 0600);
 }
 
 TEST_F(StoreTest, AMissingDirectoryIsTold) {
