@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "engine/server.h"
 #include "instrument/clock.h"
@@ -203,6 +204,9 @@ Result<> Server::attach(pid_t pid) {
     tb->app_gs = std::exchange(registers[i].gs_base, rt::blocks_base + p.slots[i] * rt::block_stride);
     (*space)->tool().begin_thread(memory_of(p.slots[i]), nullptr, false, {});
     pid_t tid = tids[i];
+    if ((*space)->tool().has_clock())
+      std::ifstream(fmt::format("/proc/{}/task/{}/comm", pid, tid))
+          .getline(reinterpret_cast<rt::Tools*>(memory_of(p.slots[i]) + rt::tools_offset)->name, sizeof rt::Tools::name);
     // The program's zmm31 goes to the thread block: the register is the clock's, which begins at 0.
     if (uint32_t offset = (*space)->tool().has_clock() ? instrument::clock_register_offset() : 0)
       TRY_VOID(process::exchange_zmm31(tid, offset, tb->zmm31));

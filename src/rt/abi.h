@@ -388,6 +388,7 @@ struct Tools {
   uint32_t stacks;    // that were parked so far
   uint32_t no_time;   // the time stamp counter may not be read
   uint32_t contexts;  // in use; 0: no full paths
+  char name[16];      // of the thread
 };
 constexpr uint32_t tools_offset = parked_offset + max_parked * sizeof(Frame);
 constexpr uint32_t others_list_offset = tools_offset + 4096, os_list_offset = others_list_offset + max_others * 4;

@@ -222,12 +222,20 @@ int64_t arch_prctl(ThreadBlock* tb, const uint64_t* a) {
   return sys(SYS_arch_prctl, a[0], a[1]);
 }
 
+// What the thread is called, for the reader of a profile.
+void note_name(ThreadBlock* tb) {
+  constexpr uint64_t PR_GET_NAME = 16;
+  if (tb->frames_top && !tb->quiet) sys(SYS_prctl, PR_GET_NAME, address(tools(tb)->name));
+}
+
 // A seccomp filter might kill us for a call of our own: from here on the runtime makes none to wait, and none to block signals.
 int64_t seccomp(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
-  constexpr uint64_t PR_SET_SECCOMP = 22, PR_SET_TSC = 26, PR_TSC_ENABLE = 1;
+  constexpr uint64_t PR_SET_NAME = 15, PR_SET_SECCOMP = 22, PR_SET_TSC = 26, PR_TSC_ENABLE = 1;
   if (nr == SYS_prctl && a[0] != PR_SET_SECCOMP) {
     if (a[0] == PR_SET_TSC) tools(tb)->no_time = a[1] != PR_TSC_ENABLE;
-    return sys(nr, a[0], a[1], a[2], a[3], a[4]);
+    int64_t result = sys(nr, a[0], a[1], a[2], a[3], a[4]);
+    if (a[0] == PR_SET_NAME) note_name(tb);
+    return result;
   }
   bool is_strict = nr == SYS_prctl ? a[1] == 1 : a[0] == 0;  // it forbids to read the time stamp counter, too
   ask(tb, Request::Quiet, 0);                                // what must be mapped for it,
@@ -268,6 +276,7 @@ void rt_syscall(ThreadBlock* tb) {
     case SYS_execveat: result = exec(tb, nr, a); break;
     case SYS_exit:
       block_signals(tb);
+      note_name(tb);  // (others may have given it one)
       tell(tb, Request::ThreadEnd);
       rt_exit_thread(tb, a[0]);
     case SYS_arch_prctl: result = arch_prctl(tb, a); break;
@@ -294,6 +303,7 @@ void rt_program(ThreadBlock* tb) {
   ask(tb, Request::Begin);
   tb->regs.pc = tb->request.values[0];
   if (tb->request.native == NotNative) {
+    note_name(tb);
     ask(tb, Request::Resume, tb->regs.pc);
     tb->regs.pc = tb->request.pc;
     return;
@@ -310,6 +320,7 @@ void rt_child(ThreadBlock* tb) {
   ask(tb, Request::Hello, uint64_t(sys(SYS_getpid)), uint64_t(sys(SYS_gettid)));
   if (!tb->request.values[0]) die("the weir process cannot find it");
   if (tb->clock_in_register) set_clock(tb, {});
+  note_name(tb);
 }
 
 }  // extern "C"

@@ -27,7 +27,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
 TIME_LIMIT = 300  # seconds a run; beyond it the engine counts as failed on that workload
-ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "HOME": "/nonexistent"}
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "HOME": "/dev/null"}  # nothing can be kept there
 STARTS = 20
 
 
@@ -257,10 +257,10 @@ def main():
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
-    text = report(data)
-    print(text)
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(data, indent=2) + "\n")
+    text = report(data)
+    print(text)
     wrong = [(name, engine, r["wrong"]) for name, result in [*data["workloads"].items(), ("startup", data["startup"])]
              for engine, r in result.items() if "wrong" in r]  # fmt: skip
     for name, engine, why in wrong:

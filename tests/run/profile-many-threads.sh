@@ -12,7 +12,7 @@ C
 for OPTIONS in --paths=callers --paths=full; do
   profile "$T/many" 1500
   answers "SELECT calls FROM function_total WHERE name = 'work'" <<<15000
-  answers "SELECT count(*), sum(tid = 0), max(name) FROM thread" <<<'1002|1|500 threads'
+  answers "SELECT count(*), sum(tid = 0), max(CASE tid WHEN 0 THEN name END) FROM thread" <<<'1002|1|500 threads'
   answers "SELECT sum(cycles) = (SELECT sum(self) FROM function_count), sum(cycles) = (SELECT sum(b.count * k.cycles + b.extra) FROM block_count b JOIN block k ON k.id = b.block) FROM thread" <<<'1|1'
   answers "SELECT pid > 0, exit_status FROM process ORDER BY id" <<<$'1|0\n0|'
 done

@@ -205,6 +205,7 @@ void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process)
   profile::Thread out;
   out.process = process;
   out.tid = t.tid;
+  out.name = t.name;
   out.os_time = t.os_time;
   auto add_function = [&](uint32_t function) -> profile::FunctionCount& {
     profile::FunctionCount& f = out.functions.emplace_back();

@@ -102,6 +102,7 @@ void Count::collect(const instrument::ThreadData& data) {
     r.function = function_of(r.function);
     thread.os_calls.push_back(r);
   }
+  thread.name.assign(tools.name, strnlen(tools.name, sizeof tools.name));
   thread.os_time = tools.os_clock;
   thread.lost = tools.lost;
   for (const rt::Context& c :

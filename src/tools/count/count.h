@@ -81,6 +81,7 @@ struct Calls {
 
 struct Thread {
   uint32_t tid = 0;
+  std::string name;
   std::vector<profile::BlockCount> blocks;  // those that ran
   std::vector<Calls> calls;                 // of a site and callee there may be several
   std::vector<rt::OsRecord> os_calls;       // `function` is an index
