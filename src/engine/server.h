@@ -99,12 +99,15 @@ class Server {
   bool serve_posted();
   size_t posted_words() const { return (slots_.size() + 63) / 64; }
   bool end_a_space();
-  void serve(uint32_t slot);
-  void answer(uint32_t slot);
   void sleep();
+  void end_with_message(Process& p, const std::string& why);
   rt::ThreadBlock* block(uint32_t slot) const { return blocks_.as<rt::ThreadBlock>(slot * rt::block_stride); }
   std::byte* memory_of(uint32_t slot) const { return reinterpret_cast<std::byte*>(block(slot)); }
   rt::ControlBlock* control() const { return blocks_.as<rt::ControlBlock>(); }
+
+  // requests.cc
+  void serve(uint32_t slot);
+  void answer(uint32_t slot);
   void handle(Process& p, uint32_t slot, rt::RequestBlock& r);
   bool must_map_first(Process& p, uint32_t slot, const rt::RequestBlock& r);
   bool send_calls(Process& p, uint32_t slot);
@@ -119,6 +122,8 @@ class Server {
   void change(Process& p, AppRange range);
   Result<> part(Process& p);
   bool is_shared(const Process& p) const;
+  void leave_dead_code(const Space& space);
+  void flush(Space& space);
   void reuse_dead(Space& space);
   bool is_out_of_dead_code(uint32_t slot, const Space& space, uint64_t epoch);
 
@@ -139,15 +144,10 @@ class Server {
   void look_for_overflow(const Process& p, uint32_t slot);
   uint32_t allocate_slot(pid_t pid, pid_t tid);
   void release_lost_children(pid_t pid, pid_t tid);
-  void end_with_message(Process& p, const std::string& why);
   void free_slot(uint32_t slot);
   void begin_block(uint32_t slot);
   Process* process_of(uint32_t slot);
   void stopped();
-
-  // flush.cc
-  void flush(Space& space);
-  void leave_dead_code(const Space& space);
 
   // heir.cc
   bool has_results() const { return options_.on_program_end != nullptr; }
@@ -198,9 +198,9 @@ class Server {
   SharedMemory runtime_, blocks_;
   rt::RuntimeHeader header_{};
   std::deque<Slot> slots_ = std::deque<Slot>(1);  // as many as were ever used; the first is nobody's
-  std::weak_ptr<Space> last_translated_;  // in this space
-  uint32_t slot_limit_ = rt::max_slots;  // an attached process may have no room for all
-  std::vector<uint32_t> ending_;         // slots whose threads are about to be gone
+  std::weak_ptr<Space> last_translated_;          // in this space
+  uint32_t slot_limit_ = rt::max_slots;           // an attached process may have no room for all
+  std::vector<uint32_t> ending_;                  // slots whose threads are about to be gone
   std::map<pid_t, Process> processes_;
   std::vector<std::shared_ptr<Space>> ended_;  // of programs that have
   std::map<pid_t, bool> seized_;               // threads that we hold for an exec; false: only until they stop

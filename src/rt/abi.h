@@ -208,7 +208,7 @@ enum class Routine : uint32_t {
   Enter,         // a call: A is the site, as frames have it, B the callee, by its cell
   Arrival,       // A: the function, by its cell: it was called or jumped to
   Resync,        // A: control came to the middle of this function through the table
-  OsEnter,      // A: the function that makes an OS call
+  OsEnter,       // A: the function that makes an OS call
   OsLeave,
   RepeatBegin,  // before a repeated string instruction
   RepeatEnd,    // behind it. A: cell, B: cycles << 16 | elements

@@ -1,4 +1,4 @@
-# issue 2, 2: icount is exact: a program whose instructions are known by counting them.
+# issue 2, 2 and 7: icount is exact: a program whose instructions are known by counting them, and by single-stepping a native run.
 . "$(dirname "$0")/lib.sh"
 compile loops.S -nostdlib -static <<'S'
   .globl _start
@@ -29,3 +29,5 @@ expected=$((1 + 5 * 1000 + 1 + 100 * 6 + 3))
 [[ $(json 'len(j["threads"]), len(j["processes"]), [t["instructions"] for t in j["threads"]]') == "1 1 [$expected]" ]] || fail "$(json 'j["threads"], j["processes"]')"
 [[ $(json '[i["instructions"] for i in j["images"].values()]') == "[$expected]" ]] || fail "$(json 'j["images"]')"
 [[ $(json 'j["processes"][0]["program"]') == */loops ]] || fail "$(json 'j["processes"]')"
+oracle "$T/loops"
+[[ $(sed -n 's/^instructions //p' "$T/steps") == "$expected" ]] || fail "the single-stepper counts $(cat "$T/steps")"

@@ -1,0 +1,345 @@
+// What a request is answered with: a place to go on at, and the system calls that are to be made first.
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "engine/server.h"
+
+namespace weir::engine {
+
+void Server::answer(uint32_t slot) {
+  if (guardian_is_old_) renew_guardian();  // before anything can be counted that it does not know of
+  rt::RequestBlock& r = block(slot)->request;
+  __atomic_store_n(&r.state, rt::RequestState::Answered, __ATOMIC_SEQ_CST);
+  if (__atomic_load_n(&r.waiting, __ATOMIC_SEQ_CST)) syscall(SYS_futex, &r.state, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+}
+
+// With its answer a thread gets the calls that are to be made for us, and maps what is new in its space. Are there any?
+bool Server::send_calls(Process& p, uint32_t slot) {
+  rt::ThreadBlock* tb = block(slot);
+  std::span<rt::Call> out(tb->calls);
+  size_t n = std::min(p.calls.size(), out.size());
+  std::copy_n(p.calls.begin(), n, out.begin());
+  p.calls.erase(p.calls.begin(), p.calls.begin() + static_cast<ptrdiff_t>(n));
+  std::span<const Piece> pieces = p.space->pieces();
+  bool is_other = p.memory->mapped < pieces.size() && Keeper::is_needed(p.pid);
+  auto file_of = [&](const Piece& piece) { return is_other ? p.space->file_for_others(piece) : piece.file; };
+  for (const Piece& piece : pieces.subspan(p.memory->mapped)) file_of(piece);  // (the keeper gets what there is now)
+  p.keeper = p.memory->mapped < pieces.size() ? Keeper(p.pid) : Keeper();
+  int file = -1;
+  constexpr size_t most = 4;  // that a piece needs, with the close() of the file before it
+  while (p.memory->mapped < pieces.size() && n + most < out.size()) {
+    const Piece& piece = pieces[p.memory->mapped];
+    // Under a filter any call may be the last one: changes are done without, and asked for again and again.
+    if (p.quiet && piece.is_change) {
+      p.memory->mapped++;
+      continue;
+    }
+    uint64_t flags =
+        piece.is_change ? uint64_t{rt::Optional} : 0;  // what could not be mapped is asked for when it is missed
+    if (file_of(piece) != file) {
+      if (file >= 0) out[n++] = {SYS_close, {}, {}, rt::UsesDescriptor | rt::Optional};
+      constexpr auto here = static_cast<uint64_t>(AT_FDCWD);  // (filters know openat rather than open)
+      rt::Call& open = out[n++] = {SYS_openat, {here, 0, O_RDONLY | O_CLOEXEC}, {}, flags | rt::UsesText | rt::Opens};
+      fmt::format_to_n(open.text, sizeof open.text - 1, "/proc/{}/fd/{}", p.keeper.pid(), file = file_of(piece));
+      if (!piece.is_archive) p.keeper.lend(file);
+    }
+    out[n++] = {SYS_mmap,
+                {piece.address, piece.size, static_cast<uint64_t>(piece.protection), MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+                 0, piece.offset},
+                {},
+                flags | rt::UsesDescriptor};
+    // (Of shared memory core dumps would have all.)
+    if (!piece.is_archive) out[n++] = {SYS_madvise, {piece.address, piece.size, MADV_DONTDUMP}, {}, rt::Optional};
+    p.memory->mapped++;
+  }
+  if (file >= 0) out[n++] = {SYS_close, {}, {}, rt::UsesDescriptor | rt::Optional};
+  tb->request.calls = p.memory->sent = n;
+  if (n) p.memory->caller = slot;
+  return n;
+}
+
+std::optional<rlimit> lend_descriptors(pid_t pid) {
+  rlimit limit;
+  if (prlimit(pid, RLIMIT_NOFILE, nullptr, &limit)) return {};
+  rlim_t more = std::max(limit.rlim_max, limit.rlim_cur + 64);
+  rlimit lent{more, more};
+  if (prlimit(pid, RLIMIT_NOFILE, &lent, nullptr)) return {};
+  return limit;
+}
+
+// The calls were made, or some. Returns whether the thread is to make the rest.
+bool Server::called(Process& p, uint32_t slot, uint64_t failed, int64_t result) {
+  auto lent = std::exchange(p.limit, {});
+  if (lent) prlimit(p.pid, RLIMIT_NOFILE, &*lent, nullptr);
+  size_t sent = p.memory->sent;
+  if (!failed || failed > sent) return false;
+  rt::ThreadBlock* tb = block(slot);
+  int error = result < 0 && result > -4096 ? static_cast<int>(-result) : EINVAL;
+  if (result == -EMFILE && !lent) p.limit = lend_descriptors(p.pid);
+  if (p.limit) {
+    std::copy(tb->calls + failed - 1, tb->calls + sent, tb->calls);
+    tb->request.calls = p.memory->sent = sent - (failed - 1);
+    return true;
+  }
+  end_with_message(p, fmt::format("system call {}: {}", tb->calls[failed - 1].nr, strerror(error)));
+  return false;
+}
+
+namespace {
+// What the target asks: read once, as it may change it under our eyes.
+rt::RequestBlock copy_of(const rt::RequestBlock& shared) {
+  rt::RequestBlock r{};
+  r.state = __atomic_load_n(&shared.state, __ATOMIC_ACQUIRE);
+  r.kind = __atomic_load_n(&shared.kind, __ATOMIC_RELAXED);
+  for (size_t i = 0; i < std::size(r.args); i++) r.args[i] = __atomic_load_n(&shared.args[i], __ATOMIC_RELAXED);
+  return r;
+}
+}  // namespace
+
+void Server::serve(uint32_t slot) {
+  if (slot == 0 || slot >= slots_.size()) return;
+  if (slots_[slot].state == SlotState::Free || slots_[slot].state == SlotState::Ending) return;
+  rt::RequestBlock& shared = block(slot)->request;
+  rt::RequestBlock r = copy_of(shared);
+  if (r.state != rt::RequestState::Posted) return;
+  stats_.requests++;
+  current_slot_ = slot;
+  if (r.kind == rt::Request::Hello) {
+    shared.values[0] = hello(slot, static_cast<pid_t>(r.args[0]), static_cast<pid_t>(r.args[1]));
+    return answer(slot);
+  }
+  Process* p = slots_[slot].state == SlotState::Running ? process_of(slot) : nullptr;
+  if (!p || p->is_ended_by_us) return;
+  if (r.kind == rt::Request::ThreadEnd) return thread_ended(slot);
+  std::shared_ptr<Memory> memory = p->memory;
+  if (memory->caller && memory->caller != slot) {
+    if (std::ranges::find(memory->waiting, slot) == memory->waiting.end()) memory->waiting.push_back(slot);
+    return;
+  }
+  if (r.kind == rt::Request::Called && memory->caller) {
+    if (called(*p, slot, r.args[0], static_cast<int64_t>(r.args[1]))) return answer(slot);
+    if (send_calls(*p, slot)) return answer(slot);
+    memory->caller = 0;
+    if (auto postponed = std::move(slots_[slot].postponed)) r = *postponed;
+  }
+  if (must_map_first(*p, slot, r)) {
+    slots_[slot].postponed = std::make_unique<rt::RequestBlock>(r);
+    send_calls(*p, slot);
+    return answer(slot);
+  }
+  if (r.kind != rt::Request::Called) {
+    handle(*p, slot, r);
+    send_calls(*p, slot);
+    shared.pc = r.pc;
+    shared.native = r.native;
+    std::copy(std::begin(r.values), std::end(r.values), shared.values);
+  }
+  answer(slot);
+  if (!memory->caller)
+    for (uint32_t other : std::exchange(memory->waiting, {})) serve(other);
+}
+
+// Will the answer lead to memory that the process has not mapped yet?
+bool Server::must_map_first(Process& p, uint32_t slot, const rt::RequestBlock& r) {
+  AppPc target;
+  if (r.kind == rt::Request::Resume || r.kind == rt::Request::Stale) target = {r.args[0]};
+  if (r.kind == rt::Request::Indirect) target = {r.args[1]};
+  if (r.kind == rt::Request::Link)
+    if (auto exit = p.space->exit(static_cast<uint32_t>(r.args[0]))) target = exit->target;
+  if (!target) return false;
+  pid_t tid = slots_[slot].tid;
+  if (!p.space->find(target) && !p.space->prepare(target, tid, false)) {
+    if (is_shared(p))
+      if (auto ok = part(p); !ok) end_with_message(p, ok.error().what);
+    p.space->prepare(target, tid, true);
+  }
+  auto pieces = p.space->pieces().subspan(p.memory->mapped);
+  return std::any_of(pieces.begin(), pieces.end(), [](const Piece& piece) { return !piece.is_change; });
+}
+
+void Server::handle(Process& p, uint32_t slot, rt::RequestBlock& r) {
+  switch (r.kind) {
+    case rt::Request::Link:
+      if (auto exit = p.space->exit(static_cast<uint32_t>(r.args[0])); exit && exit->kind == instrument::Exit::Direct) {
+        go_on(p, r, exit->target, nullptr);
+        if (!r.native && p.space->find(exit->target)) p.space->link_if_alive(static_cast<uint32_t>(r.args[0]), {r.pc});
+      }
+      break;
+    case rt::Request::Stale:
+      p.space->forget_entry({r.args[0]});
+      reuse_dead(*p.space);
+      [[fallthrough]];
+    case rt::Request::Resume: go_on(p, r, {r.args[0]}, nullptr); break;
+    case rt::Request::Indirect:
+      if (auto exit = p.space->exit(static_cast<uint32_t>(r.args[0])); exit && exit->kind != instrument::Exit::Direct)
+        go_on(p, r, {r.args[1]}, &*exit);
+      break;
+    case rt::Request::Where: where(p, r); break;
+    case rt::Request::NewThread:
+      release_lost_children(slots_[slot].pid, slots_[slot].tid);
+      r.values[0] = allocate_slot(slots_[slot].pid, slots_[slot].tid);
+      if (!r.values[0]) break;
+      slots_[r.values[0]].clone_flags = r.args[0];
+      slots_[r.values[0]].space = p.space;
+      slots_[r.values[0]].memory.mapped = p.memory->mapped;
+      slots_[r.values[0]].memory.kernels_choice = p.memory->kernels_choice;
+      p.space->tool().begin_thread(memory_of(static_cast<uint32_t>(r.values[0])), memory_of(slot),
+                                   !(r.args[0] & CLONE_THREAD), p.space->where({block(slot)->regs.gpr[1]}).app);
+      break;
+    case rt::Request::NoThread:
+      if (r.args[0] < slots_.size() && slots_[r.args[0]].state == SlotState::Reserved &&
+          slots_[r.args[0]].tid == slots_[slot].tid)
+        free_slot(static_cast<uint32_t>(r.args[0]));
+      break;
+    case rt::Request::Exec: exec_begins(slot, r.args[0], static_cast<int64_t>(r.args[1])); break;
+    case rt::Request::ExecFailed: exec_failed(slots_[slot].tid); break;
+    case rt::Request::Change: change(p, {{r.args[0]}, {r.args[1]}}); break;
+    case rt::Request::Quiet:
+      p.space->make_all_writable();
+      p.quiet = r.args[0];
+      break;
+    case rt::Request::Begin: begin(p, slot, r); break;
+    case rt::Request::Place:
+      r.values[0] =
+          place(p, slots_[slot].tid, static_cast<int64_t>(r.args[0]), r.args[1], r.args[2]).value_or(AppPc{}).value;
+      break;
+    case rt::Request::Mapped:
+      if (auto ok = mapped(p, slot, {{r.args[0]}, {r.args[0] + r.args[1]}}, r.args[2], static_cast<int64_t>(r.args[3]));
+          !ok)
+        end_with_message(p, ok.error().what);
+      break;
+    case rt::Request::None:
+    case rt::Request::Hello:
+    case rt::Request::ThreadEnd:
+    case rt::Request::Called: break;
+  }
+}
+
+namespace {
+// A call that missed has pushed its return address already; a return has popped nothing yet.
+uint64_t stack_change(const instrument::Exit& site, rt::Native native) {
+  bool faults = native == rt::NativeSite;
+  if (site.kind == instrument::Exit::Call) return faults ? 8 : 0;
+  if (site.kind == instrument::Exit::Return) return faults ? 0 : 8 + site.pops;
+  return 0;
+}
+}  // namespace
+
+// The thread whose request is served leaves dead code for good: not even a signal handler returns to it.
+void Server::leave_dead_code(const Space& space) {
+  slots_[current_slot_].seen = space.epoch();
+  if (!space.has_dead_code()) return;
+  for (rt::Interrupted& i : block(current_slot_)->interrupted)
+    if (i.cache_pc && space.is_in_dead_code({i.cache_pc})) i.cache_pc = 0;
+}
+
+// Where a transfer to `target` goes on: at its translation. A target that is no code is gone to natively, to fault there; one
+// that the processor refuses to go to at all faults where the transfer is.
+void Server::go_on(Process& p, rt::RequestBlock& r, AppPc target, const instrument::Exit* site) {
+  if (p.space->is_full() && !p.space->find(target)) flush(*p.space);
+  last_translated_ = p.space;
+  auto to = p.space->translate(target, slots_[current_slot_].tid);  // (the first thread of a process may have ended)
+  if (to) {
+    if (r.kind != rt::Request::Link) p.space->enter_indirect_target(target, *to);
+    r.pc = to->value;
+    // What goes through the table arrives where the table sends it.
+    bool arrives = r.kind == rt::Request::Indirect || (r.kind == rt::Request::Resume && r.args[1]);
+    if (CachePc entry = arrives ? p.space->table_entry(target) : CachePc{}) r.pc = entry.value;
+    r.values[1] = site ? stack_change(*site, rt::NotNative) : 0;
+    leave_dead_code(*p.space);
+    if (site && site->kind == instrument::Exit::Return) stats_.slow_returns++;
+    return;
+  }
+  if (to.error().exit_status != Space::no_code) end_with_message(p, to.error().what);
+  bool canonical = static_cast<int64_t>(target.value << 16) >> 16 == static_cast<int64_t>(target.value);
+  r.native = canonical || !site ? rt::NativeTarget : rt::NativeSite;
+  r.pc = target.value;
+  r.values[0] = site ? site->target.value : 0;
+  r.values[1] = site ? stack_change(*site, r.native) : 0;
+}
+
+void Server::where(Process& p, rt::RequestBlock& r) {
+  Space::Place at = p.space->where({r.args[0]});
+  r.pc = at.app.value;
+  r.values[0] = static_cast<uint64_t>(at.place);
+  r.values[1] = at.restore;
+  r.values[2] = at.spilled;
+  r.values[3] = at.resume.value;
+}
+
+void Server::change(Process& p, AppRange range) {
+  range = whole_pages(range);
+  if (range.end <= range.begin || !p.space->knows(range)) return;
+  if (is_shared(p))
+    if (auto ok = part(p); !ok) return end_with_message(p, ok.error().what);
+  p.space->forget(range);
+  reuse_dead(*p.space);
+}
+
+namespace {
+// Where a thread waits inside a system call: the address behind its instruction; 0: it runs, or it cannot be told.
+uint64_t waits_at(pid_t pid, pid_t tid) {
+  std::ifstream file(fmt::format("/proc/{}/task/{}/syscall", pid, tid));
+  std::string word, last;
+  if (!(file >> word) || word == "running" || word == "-1") return 0;
+  while (file >> word) last = word;
+  return strtoull(last.c_str(), nullptr, 16);
+}
+}  // namespace
+
+bool Server::is_out_of_dead_code(uint32_t slot, const Space& space, uint64_t epoch) {
+  Slot& s = slots_[slot];
+  for (const rt::Interrupted& i : block(slot)->interrupted)  // it will go back there
+    if (i.cache_pc && space.is_in_dead_code({i.cache_pc})) return false;
+  if (s.seen >= epoch) return true;
+  uint64_t now = space.epoch(), pc = waits_at(s.pid, s.tid);
+  if (!pc || (pc >= rt::runtime_base && pc < rt::space_base) || space.is_in_dead_code({pc - 1})) return false;
+  s.seen = now;
+  return true;
+}
+
+void Server::flush(Space& space) {
+  space.flush();
+  reuse_dead(space);  // what was flushed before,
+  reuse_dead(space);  // … and then this, which takes a while
+}
+
+void Server::reuse_dead(Space& space) {
+  uint64_t epoch = space.wants_reuse();
+  if (!epoch) return;
+  for (uint32_t slot = 1; slot < slots_.size(); slot++) {
+    const Slot& s = slots_[slot];
+    if (s.state == SlotState::Reserved && s.space.get() == &space) return;
+    Process* p = s.state == SlotState::Running ? process_of(slot) : nullptr;
+    if (p && p->space.get() == &space && !is_out_of_dead_code(slot, space, epoch)) return;
+  }
+  space.reuse_dead();
+}
+
+// Does a process with another memory use the space, or is one about to?
+bool Server::is_shared(const Process& p) const {
+  auto uses = [&](const auto& other) { return other.second.space == p.space && other.second.memory != p.memory; };
+  auto will_use = [&](const Slot& s) { return s.space == p.space && !(s.clone_flags & CLONE_VM); };
+  return std::any_of(processes_.begin(), processes_.end(), uses) || std::ranges::any_of(slots_, will_use);
+}
+
+// The process gets a space of its own: the same code at the same addresses, in memory that nobody shares.
+Result<> Server::part(Process& p) {
+  TRY(auto own, p.space->copy());
+  std::shared_ptr<Space> space = std::move(own);
+  for (auto& [pid, other] : processes_)
+    if (other.memory == p.memory) other.space = space;
+  p.memory->mapped = 0;
+  guardian_is_old_ = has_results();
+  for (Slot& s : slots_)
+    if (s.state == SlotState::Reserved && s.pid == p.pid && (s.clone_flags & CLONE_VM)) s.space = space;
+  return {};
+}
+
+}  // namespace weir::engine
