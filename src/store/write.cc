@@ -11,12 +11,15 @@
 namespace weir::store {
 namespace {
 
+// What `path` is called until it is whole.
+std::string part_of(const std::string& path, pid_t run) { return fmt::format("{}.{}.part", path, run); }
+
 // A file that is removed unless it was given its place.
 class TemporaryFile {
  public:
   static Result<TemporaryFile> beside(const std::string& path, pid_t run) {
     TemporaryFile file;
-    file.name_ = fmt::format("{}.{}.part", path, run);
+    file.name_ = part_of(path, run);
     unlink(file.name_.c_str());
     file.fd_ = Fd(open(file.name_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (file.fd_) return file;  // (what a program does, and with what arguments, is its user's)
@@ -82,7 +85,10 @@ Result<> keep_old(const std::string& path, const profile::Run& run) {
 
 Result<> check_writable(const std::string& path) {
   TRY_VOID(check_place(path));
-  TRY([[maybe_unused]] TemporaryFile file, TemporaryFile::beside(path, getpid()));
+  // A file without a name: nothing is left of it, whatever happens to us.
+  Fd nameless(open(directory_of(path).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
+  if (!nameless && errno != EOPNOTSUPP) return fail_errno("{}: cannot be written", path);
+  if (access(part_of(path, getpid()).c_str(), F_OK) && errno != ENOENT) return fail_errno("{}: cannot be written", path);
   return {};
 }
 

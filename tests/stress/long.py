@@ -75,11 +75,10 @@ def memory_files(pid):
             pass
 
 
-def slope(values):
-    """Per sample, by least squares."""
-    n = len(values)
-    middle, mean = (n - 1) / 2, statistics.fmean(values)
-    return sum((i - middle) * (v - mean) for i, v in enumerate(values)) / sum((i - middle) ** 2 for i in range(n))
+def growth(values):
+    """How much they grow all the time: a table that doubles once is no leak."""
+    lag = max(1, len(values) // 6)
+    return statistics.median(b - a for a, b in zip(values, values[lag:])) / lag * (len(values) - 1)
 
 
 def round_of(servers, expected, options):
@@ -105,7 +104,7 @@ def verdict(servers, options):
     native = halves(by_name.pop("native"))
     for name, rows in by_name.items():
         for what, column in (("memory", 0), ("shared memory", 1), ("descriptors", 2)):
-            first, grown = rows[0][column], slope([r[column] for r in rows]) * (len(rows) - 1)
+            first, grown = rows[0][column], growth([r[column] for r in rows])
             is_flat = grown <= (2 if column == 2 else max(1024, first * options.tolerance))
             bad |= not is_flat
             print(f"{name}: {what}: {first}{' KiB' if column < 2 else ''}, grown by {grown:.0f}: {'flat' if is_flat else 'NOT FLAT'}")
