@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <optional>
 
 #include "cli/verbs.h"
 
@@ -26,7 +27,7 @@ inline Result<bool> parse_options(CLI::App& app, const Words& words) {
 // Running processes instead of a program.
 struct Attach {
   std::vector<int> pids;
-  double seconds = 0;
+  std::optional<double> seconds;
 };
 
 inline void add_attach_options(CLI::App& app, Attach& attach) {
@@ -53,8 +54,10 @@ inline void say_cut_short(const std::string& file) {
 // Is there one thing to look at?
 inline Result<> check_attach(const Attach& attach, const Words& words) {
   bool positive = std::ranges::all_of(attach.pids, [](int pid) { return pid > 0; });
-  if (attach.pids.empty() && attach.seconds != 0) return fail("--seconds needs --pid");
-  if (!positive || !(attach.seconds >= 0)) return fail("--pid and --seconds take positive numbers");
+  if (attach.pids.empty() && attach.seconds) return fail("--seconds needs --pid");
+  if (!positive)
+    return fail("--pid takes the numbers of processes: --pid 1234, or --pid \"$(pidof NAME)\" while NAME runs");
+  if (attach.seconds && !(*attach.seconds > 0)) return fail("--seconds takes a positive number");
   if (!attach.pids.empty() && !words.program.empty())
     return fail("{}: a program and --pid do not go together", words.program[0]);
   return {};

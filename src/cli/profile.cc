@@ -142,7 +142,7 @@ Result<int> make_profile(const Words& words, const Settings& s) {
   engine::Options options;
   options.command = words.program;
   options.pids = s.attach.pids;
-  options.seconds = s.attach.seconds;
+  options.seconds = s.attach.seconds.value_or(0);
   options.follow = !s.no_follow;
   options.cache_limit = s.cache_mb << 20;
   options.make_tool = [&] { return std::make_unique<count::Count>(cost, s.paths == "full", by_instructions); };

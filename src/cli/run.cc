@@ -178,7 +178,7 @@ Result<int> run(const Words& words) {
   engine::Options options;
   options.command = words.program;
   options.pids = s.attach.pids;
-  options.seconds = s.attach.seconds;
+  options.seconds = s.attach.seconds.value_or(0);
   options.follow = !s.no_follow;
   options.cache_limit = s.cache_mb << 20;
   options.keep_addresses = s.keep_addresses;

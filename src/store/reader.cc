@@ -106,8 +106,8 @@ Result<> Reader::select(std::optional<uint32_t> thread, std::optional<uint32_t> 
                            .c_str()));
   TRY(uint64_t found, db_.number("SELECT count(*) FROM selected"));
   if (found == 0)
-    return fail("{}: no thread {}{}; see: weir report {} threads", path(), thread ? fmt::format("{}", *thread) : "",
-                process ? fmt::format(" in process {}", *process) : "", path());
+    return fail("{}: no {}{}; see: weir report {} threads", path(), thread ? fmt::format("thread {}", *thread) : "process",
+                process ? fmt::format("{} {}", thread ? " in process" : "", *process) : "", path());
   return {};
 }
 

@@ -4,7 +4,8 @@ need gdb
 build "$PROGRAMS/busy.c" "$T/busy" -pthread
 expect_fail 125 'there is none' "$WEIR" run --pid 4194000 --seconds 1
 expect_fail 125 'there is none' "$WEIR" profile -o "$T/x.weir" --pid 4194000 --seconds 1
-expect_fail 125 'positive' "$WEIR" run --pid 0
+expect_fail 125 'numbers of processes' "$WEIR" run --pid 0
+expect_fail 125 'positive' "$WEIR" run --pid $$ --seconds 0
 expect_fail 125 'abc' "$WEIR" run --pid abc
 expect_fail 125 'seconds' "$WEIR" run --pid $$ --seconds -1
 expect_fail 125 'pid' "$WEIR" run --seconds 1 -- true
