@@ -11,7 +11,7 @@
 namespace weir::engine {
 
 namespace {
-constexpr size_t arena_size = 512u << 20;
+constexpr size_t smallest_arena = 16u << 20;
 // Numbers of exits: those of images at their homes are below.
 constexpr uint32_t first_common_link = 0xC000'0000, common_links = 1 << 23, max_common_arenas = 128;
 constexpr int may_not_grow = -2;                               // exit_status of an error
@@ -28,6 +28,9 @@ bool share_low_half(AppRange a, AppRange b) {
   auto distance = static_cast<uint32_t>(b.begin.value - a.begin.value);
   return distance < a.size() || -distance < b.size();
 }
+
+// For nearly any function.
+bool has_room(const Arena& arena) { return arena.used + arena.size / 8 <= arena.size; }
 
 // An image has data before and behind its code, which its code refers to.
 constexpr uint64_t image_margin = 256u << 20;
@@ -81,9 +84,9 @@ bool Space::prepare(AppPc pc, pid_t pid, bool may_grow) {
   auto region = find_region(pc, pid, may_grow);
   if (!region) return region.error().exit_status != may_not_grow;
   Arena& arena = arenas_[(*region)->arena];
-  constexpr size_t enough = 64u << 20, enough_links = 1 << 18;  // for nearly any function
+  constexpr size_t enough_links = 1 << 18;  // for nearly any function
   bool has_links = arena.archived_links() + arena.links.size() + enough_links <= arena.max_links;
-  if (arena.used + enough <= arena.size && has_links) return true;
+  if (has_room(arena) && has_links) return true;
   if (!may_grow) return false;
   arena.is_keepable = false;
   if (auto other = arena_near((*region)->range, pid)) (*region)->arena = *other;
@@ -127,10 +130,7 @@ Result<Region*> Space::find_region(AppPc pc, pid_t pid, bool may_grow) {
     auto image = open_image(pid, r);
     Region* added = add_region(r, image ? *image : nullptr, false);
     added->is_pristine = added->image && !added->is_volatile && r.inode && is_as_in_file(pid, *added);
-    TRY(bool own, give_own_arena(*added));
-    if (!own) {
-      TRY(added->arena, arena_near(r.range, pid));
-    }
+    TRY_VOID(find_room(*added, pid));
     return added;
   }
   if (all.empty()) return fail("its memory map cannot be read");
@@ -180,10 +180,23 @@ Region* Space::add_region(const process::Region& r, std::shared_ptr<elf::Image> 
 
 Result<> Space::add(const process::Region& r, std::shared_ptr<elf::Image> image, pid_t pid) {
   Region* added = add_region(r, std::move(image), r.inode && !r.writable && !r.shared);
-  TRY(bool own, give_own_arena(*added));
-  if (own) return {};
-  TRY(added->arena, arena_near(r.range, pid));
-  return {};
+  return find_room(*added, pid);
+}
+
+// A region is known only if there is room for its code.
+Result<> Space::find_room(Region& region, pid_t pid) {
+  auto look = [&]() -> Result<> {
+    TRY(bool own, give_own_arena(region));
+    if (own) return {};
+    TRY(region.arena, arena_near(region.range, pid));
+    return {};
+  };
+  auto found = look();
+  if (!found) {
+    regions_.erase(regions_.begin() + (&region - regions_.data()));
+    write_page();
+  }
+  return found;
 }
 
 bool Space::may_add(AppRange range) const {
@@ -220,43 +233,49 @@ void Space::write_page() {
 // An arena that the region's code can live in; a new one in a gap near it, if there is none.
 Result<uint32_t> Space::arena_near(AppRange range, pid_t pid) {
   for (uint32_t i = 0; i < arenas_.size(); i++)
-    if (!arenas_[i].code.size() && near(arenas_[i].base, arenas_[i].size, range) &&
-        arenas_[i].used + (64u << 20) < arenas_[i].size)
-      return i;
+    if (!arenas_[i].code.size() && near(arenas_[i].base, arenas_[i].size, range) && has_room(arenas_[i])) return i;
+  auto number = static_cast<uint32_t>(std::ranges::count_if(arenas_, [](const Arena& a) { return !a.code.size(); }));
+  if (number >= max_common_arenas) return fail("the code cache is full");
   TRY(auto taken, process::regions(pid));
+  for (size_t size = arena_size; size >= smallest_arena; size /= 2) {
+    CachePc gap = find_gap(range, size, taken);
+    if (!gap) continue;
+    TRY(uint32_t index, create_arena(gap, size));
+    arenas_[index].first_link = first_common_link + number * common_links;
+    arenas_[index].max_links = common_links;
+    return index;
+  }
+  return fail("no room for a code cache near {:#x}", range.begin.value);
+}
+
+// Room for an arena: below the images, at first with room for more images between; if possible in the same 4 GiB as the region, which
+// makes calls cheaper.
+CachePc Space::find_gap(AppRange range, size_t size, std::span<const process::Region> taken) const {
   auto is_free = [&](uint64_t begin) {
-    if (begin < 0x10000 || begin + arena_size >= uint64_t{1} << 47) return false;
-    if (begin < table_address_ + rt::table_size && begin + arena_size > table_address_) return false;
-    AppRange r{{begin}, {begin + arena_size}};
+    if (begin < 0x10000 || begin + size >= uint64_t{1} << 47) return false;
+    if (begin < table_address_ + rt::table_size && begin + size > table_address_) return false;
+    AppRange r{{begin}, {begin + size}};
     for (const process::Region& t : taken)
       if (t.range.overlaps(r)) return false;
     return std::none_of(arenas_.begin(), arenas_.end(),
                         [&](const Arena& a) { return a.base.value < r.end.value && begin < a.base.value + a.size; });
   };
-  // Below the images, at first with room for more images between; if possible in the same 4 GiB as the region, which
-  // makes calls cheaper.
   std::vector<uint64_t> candidates;
   if (range.end.value < rt::low_arena_begin) candidates.push_back(rt::low_arena_begin);
-  constexpr uint64_t step = 64u << 20;
-  for (uint64_t distance = 1024u << 20; distance + arena_size + image_margin < reach; distance += step)
-    candidates.push_back((range.begin.value - distance - arena_size) & ~(step - 1));
+  const uint64_t step = std::min<uint64_t>(size, 64u << 20);
+  for (uint64_t distance = 1024u << 20; distance + size + image_margin < reach; distance += step)
+    candidates.push_back((range.begin.value - distance - size) & ~(step - 1));
   for (uint64_t distance = 1024u << 20; distance >= step; distance -= step)
-    candidates.push_back((range.begin.value - distance - arena_size) & ~(step - 1));
-  for (uint64_t distance = 1024u << 20; distance >= step; distance -= step)
+    candidates.push_back((range.begin.value - distance - size) & ~(step - 1));
+  for (uint64_t distance = reach; distance >= step; distance -= step)
     candidates.push_back((range.end.value + distance + step) & ~(step - 1));
   auto same_half = [&](uint64_t c) {
-    return c >> 32 == range.begin.value >> 32 && (c + arena_size - 1) >> 32 == range.end.value >> 32;
+    return c >> 32 == range.begin.value >> 32 && (c + size - 1) >> 32 == range.end.value >> 32;
   };
   std::stable_partition(candidates.begin(), candidates.end(), same_half);
-  auto free = std::find_if(candidates.begin(), candidates.end(),
-                           [&](uint64_t c) { return is_free(c) && near({c}, arena_size, range); });
-  if (free == candidates.end()) return fail("no room for a code cache near {:#x}", range.begin.value);
-  auto number = static_cast<uint32_t>(std::ranges::count_if(arenas_, [](const Arena& a) { return !a.code.size(); }));
-  if (number >= max_common_arenas) return fail("the code cache is full");
-  TRY(uint32_t index, create_arena({*free}));
-  arenas_[index].first_link = first_common_link + number * common_links;
-  arenas_[index].max_links = common_links;
-  return index;
+  auto gap = std::find_if(candidates.begin(), candidates.end(),
+                          [&](uint64_t c) { return is_free(c) && near({c}, size, range); });
+  return {gap == candidates.end() ? 0 : *gap};
 }
 
 // The runtime does not let the program change what is there.
@@ -267,17 +286,17 @@ void Space::tell_own(rt::Range range) {
   __atomic_store_n(&page->own_count, page->own_count + 1, __ATOMIC_RELEASE);
 }
 
-Result<uint32_t> Space::create_arena(CachePc base) {
+Result<uint32_t> Space::create_arena(CachePc base, size_t size) {
   auto index = static_cast<uint32_t>(arenas_.size());
   Arena arena;
   arena.base = base;
-  arena.size = arena_size;
+  arena.size = size;
   arena.links.reserve(1 << 17);  // (what is never touched costs nothing, and moving to a larger place does)
-  TRY(auto memory, SharedMemory::create("weir-cache", arena_size));
+  TRY(auto memory, SharedMemory::create("weir-cache", size));
   arena.memory = std::make_shared<SharedMemory>(std::move(memory));
-  pieces_.push_back({arena.memory->file.get(), 0, base.value, arena_size, PROT_READ | PROT_EXEC, false});
+  pieces_.push_back({arena.memory->file.get(), 0, base.value, size, PROT_READ | PROT_EXEC, false});
   arenas_.push_back(std::move(arena));
-  tell_own({base.value, base.value + arena_size});
+  tell_own({base.value, base.value + size});
   return index;
 }
 

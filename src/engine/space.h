@@ -61,6 +61,7 @@ struct LinkSite {
 // A stretch of code cache, near enough to the images whose code it holds: direct jumps and rip-relative operands reach.
 // That of an image at its home holds no other's, and begins with the code of earlier runs, if there is any: see
 // archived.cc.
+constexpr size_t arena_size = 512u << 20;  // where there is room
 struct Arena {
   CachePc base;
   size_t size = 0;
@@ -208,7 +209,9 @@ class Space {
   void add_image(const std::string& name);
   Region* add_region(const process::Region& r, std::shared_ptr<elf::Image> image, bool is_pristine);
   Result<uint32_t> arena_near(AppRange range, pid_t pid);
-  Result<uint32_t> create_arena(CachePc base);
+  CachePc find_gap(AppRange range, size_t size, std::span<const process::Region> taken) const;
+  Result<uint32_t> create_arena(CachePc base, size_t size = arena_size);
+  Result<> find_room(Region& region, pid_t pid);
   void tell_own(rt::Range range);
   void write_page();
   void retire(uint32_t unit);

@@ -16,5 +16,4 @@ const fib = n => n < 2 ? n : fib(n - 1) + fib(n - 2);
 })();
 J
 same node --version
-# (Not under weir profile, where it dies of a fault now and then: docs/limits.md.)
-STATUS=6 TOOLS='icount none' same node "$T/all.js"
+STATUS=6 same node "$T/all.js"
