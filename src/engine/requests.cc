@@ -244,7 +244,8 @@ void Server::leave_dead_code(const Space& space) {
 void Server::go_on(Process& p, rt::RequestBlock& r, AppPc target, const instrument::Exit* site) {
   if (p.space->is_full() && !p.space->find(target)) flush(*p.space);
   last_translated_ = p.space;
-  auto to = p.space->translate(target, slots_[current_slot_].tid);  // (the first thread of a process may have ended)
+  rt::Soon& soon = block(current_slot_)->request.soon;
+  auto to = p.space->translate(target, slots_[current_slot_].tid, &soon);  // (the first thread of a process may have ended)
   if (to) {
     if (r.kind != rt::Request::Link) p.space->enter_indirect_target(target, *to);
     r.pc = to->value;

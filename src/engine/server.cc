@@ -23,6 +23,7 @@ namespace {
 
 constexpr long sleep_ns = 100'000'000;  // then look for processes that ended without a word
 constexpr long quiet_sleep_ns = 50'000;
+constexpr auto linger_time = std::chrono::milliseconds(1);
 
 uint32_t* child_doorbell;  // for the signal handler
 volatile sig_atomic_t child_event;
@@ -189,16 +190,31 @@ void Server::loop() {
       if (sig != SIGCONT || is_stopped(main_pid_)) kill(main_pid_, sig);  // (a shell continues both)
     }
     if (serve_posted()) continue;
-    bool more = false;
-    for (uint32_t i = 0; i < spins_ && !more && !child_event; i++) {
-      for (uint32_t w = 0; w < posted_words() && !more; w++)
-        more = __atomic_load_n(&control()->posted[w], __ATOMIC_RELAXED);
-      auto space = more ? nullptr : last_translated_.lock();
-      if (!space || !space->make_page_ahead()) __builtin_ia32_pause();
-    }
+    bool more = spin(spins_);
     spins_ = rt::adapted_spins(spins_, more);
-    if (!more) sleep();
+    if (!more && !linger()) sleep();
   }
+}
+
+// Is there a request, or will there be one before long?
+bool Server::spin(uint32_t times) {
+  for (uint32_t i = 0; i < times; i++) {
+    for (uint32_t w = 0; w < posted_words(); w++)
+      if (__atomic_load_n(&control()->posted[w], __ATOMIC_RELAXED)) return true;
+    if (child_event) return true;
+    auto space = last_translated_.lock();
+    if (!space || !space->make_page_ahead()) __builtin_ia32_pause();
+  }
+  return false;
+}
+
+// The same for a while longer, after other processes that want this processor: to be woken takes longer than most answers.
+bool Server::linger() {
+  for (auto end = std::chrono::steady_clock::now() + linger_time; std::chrono::steady_clock::now() < end;) {
+    sched_yield();
+    if (spin(rt::min_spins)) return true;
+  }
+  return false;
 }
 
 void Server::sleep() {

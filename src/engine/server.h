@@ -99,6 +99,8 @@ class Server {
   bool serve_posted();
   size_t posted_words() const { return (slots_.size() + 63) / 64; }
   bool end_a_space();
+  bool spin(uint32_t times);
+  bool linger();
   void sleep();
   void end_with_message(Process& p, const std::string& why);
   rt::ThreadBlock* block(uint32_t slot) const { return blocks_.as<rt::ThreadBlock>(slot * rt::block_stride); }

@@ -125,8 +125,8 @@ class Space {
 
   // Where a program address is translated: the place for direct transfers; 0 where it is not.
   CachePc find(AppPc pc) const;
-  // The same, and translates it if need be, reading the code of process `pid`.
-  Result<CachePc> translate(AppPc pc, pid_t pid);
+  // The same, and translates it if need be, reading the code of process `pid`. What will be needed for that is told in `soon`.
+  Result<CachePc> translate(AppPc pc, pid_t pid, rt::Soon* soon = nullptr);
   // Where the system call whose next instruction is `next` has its own, behind the call itself; 0: it is no such place.
   CachePc behind_system_call(AppPc next, pid_t pid);
   // Where the table sends `pc`; 0: nowhere.
@@ -228,6 +228,7 @@ class Space {
   std::span<const std::byte> code_of(const Region& region, AppRange bounds, pid_t pid);
   CachePc find_in_function(AppPc pc, AppRange bounds);
   CachePc guard(const Region& region, uint32_t unit);
+  void tell(rt::Soon& soon, AppPc pc, AppRange bounds, const Arena& arena) const;
   void expect_calls(uint32_t arena, std::span<const instrument::Exit> exits);
   CachePc commit(Region& region, Unit unit, instrument::Lowered& lowered, uint32_t first_exit);
 

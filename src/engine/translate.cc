@@ -63,12 +63,25 @@ std::span<const std::byte> Space::code_of(const Region& region, AppRange bounds,
   return code_;
 }
 
-Result<CachePc> Space::translate(AppPc pc, pid_t pid) {
+// The first pages of the function, or those behind `pc`.
+void Space::tell(rt::Soon& soon, AppPc pc, AppRange bounds, const Arena& arena) const {
+  constexpr uint64_t most = 256 << 10;
+  AppPc begin = pc - bounds.begin < static_cast<int64_t>(most) ? bounds.begin : pc;
+  uint64_t size = std::min(static_cast<uint64_t>(bounds.end - begin), most);
+  uint64_t cell = table_address_ + 8 * (begin.value & 0xffffffff), table_end = table_address_ + rt::table_size;
+  uint64_t code = arena.base.value + arena.used, code_end = arena.base.value + arena.size;
+  soon.ranges[0] = {cell & ~uint64_t{4095}, std::min(cell + 8 * size, table_end)};
+  soon.ranges[1] = {code & ~uint64_t{4095}, std::min(code + 2 * size, code_end)};
+  __atomic_store_n(&soon.count, 2, __ATOMIC_RELEASE);
+}
+
+Result<CachePc> Space::translate(AppPc pc, pid_t pid, rt::Soon* soon) {
   if (CachePc known = find(pc)) return known;
   auto begin_time = std::chrono::steady_clock::now();
   TRY(Region * region, find_region(pc, pid));
   AppRange bounds = bounds_of(*region, pc);
   if (CachePc known = region->is_volatile ? CachePc{} : find_in_function(pc, bounds)) return known;
+  if (soon) tell(*soon, pc, bounds, arenas_[region->arena]);
   std::span<const std::byte> bytes = code_of(*region, bounds, pid);
   x86::ReadMemory code = [&](AppPc at, size_t size) -> std::span<const std::byte> {
     if (at < bounds.begin || at >= bounds.begin + static_cast<int64_t>(bytes.size())) return {};

@@ -10,7 +10,7 @@
 
 namespace weir::rt {
 
-constexpr uint32_t abi_version = 5;
+constexpr uint32_t abi_version = 6;
 
 // ---- Where things lie in the target -------------------------------------------------------------------------------
 // The table maps the low 32 bits of a program address to its place in the cache: 8 bytes an entry, 32 GiB of address
@@ -47,6 +47,7 @@ static_assert(sizeof(Registers) == 144);
 // Spinning for an answer, or for the next request, is right while the other side runs on another processor, and wrong when it waits
 // for this one: so both sides adapt.
 constexpr uint32_t min_spins = 32, max_spins = 4096;  // of `pause`: some 0.5 to 50 µs
+constexpr uint32_t work_spins = 1 << 15;              // while Weir works on the answer
 inline uint32_t adapted_spins(uint32_t spins, bool succeeded) {
   spins = succeeded ? spins * 2 : spins / 2;
   return spins < min_spins ? min_spins : spins > max_spins ? max_spins : spins;
@@ -99,6 +100,17 @@ enum CallFlags : uint64_t {
 };
 constexpr uint32_t max_calls = 32;
 
+struct Range {
+  uint64_t begin, end;
+};
+
+// What an answer that is being made will need: parts of the table and of the code cache. Who waits for it touches them, so that the two
+// share the work of making their pages.
+struct Soon {
+  uint32_t count;
+  Range ranges[2];
+};
+
 struct RequestBlock {
   RequestState state;
   Request kind;
@@ -108,6 +120,7 @@ struct RequestBlock {
   uint64_t pc;         // reply
   uint64_t values[4];  // reply
   uint64_t calls;      // reply: how many of ThreadBlock::calls to make
+  Soon soon;           // before the reply
   char text[512];      // reply: what their arguments point to
 };
 
@@ -423,9 +436,6 @@ struct ControlBlock {
 
 // ---- The space page: what the runtime must know of the translated program, read-only in the target ----------------
 constexpr uint32_t max_ranges = 1024, max_own = 256;
-struct Range {
-  uint64_t begin, end;
-};
 struct SpacePage {
   uint64_t id;               // of the space: no two of a run have the same
   uint32_t version;          // odd while it is being changed

@@ -30,6 +30,7 @@ void post(ThreadBlock* tb, Request kind) {
   RequestBlock& r = tb->request;
   r.kind = kind;
   r.waiting = 0;
+  r.soon.count = 0;
   __atomic_store_n(&r.state, RequestState::Posted, __ATOMIC_RELEASE);
   ControlBlock* c = control();
   __atomic_fetch_or(&c->posted[tb->slot / 64], uint64_t{1} << tb->slot % 64, __ATOMIC_SEQ_CST);
@@ -42,14 +43,36 @@ void post(ThreadBlock* tb, Request kind) {
 
 bool answered(RequestBlock& r) { return __atomic_load_n(&r.state, __ATOMIC_ACQUIRE) == RequestState::Answered; }
 
+// The next page of what Weir says it will need. False: there is none.
+struct Toucher {
+  const Soon& soon;
+  uint32_t range = 0;
+  uint64_t offset = 0;
+
+  bool touch_next() {
+    while (range < __atomic_load_n(&soon.count, __ATOMIC_ACQUIRE)) {
+      uint64_t at = soon.ranges[range].begin + offset;
+      if (at < soon.ranges[range].end) {
+        __atomic_load_n(reinterpret_cast<const uint8_t*>(at), __ATOMIC_RELAXED);
+        offset += 4096;
+        return true;
+      }
+      range++, offset = 0;
+    }
+    return false;
+  }
+};
+
 void wait(ThreadBlock* tb) {
   RequestBlock& r = tb->request;
-  for (uint32_t i = 0; i < tb->spins; i++) {
+  Toucher toucher{r.soon};
+  auto is_worked_on = [&] { return __atomic_load_n(&r.soon.count, __ATOMIC_RELAXED) != 0; };
+  for (uint32_t i = 0; i < tb->spins || (i < work_spins && is_worked_on()); i++) {
     if (answered(r)) {
       tb->spins = adapted_spins(tb->spins, true);
       return;
     }
-    asm volatile("pause");
+    if (!toucher.touch_next()) asm volatile("pause");
   }
   tb->spins = adapted_spins(tb->spins, false);
   if (tb->quiet)
