@@ -6,6 +6,7 @@
 #   same CMD ARGS...         stdout, stderr and exit status under every tool of $TOOLS, and weir profile, equal the native ones
 #   same_out, same_status    the same without stderr; the exit status alone
 #   expect_fail STATUS PATTERN CMD...       Weir's own error: that status, and one line `weir: ...` matching PATTERN
+#   refused STATUS PATTERN PROGRAM...       the same of a program that neither weir run nor weir profile can run; no profile is left
 #   count CMD ARGS...        runs under icount (must succeed); `json EXPRESSION` then prints a value, with j the JSON
 #   oracle PROGRAM ARGS...   the executed instructions that icount counts equal those of a single-stepped native run
 #   profile CMD ARGS...      runs under `weir profile`, with OPTIONS, and must end with STATUS; `ask SQL` then asks the store,
@@ -88,6 +89,12 @@ expect_fail() {
   [[ $(<"$T/weir.status") == "$status" && ! -s $T/weir.out ]] && (( $(wc -l <"$T/weir.err") == 1 )) &&
     grep -Eq "^weir: .*($pattern)" "$T/weir.err" && return
   fail "$*: expected status $status and one line 'weir: ...$pattern'; got status $(<"$T/weir.status") and"$'\n'"$(head -c 2000 "$T/weir.err" "$T/weir.out")"
+}
+refused() {
+  local status=$1 pattern=$2; shift 2
+  expect_fail "$status" "$pattern" "$WEIR" run -- "$@"
+  expect_fail "$status" "$pattern" "$WEIR" profile -o "$T/refused.weir" -- "$@"
+  [[ ! -e $T/refused.weir ]] || fail "$*: a profile of what did not run"
 }
 count() {
   rm -f "$T/count.json"
