@@ -90,7 +90,10 @@ std::vector<std::string> usual_directories() {
   std::vector<std::string> all = {".", "/tmp"};
   const char *own = getenv("JITDUMPDIR"), *home = getenv("HOME");
   std::error_code error;
-  for (auto& entry : std::filesystem::directory_iterator(fmt::format("{}/.debug/jit", own ? own : home ? home : "."), error))
+  for (auto& entry : std::filesystem::directory_iterator(fmt::format("{}/.debug/jit", own    ? own
+                                                                                      : home ? home
+                                                                                             : "."),
+                                                         error))
     all.push_back(entry.path());
   return all;
 }

@@ -55,7 +55,8 @@ TEST(WrittenCode, WhatCannotBeIsLeftOut) {
 }
 
 TEST(PerfMap, Lines) {
-  EXPECT_EQ(show_map("1000 10 a b\nnothing\n 2000 5 c\n-1 5 d\n3000 zz e\n4000 10\n5000 10 f"), "1000-1010 a b\n5000-5010 f\n");
+  EXPECT_EQ(show_map("1000 10 a b\nnothing\n 2000 5 c\n-1 5 d\n3000 zz e\n4000 10\n5000 10 f"),
+            "1000-1010 a b\n5000-5010 f\n");
 }
 
 // A jitdump file.

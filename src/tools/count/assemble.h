@@ -36,8 +36,8 @@ class Assembler {
  private:
   struct ImageState {
     std::unique_ptr<symbols::Symbols> symbols;
-    std::vector<uint32_t> functions;                  // by their place in symbols->functions()
-    std::map<uint64_t, uint32_t> unlisted_functions;  // by offset
+    std::vector<uint32_t> functions;                      // by their place in symbols->functions()
+    std::map<uint64_t, uint32_t> unlisted_functions;      // by offset
     std::shared_ptr<const symbols::WrittenCode> written;  // of the program
   };
   // A program that goes on, and what it says of code that it wrote itself.
