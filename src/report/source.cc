@@ -6,10 +6,12 @@
 //
 // The count of a line of several blocks is that of the block that ran most (a condition of two clauses, a loop's head), added
 // up over the functions that hold the line: what gcov tells of code that was not copied by the optimizer.
-#include <fstream>
+#include <sys/stat.h>
+
 #include <map>
 #include <set>
 
+#include "base/fd.h"
 #include "report/views.h"
 
 namespace weir::report {
@@ -51,7 +53,19 @@ struct LineFacts {
 };
 using Lines = std::map<uint32_t, LineFacts>;
 
-// The text of a file, line by line from 1; empty where it cannot be read.
+// All of a file. Its path is what a profile says: it may lead to a pipe, or to something that has no end.
+std::string contents(const std::string& path) {
+  constexpr off_t largest = 64 << 20;
+  Fd file = open_to_read(path);
+  struct stat st{};
+  if (!file || fstat(file.get(), &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > largest) return {};
+  std::string text(static_cast<size_t>(st.st_size), '\0');
+  ssize_t n = read(file.get(), text.data(), text.size());
+  text.resize(n > 0 ? static_cast<size_t>(n) : 0);
+  return text;
+}
+
+// The text of a file, line by line from 1, without tabs; empty where it cannot be read.
 std::vector<std::string> read_source(const Options& options, std::string path) {
   for (auto& [from, to] : options.source_map)
     if (path.starts_with(from)) {
@@ -59,10 +73,12 @@ std::vector<std::string> read_source(const Options& options, std::string path) {
       break;
     }
   std::vector<std::string> lines;
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    for (size_t tab; (tab = line.find('\t')) != std::string::npos;) line.replace(tab, 1, 8 - tab % 8, ' ');
-    lines.push_back(std::move(line));
+  bool at_begin = true;
+  for (char c : contents(path)) {
+    if (std::exchange(at_begin, c == '\n')) lines.emplace_back();
+    std::string& line = lines.back();
+    if (c == '\t') line.append(8 - line.size() % 8, ' ');
+    else if (c != '\n') line += c;
   }
   return lines;
 }

@@ -60,10 +60,17 @@ class Tree {
 
   Result<std::vector<Node>> children(const Node& node) {
     std::map<std::pair<uint32_t, uint32_t>, Node> nodes;
-    for (const ContextRow& member : node.members)
-      TRY_VOID(v_.reader.children(member, [&](const ContextRow& c) { add_to(nodes, c, node.depth + 1); }));
+    for (const ContextRow& member : node.members) {
+      // Who walks the tree comes to each context once, unless some have two parents, or are there twice.
+      if (walked_ > v_.totals.contexts) return fail("{}: its call paths are damaged; profile again", v_.reader.path());
+      TRY_VOID(v_.reader.children(member, [&](const ContextRow& c) {
+        walked_++;
+        add_to(nodes, c, node.depth + 1);
+      }));
+    }
     return sorted(std::move(nodes));
   }
+  void begin_walk() { walked_ = 0; }
 
  private:
   void add_to(std::map<std::pair<uint32_t, uint32_t>, Node>& nodes, const ContextRow& c, uint32_t depth) {
@@ -78,6 +85,7 @@ class Tree {
     return result;
   }
   View& v_;
+  uint64_t walked_ = 0;
 };
 
 // The total of the smallest node among the `count` largest.
@@ -85,6 +93,7 @@ Result<Cycles> smallest_shown(Tree& tree, const std::vector<Node>& roots, uint64
   auto smaller = [](const Node& a, const Node& b) { return a.total() < b.total(); };
   std::priority_queue<Node, std::vector<Node>, decltype(smaller)> largest(smaller, roots);
   Cycles least = 0;
+  tree.begin_walk();
   for (; count > 0 && !largest.empty(); count--) {
     Node node = largest.top();
     largest.pop();
@@ -131,6 +140,7 @@ Result<> tree(View& v) {
   uint64_t shown = 0, hidden = 0;
   size_t most_indent = v.is_terminal() ? v.out.style().width / 3 : SIZE_MAX;
   bool in_self = v.options.os == store::OsTime::InSelf;
+  tree.begin_walk();
   while (!stack.empty()) {
     Node node = std::move(stack.back());
     stack.pop_back();

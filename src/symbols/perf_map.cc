@@ -8,7 +8,7 @@ namespace weir::symbols {
 
 namespace {
 
-constexpr size_t largest_file = 256u << 20, longest_name = 4096;
+constexpr size_t largest_file = 256u << 20;
 
 // A hexadecimal number and the blank behind it.
 bool take_number(std::string_view& line, uint64_t& number) {
@@ -20,7 +20,7 @@ bool take_number(std::string_view& line, uint64_t& number) {
 
 }  // namespace
 
-void PerfMap::read(int file) {
+void PerfMap::read(int file, WrittenCode& code) {
   std::string text, part(1 << 16, 0);
   ssize_t n = 1;
   while (n > 0 && read_ + text.size() < largest_file) {
@@ -29,32 +29,16 @@ void PerfMap::read(int file) {
   }
   text.resize(text.rfind('\n') + 1);  // the rest of the last line is still to come
   read_ += text.size();
-  parse(text);
+  parse(text, code);
 }
 
-void PerfMap::parse(std::string_view lines) {
+void PerfMap::parse(std::string_view lines, WrittenCode& code) {
   while (!lines.empty()) {
     std::string_view line = lines.substr(0, lines.find('\n'));
     lines.remove_prefix(std::min(lines.size(), line.size() + 1));
     uint64_t begin = 0, size = 0;
-    if (!take_number(line, begin) || !take_number(line, size) || !begin || !size || begin + size < begin) continue;
-    std::string name(line.substr(0, longest_name));
-    for (char& c : name)
-      if (static_cast<unsigned char>(c) < ' ' || c == 127) c = '?';
-    if (!name.empty()) add({begin}, {{begin + size}, std::move(name)});
+    if (take_number(line, begin) && take_number(line, size)) code.add({begin}, size, line);
   }
-}
-
-void PerfMap::add(AppPc begin, Entry entry) {
-  auto next = entries_.lower_bound(begin);
-  if (next != entries_.begin() && std::prev(next)->second.end > begin) std::prev(next)->second.end = begin;
-  while (next != entries_.end() && next->first < entry.end) next = entries_.erase(next);
-  entries_.emplace_hint(next, begin, std::move(entry));
-}
-
-PerfMap::Place PerfMap::find(AppPc pc) const {
-  auto after = entries_.upper_bound(pc);
-  return after != entries_.begin() && pc < std::prev(after)->second.end ? std::prev(after) : entries_.end();
 }
 
 }  // namespace weir::symbols

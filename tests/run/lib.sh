@@ -3,9 +3,12 @@
 #
 #   compile NAME.c|cc|S|rs|go [flags] <<E   a program $T/NAME        (flags follow -O2)
 #   library NAME.c|cc [flags] <<E           a shared library $T/libNAME.so
+#   bare NAME <<E                           a static program $T/NAME of assembly, without libc: `function F` … `end F`, and a _start that does what
+#                                           stands between `ten_times` and `again` ten times (2 instructions a time and 4 more), and exits
 #   same CMD ARGS...         stdout, stderr and exit status under every tool of $TOOLS, and weir profile, equal the native ones
 #   same_out, same_status    the same without stderr; the exit status alone
 #   expect_fail STATUS PATTERN CMD...       Weir's own error: that status, and one line `weir: ...` matching PATTERN
+#   refused STATUS PATTERN PROGRAM...       the same of a program that neither weir run nor weir profile can run; no profile is left
 #   count CMD ARGS...        runs under icount (must succeed); `json EXPRESSION` then prints a value, with j the JSON
 #   oracle PROGRAM ARGS...   the executed instructions that icount counts equal those of a single-stepped native run
 #   profile CMD ARGS...      runs under `weir profile`, with OPTIONS, and must end with STATUS; `ask SQL` then asks the store,
@@ -48,6 +51,31 @@ build() {  # build SOURCE OUTPUT [flags]
 }
 compile() { local source=$T/$1; cat >"$source"; build "$source" "${source%.*}" "${@:2}"; }
 library() { local source=$T/$1 name=${1%.*}; cat >"$source"; build "$source" "$T/lib$name.so" -shared -fPIC "${@:2}"; }
+bare() {
+  { cat <<'S'; cat; } | compile "$1.S" -nostdlib -static "${@:2}"
+  .macro function name
+  .globl \name
+  .type \name, @function
+\name:
+  .endm
+  .macro end name
+  .size \name, . - \name
+  .endm
+  .macro ten_times
+  function _start
+  mov $10, %ebx
+1:
+  .endm
+  .macro again
+  dec %ebx
+  jnz 1b
+  mov $60, %eax
+  xor %edi, %edi
+  syscall
+  end _start
+  .endm
+S
+}
 
 close_others() { local fd; for fd in /proc/self/fd/*; do fd=${fd##*/}; ((fd < 3)) || eval "exec $fd>&-"; done; }
 run() {  # run NAME CMD...: leaves $T/NAME.out, .err and .status
@@ -88,6 +116,12 @@ expect_fail() {
   [[ $(<"$T/weir.status") == "$status" && ! -s $T/weir.out ]] && (( $(wc -l <"$T/weir.err") == 1 )) &&
     grep -Eq "^weir: .*($pattern)" "$T/weir.err" && return
   fail "$*: expected status $status and one line 'weir: ...$pattern'; got status $(<"$T/weir.status") and"$'\n'"$(head -c 2000 "$T/weir.err" "$T/weir.out")"
+}
+refused() {
+  local status=$1 pattern=$2; shift 2
+  expect_fail "$status" "$pattern" "$WEIR" run -- "$@"
+  expect_fail "$status" "$pattern" "$WEIR" profile -o "$T/refused.weir" -- "$@"
+  [[ ! -e $T/refused.weir ]] || fail "$*: a profile of what did not run"
 }
 count() {
   rm -f "$T/count.json"

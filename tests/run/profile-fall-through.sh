@@ -2,41 +2,34 @@
 # one that runs on into the hole.
 . "$(dirname "$0")/lib.sh"
 need sqlite3 jq
-compile falls.S -nostdlib -static <<'S'
-  .globl _start, first, second, holed
-  .type _start, @function
-_start: mov $10, %ebx
-1: call first
+bare falls <<'S'
+  ten_times
+  call first
   call second
   call holed
-  dec %ebx
-  jnz 1b
-  mov $60, %eax
-  xor %edi, %edi
-  syscall
-  .size _start, . - _start
-  .type first, @function
-first: nop
+  again
+  function first
   nop
-  .size first, . - first
-  .type second, @function
-second: nop
+  nop
+  end first
+  function second
+  nop
   ret
-  .size second, . - second
-  .type holed, @function
-holed: .cfi_startproc
+  end second
+  function holed
+  .cfi_startproc
   nop
   .cfi_endproc
   nop
   nop
   ret
-  .size holed, . - holed
+  end holed
   .p2align 4
-  .type last, @function
-last: .cfi_startproc
+  function last
+  .cfi_startproc
   ret
   .cfi_endproc
-  .size last, . - last
+  end last
 S
 OPTIONS=--clock=instructions profile "$T/falls"
 answers "SELECT name, calls, self, total FROM function_total ORDER BY offset" <<'E2'

@@ -1,39 +1,32 @@
 # spec 1, A4: a small function that returns twice, as the setjmp of the dynamic loader does.
 . "$(dirname "$0")/lib.sh"
 need sqlite3
-compile twice.S -nostdlib -static <<'S'
-  .globl _start, save, back, work
-  .type _start, @function
-_start: mov $10, %ebx
-1: call save
+bare twice <<'S'
+  ten_times
+  call save
   test %eax, %eax
   jnz 2f
   call back
 2: call work
-  dec %ebx
-  jnz 1b
-  mov $60, %eax
-  xor %edi, %edi
-  syscall
-  .size _start, . - _start
-  .type save, @function
-save: mov (%rsp), %rcx
+  again
+  function save
+  mov (%rsp), %rcx
   mov %rcx, pc(%rip)
   lea 8(%rsp), %rcx
   mov %rcx, sp(%rip)
   xor %eax, %eax
   ret
-  .size save, . - save
-  .type back, @function
-back: call work
+  end save
+  function back
+  call work
   mov $1, %eax
   mov sp(%rip), %rsp
   jmp *pc(%rip)
-  .size back, . - back
-  .type work, @function
-work: nop
+  end back
+  function work
+  nop
   ret
-  .size work, . - work
+  end work
   .bss
 pc: .quad 0
 sp: .quad 0

@@ -2,15 +2,7 @@
 # B. With the clock of instructions every figure can be counted in the source; two runs agree to the unit, in cycles too.
 . "$(dirname "$0")/lib.sh"
 need sqlite3 jq
-compile tables.S -nostdlib -static <<'S'
-  .macro function name
-  .globl \name
-  .type \name, @function
-\name:
-  .endm
-  .macro end name
-  .size \name, . - \name
-  .endm
+bare tables <<'S'
   .macro spin count            # 1 + 2 * count
   mov $\count, %ecx
 7: dec %ecx

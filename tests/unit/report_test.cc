@@ -2,6 +2,7 @@
 #include "report/report.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -464,6 +465,34 @@ TEST_F(ReportTest, AHostileStoreIsToldOrShownNeverCrashedOn) {
         }
     for (auto how : {export_callgrind, export_folded, export_pprof}) exported(open(), how);
   }
+}
+
+// What a profile calls a source file may be anything that can be opened.
+TEST_F(ReportTest, ASourceThatIsNoFileIsNotRead) {
+  ASSERT_EQ(mkfifo((directory / "fifo").c_str(), 0600), 0);
+  for (const std::string& path : {(directory / "fifo").string(), std::string("/dev/zero"), directory.string()}) {
+    put(fixture::tables());
+    sql(fmt::format("UPDATE string SET text = '{}' WHERE text = '/src/tables.c'", path));
+    for (const std::string& subject : {std::string("D"), path})
+      EXPECT_NE(show(view("source", subject)).find("not found"), std::string::npos) << path;
+  }
+}
+
+TEST_F(ReportTest, TabsOfASourceAreExpanded) {
+  std::ofstream(directory / "tables.c") << "void D(int n) {\n\twhile\t(n--) spin();\n}";
+  EXPECT_EQ(as_json(view("source", "D"))["rows"][1]["text"], "        while   (n--) spin();");
+}
+
+// Twice the same ids, level below level, would be a tree of 2^200 nodes.
+TEST_F(ReportTest, CallPathsThatAreThereTwiceAreTold) {
+  sql("DROP VIEW function_total; DROP TABLE context; CREATE TABLE context(id, thread, parent, site, function, calls, self, "
+      "os_time, total, os_time_total, first_child, children);"
+      "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 200), twice(j) AS (VALUES (0), (1))"
+      "INSERT INTO context SELECT i, 0, CASE i WHEN 0 THEN NULL ELSE i - 1 END, 0, 0, 1, 1, 0, 1000 - i, 0, i + 1, 1 FROM "
+      "n, twice");
+  for (Format format : {Format::Text, Format::Json, Format::Csv})
+    EXPECT_NE(show(view("tree"), {format, 80, false}).find("damaged; profile again"), std::string::npos);
+  for (auto how : {export_callgrind, export_folded, export_pprof}) EXPECT_LT(exported(open(), how).size(), 1'000'000u);
 }
 
 }  // namespace

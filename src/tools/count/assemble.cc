@@ -32,15 +32,22 @@ std::vector<std::byte> own_vdso() {
   return {begin, begin + head->e_shoff + head->e_shnum * sizeof(Elf64_Shdr)};
 }
 
+// Code that a program wrote itself, by the name of its image.
+bool is_written(const std::string& path) {
+  return (path.starts_with('[') && path != "[vdso]") || path.starts_with("/memfd:");
+}
+
 }  // namespace
 
 Assembler::Open& Assembler::open(const Program& program) {
   auto [known, is_new] = open_.try_emplace(program.pid);
   if (is_new) known->second.process = add_process(program);
-  if (program.perf_map < 0) return known->second;
-  if (!known->second.written) known->second.written = std::make_shared<symbols::PerfMap>();
-  known->second.written->read(program.perf_map);
-  return known->second;
+  Open& o = known->second;
+  if (program.perf_map >= 0) o.perf_map.read(program.perf_map, *o.written);
+  if (!o.jit_dump_file && std::ranges::any_of(program.images, is_written))
+    o.jit_dump_file = symbols::find_jit_dump(static_cast<pid_t>(program.pid), program.started);
+  if (o.jit_dump_file) o.jit_dump.read(o.jit_dump_file.get(), *o.written);
+  return o;
 }
 
 uint32_t Assembler::add_process(const Program& program) {
@@ -52,8 +59,8 @@ uint32_t Assembler::add_process(const Program& program) {
 
 // Code that a program wrote is an image of its own: at the same address another has other code.
 uint32_t Assembler::image(const std::string& path, const Program* program) {
-  bool is_written = program && ((path.starts_with('[') && path != "[vdso]") || path.starts_with("/memfd:"));
-  std::string key = is_written ? fmt::format("{} of {} at {}", path, program->pid, program->started) : path;
+  bool is_own = program && is_written(path);
+  std::string key = is_own ? fmt::format("{} of {} at {}", path, program->pid, program->started) : path;
   auto [known, is_new] = image_by_path_.try_emplace(std::move(key), static_cast<uint32_t>(p_.images.size()));
   if (is_new) {
     profile::Image image;
@@ -68,7 +75,7 @@ uint32_t Assembler::image(const std::string& path, const Program* program) {
     p_.images.push_back(std::move(image));
     images_.push_back(std::move(state));
   }
-  if (is_written) images_[known->second].written = open_.at(program->pid).written;
+  if (is_own) images_[known->second].written = open_.at(program->pid).written;
   return known->second;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/index_table.h"
 #include "profile/profile.h"
+#include "symbols/jit_dump.h"
 #include "symbols/perf_map.h"
 #include "symbols/symbols.h"
 #include "tools/count/count.h"
@@ -35,14 +36,17 @@ class Assembler {
  private:
   struct ImageState {
     std::unique_ptr<symbols::Symbols> symbols;
-    std::vector<uint32_t> functions;                  // by their place in symbols->functions()
-    std::map<uint64_t, uint32_t> unlisted_functions;  // by offset
-    std::shared_ptr<symbols::PerfMap> written;        // names of code that the program wrote itself
+    std::vector<uint32_t> functions;                      // by their place in symbols->functions()
+    std::map<uint64_t, uint32_t> unlisted_functions;      // by offset
+    std::shared_ptr<const symbols::WrittenCode> written;  // of the program
   };
-  // A program that goes on.
+  // A program that goes on, and what it says of code that it wrote itself.
   struct Open {
     uint32_t process = 0;
-    std::shared_ptr<symbols::PerfMap> written;
+    std::shared_ptr<symbols::WrittenCode> written = std::make_shared<symbols::WrittenCode>();
+    symbols::PerfMap perf_map = {};
+    symbols::JitDump jit_dump = {};
+    Fd jit_dump_file = {};
   };
   // The instructions of a block in the pools: they say how many cycles passed since an earlier one.
   struct Insns {
