@@ -32,11 +32,13 @@ uint64_t time_stamp(ThreadBlock* tb) {
   return uint64_t(high) << 32 | low;
 }
 
-// A read from a terminal that took long: it waited for a person.
-bool waited_for_person(ThreadBlock* tb, uint32_t number, uint64_t descriptor, uint64_t time) {
+// A call that took long and waited for a person (a read from a terminal), or for a child, which has the time already.
+bool waited_for_others(ThreadBlock* tb, uint32_t number, uint64_t descriptor, uint64_t time) {
   constexpr uint64_t long_time = 1'000'000, TCGETS = 0x5401;
-  constexpr uint32_t read = 0, readv = 19;
-  if (time < long_time || tb->quiet || (number != read && number != readv)) return false;
+  constexpr uint32_t read = 0, readv = 19, wait4 = 61, waitid = 247;
+  if (time < long_time) return false;
+  if (number == wait4 || number == waitid) return true;
+  if (tb->quiet || (number != read && number != readv)) return false;
   char settings[64];
   return sys(SYS_ioctl, descriptor, TCGETS, address(settings)) == 0;
 }
@@ -90,14 +92,14 @@ void os_leave(ThreadBlock* tb) {
   uint64_t size = cost.by_result ? uint64_t(result) : t->os_size;
   uint64_t time = cost.fixed + (failed ? 0 : size * cost.per_page >> 12);
   if (cost.os_class == OsClass::Timed) time = t->no_time ? 0 : time_stamp(tb) - t->os_begin;
-  bool person = waited_for_person(tb, number, t->os_descriptor, time);
+  bool is_charged = !waited_for_others(tb, number, t->os_descriptor, time);
   if (OsRecord* record = os_record(tb, t->os_function, number + 1)) {
     record->calls++;
     record->errors += failed;
-    record->uncharged += person;
-    if (!person) record->time += time;
+    record->uncharged += !is_charged;
+    (is_charged ? record->time : record->waited) += time;
   }
-  if (!person) charge_os(tb, time);
+  if (is_charged) charge_os(tb, time);
 }
 
 }  // namespace weir::rt
