@@ -17,7 +17,7 @@ ran=$(sed -nE 's/^  functions +([0-9,]+) of .* ran$/\1/p' "$T/report"); ran=${ra
 [[ $("$WEIR" report small.weir functions --format csv | tail -n +2 | wc -l) == "$ran" ]] || fail "$ran ran, but the list has others"
 more=$(sed -nE 's/^… and ([0-9,]+) more .*/\1/p' "$T/report"); more=${more//,/}
 ((more + 10 == ran)) || fail "10 and $more more are not $ran"
-grep '^next: weir \|^      weir ' "$T/report" | sed 's/.*weir //' >"$T/next"
+sed -nE 's/^(next:|     ) weir //p' "$T/report" >"$T/next"
 [[ $(wc -l <"$T/next") == 2 ]] || fail "no next commands: $(<"$T/report")"
 while read -r words; do "$WEIR" $words >/dev/null || fail "next: $words"; done <"$T/next"
 "$WEIR" profile -q -- "$T/small" >"$T/out" 2>"$T/err" || fail "$(<"$T/err")"

@@ -18,7 +18,8 @@ rate=$(ask 'SELECT cycles_per_second FROM run')
 answers "SELECT o.name, sum(c.uncharged), sum(c.waited) > $rate / 5, sum(c.time) < $rate / 20 FROM os_count c JOIN os_call o USING (number)
          WHERE o.name IN ('waitid', 'vfork') GROUP BY 1 ORDER BY 1" <<<$'vfork|1|1|1\nwaitid|1|1|1'
 answers "SELECT sum(c.uncharged) >= 1, sum(c.waited) > $rate / 5 FROM os_count c JOIN os_call o USING (number) WHERE o.name = 'wait4'" <<<'1|1'
-answers "SELECT name, os_time_total < $rate / 20 FROM function_total WHERE name IN ('waits', 'looks') ORDER BY 1" <<<$'looks|1\nwaits|1'
+answers "SELECT n.text, c.os_time_total < $rate / 20 FROM function_count c JOIN thread t ON t.id = c.thread JOIN process p ON p.id = t.process JOIN function f ON f.id = c.function
+         JOIN string n ON n.id = f.name WHERE p.parent IS NULL AND n.text IN ('waits', 'looks', 'vforks') ORDER BY 1" <<<$'looks|1\nvforks|1\nwaits|1'
 answers "SELECT sum(os_time) BETWEEN 3 * $rate / 5 AND 4 * $rate / 5 FROM thread" <<<1
 [[ $(report summary --format json | python3 -c "import json, sys; j = json.load(sys.stdin); print(j['waited'] > 3 * $rate / 5, j['run']['total'] == j['run']['cycles'] + j['run']['os_time'])") == 'True True' ]] ||
   fail "$(report summary --format json)"
