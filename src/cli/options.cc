@@ -25,7 +25,9 @@ Result<std::string> file_name(std::string_view option, std::string_view pattern)
     if (pattern.starts_with("%q{") && end != std::string_view::npos) {
       std::string variable(pattern.substr(3, end - 3));
       const char* value = getenv(variable.c_str());
-      if (!value) return fail("{}: %q{{{}}}: there is no such variable in the environment; set it, or name the file without it", option, variable);
+      if (!value)
+        return fail("{}: %q{{{}}}: there is no such variable in the environment; set it, or name the file without it",
+                    option, variable);
       name += value;
       pattern.remove_prefix(end + 1);
     } else if (pattern.starts_with("%p") || pattern.starts_with("%%")) {

@@ -39,8 +39,8 @@ struct Process {
   int64_t started = 0;  // microseconds since 1970
   std::optional<int> exit_status = {};
   const char* ended_by = "";  // see ProgramRun
-  pid_t own_pid = 0;  // as the process knows it
-  Fd perf_map = {};   // see ProgramRun
+  pid_t own_pid = 0;          // as the process knows it
+  Fd perf_map = {};           // see ProgramRun
   std::vector<uint32_t> slots = {};
   uint32_t first_slot = 0;  // holds the signal actions: kept until the program ends
   std::shared_ptr<Memory> memory;

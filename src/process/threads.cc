@@ -41,7 +41,8 @@ std::string remedy_for_root() {
   std::ifstream scope_file("/proc/sys/kernel/yama/ptrace_scope");
   int scope = 0;
   if (scope_file >> scope && scope == 3)
-    return "; the kernel forbids it until the next start: set kernel.yama.ptrace_scope to 1 in /etc/sysctl.conf, and reboot";
+    return "; the kernel forbids it until the next start: set kernel.yama.ptrace_scope to 1 in /etc/sysctl.conf, and "
+           "reboot";
   constexpr uint64_t sys_ptrace = 1 << 19;
   if (!(strtoull(status_word(getpid(), "CapEff").c_str(), nullptr, 16) & sys_ptrace))
     return "; it lacks CAP_SYS_PTRACE: run weir outside of the container, or start that with --cap-add=SYS_PTRACE";

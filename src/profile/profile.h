@@ -154,7 +154,7 @@ struct Process {
   std::vector<std::string> command;
   int64_t started = 0, ended = 0;  // microseconds since 1970
   std::optional<int> exit_status;  // as a shell sees it (128+n for a signal); none: not known, or it goes on
-  std::string ended_by;            // "exit", "signal", "exec" (of another program), "detach"; empty: not known, or it goes on
+  std::string ended_by;  // "exit", "signal", "exec" (of another program), "detach"; empty: not known, or it goes on
   std::vector<std::string> notes;  // what could not be seen, one line each: the data's quality
   bool operator==(const Process&) const = default;
 };

@@ -143,11 +143,11 @@ Result<> summary(View& v) {
   line("  OS calls",
        fmt::format("{} cycles  {}, {} calls", with_unit(t.os_time), percent(v.share(t.os_time)), with_commas(t.os_calls)));
   if (t.waited)
-    line("waited", fmt::format("{} cycles{} for a child or a person: not in the total", with_unit(t.waited),
-                               seconds(v, t.waited)));
+    line("waited",
+         fmt::format("{} cycles{} for a child or a person: not in the total", with_unit(t.waited), seconds(v, t.waited)));
   line("functions", fmt::format("{} of {} ran", with_commas(t.functions_run), with_commas(t.functions)));
-  line("threads", fmt::format("{} in {} process{}", with_commas(t.threads), with_commas(t.processes),
-                              t.processes == 1 ? "" : "es"));
+  line("threads",
+       fmt::format("{} in {} process{}", with_commas(t.threads), with_commas(t.processes), t.processes == 1 ? "" : "es"));
   line("model", fmt::format("{} (host: {})", run.cpu, run.host_cpu));
   line("wall time", fmt::format("{:.3f} s under Weir {}", wall, run.weir_version));
   for (const store::ProcessRow& p : v.processes)

@@ -32,13 +32,13 @@ Result<> os_calls(View& v) {
                                                 seconds(v, v.totals.os_time), percent(v.share(v.totals.os_time)))
                                   : "no OS calls were made");
   if (v.totals.waited)
-    v.out.line(fmt::format("uncharged ones waited for a child or a person: {} cycles{} more, in no other figure",
-                           with_unit(v.totals.waited), seconds(v, v.totals.waited)));
+    v.out.line(fmt::format("waits for a child or a person, not charged: {} cycles{}", with_unit(v.totals.waited),
+                           seconds(v, v.totals.waited)));
   v.out.table("oscalls", {{"", "share", Kind::Share},
                           {"time", "time", Kind::Cycles},
                           {"calls", "calls", Kind::Count},
                           {"errors", "errors", Kind::Count},
-                          {"uncharged", "uncharged", Kind::Count},
+                          {"uncharged", v.totals.waited ? nullptr : "uncharged", Kind::Count},
                           {"waited", v.totals.waited ? "waited" : nullptr, Kind::Cycles},
                           {"class", "class", Kind::Label},
                           {"number", nullptr, Kind::Id},
@@ -95,7 +95,8 @@ Result<> threads(View& v) {
     if (process && process->exit_status) status = uint64_t(*process->exit_status);
     v.out.row({v.share(t.cycles + t.os_time), t.cycles, t.os_time, t.instructions, t.functions, uint64_t{t.pid},
                uint64_t{t.tid}, number_if(status), text_if_any(process ? process->ended_by : ""),
-               process ? ending(process->exit_status, process->ended_by) : "", t.name, process ? quoted_command(process->command) : ""});
+               process ? ending(process->exit_status, process->ended_by) : "", t.name,
+               process ? quoted_command(process->command) : ""});
   }
   v.end_table(seen, limit);
   return {};

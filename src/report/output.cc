@@ -219,7 +219,8 @@ void Output::write_text_table() {
 
   std::string header;
   for (size_t i = 0; i < shown.size(); i++) header += padded(shown[i].title, i, nullptr);
-  if (!rows_.empty() && std::ranges::any_of(shown, [](const Column& c) { return *c.title; })) write(styled(trimmed(header), faint));
+  if (!rows_.empty() && std::ranges::any_of(shown, [](const Column& c) { return *c.title; }))
+    write(styled(trimmed(header), faint));
   for (const TextRow& row : rows_) {
     if (row.cells.empty()) {
       write(row.line + "\n");

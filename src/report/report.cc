@@ -95,7 +95,8 @@ Result<store::FunctionInfo> one_function(const View& v, const std::string& text)
     NearNames near(text);
     TRY_VOID(v.reader.names([&](const std::string& name) { near.offer(name); }));
     std::string list;
-    for (const std::string& name : near.names()) list += fmt::format("{}'{}'", list.empty() ? "" : ", ", shortened(name, 60));
+    for (const std::string& name : near.names())
+      list += fmt::format("{}'{}'", list.empty() ? "" : ", ", shortened(name, 60));
     return fail("no function is named '{}'; {}", shortened(text, 80),
                 list.empty() ? fmt::format("see: weir report {} functions --filter RE", v.reader.path())
                              : fmt::format("did you mean {}?", list));

@@ -370,7 +370,7 @@ constexpr uint32_t os_offset = others_offset + max_others * sizeof(OtherRecord);
 struct OsRecord {
   uint32_t function, number;  // the number is one more than it is
   uint64_t calls, errors;
-  uint64_t uncharged;  // calls that waited for a person or a child,
+  uint64_t uncharged;     // calls that waited for a person or a child,
   uint64_t time, waited;  // … which took `waited`; the others, `time`
 };
 static_assert(sizeof(OsRecord) == 48);

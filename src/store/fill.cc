@@ -208,8 +208,7 @@ void add_os_counts(Tables& tables, const Profile& p) {
     Rows rows = tables.rows("os_count");
     for (auto [thread, c] :
          in_order(p, &Thread::os_calls, [](const OsCount& c) { return std::tuple(c.function, c.number); })) {
-      rows.add(c->function, c->number, thread, c->calls, c->errors, c->uncharged, c->time, name_of(c->os_class),
-               c->waited);
+      rows.add(c->function, c->number, thread, c->calls, c->errors, c->uncharged, c->time, name_of(c->os_class), c->waited);
       numbers.insert(c->number);
     }
   }

@@ -126,11 +126,13 @@ Result<> Reader::contexts(const Each<ContextRow>& each) const {
 Result<> Reader::os_calls(bool by_function, uint32_t function, const Each<OsRow>& each) const {
   Statement rows = db_.prepare(fmt::format(
       "SELECT c.number, c.function, o.name, n.text, max(c.class), sum(c.calls), sum(c.errors), sum(c.uncharged), "
-      "sum(c.time), sum(coalesce({0}, 0)) FROM os_count c LEFT JOIN os_call o ON o.number = c.number LEFT JOIN function f ON f.id = "
+      "sum(c.time), sum(coalesce({0}, 0)) FROM os_count c LEFT JOIN os_call o ON o.number = c.number LEFT JOIN function f "
+      "ON f.id = "
       "c.function "
       "LEFT JOIN string n ON n.id = f.name WHERE c.thread IN selected {1} GROUP BY c.number {2} "
       "ORDER BY sum(c.time + coalesce({0}, 0)) DESC, c.number",
-      since_schema_2("c.waited"), function == none ? "" : fmt::format("AND c.function = {}", function), by_function ? ", c.function" : ""));
+      since_schema_2("c.waited"), function == none ? "" : fmt::format("AND c.function = {}", function),
+      by_function ? ", c.function" : ""));
   while (rows.next()) {
     OsRow row{rows.small(0), by_function ? rows.u32(1) : none,
               rows.text(2),  by_function ? rows.text(3) : "",

@@ -96,17 +96,17 @@ Result<std::vector<FunctionInfo>> Reader::find(const std::string& text) const {
     if (parsed.ec == std::errc() && parsed.ptr == end) image = text.substr(0, plus);
   }
   // The best kind of match wins; among equals, functions that ran.
-  Statement rows =
-      db_.prepare(fmt::format("SELECT {0}, CASE "
-                              "WHEN n.text = ?1 OR l.text = ?1 THEN 0 "
-                              "WHEN ?2 <> '' AND (i.path = ?2 OR i.path LIKE '%/' || ?2) AND ?3 >= f.offset AND ?3 < "
-                              "f.offset + max(f.size, 1) THEN ?3 <> f.offset "  // where it begins, or inside
-                              "WHEN substr(n.text, 1, length(?1) + 1) = ?1 || '(' THEN 2 "
-                              "WHEN instr(n.text, '::' || ?1 || '(') > 0 THEN 3 "
-                              "ELSE 4 END AS kind, (SELECT sum(total) FROM function_count c WHERE c.function = f.id AND "
-                              "{2}) AS weight FROM {1} WHERE instr(n.text, ?1) > 0 OR l.text = ?1 OR (?2 <> '' AND kind <= 1) "
-                              "ORDER BY kind, weight IS NULL, weight DESC, n.text",
-                              info_columns, info_tables, ran));
+  Statement rows = db_.prepare(
+      fmt::format("SELECT {0}, CASE "
+                  "WHEN n.text = ?1 OR l.text = ?1 THEN 0 "
+                  "WHEN ?2 <> '' AND (i.path = ?2 OR i.path LIKE '%/' || ?2) AND ?3 >= f.offset AND ?3 < "
+                  "f.offset + max(f.size, 1) THEN ?3 <> f.offset "  // where it begins, or inside
+                  "WHEN substr(n.text, 1, length(?1) + 1) = ?1 || '(' THEN 2 "
+                  "WHEN instr(n.text, '::' || ?1 || '(') > 0 THEN 3 "
+                  "ELSE 4 END AS kind, (SELECT sum(total) FROM function_count c WHERE c.function = f.id AND "
+                  "{2}) AS weight FROM {1} WHERE instr(n.text, ?1) > 0 OR l.text = ?1 OR (?2 <> '' AND kind <= 1) "
+                  "ORDER BY kind, weight IS NULL, weight DESC, n.text",
+                  info_columns, info_tables, ran));
   rows.bind(1, text);
   rows.bind(2, image);
   rows.bind(3, offset);

@@ -177,8 +177,8 @@ Result<std::vector<ThreadRow>> Reader::threads() const {
 
 Result<std::vector<ProcessRow>> Reader::processes() const {
   std::vector<ProcessRow> processes;
-  Statement rows = db_.prepare(fmt::format("SELECT id, pid, parent, started, ended, exit_status, {} FROM process ORDER BY id",
-                                           since_schema_2("ended_by")));
+  Statement rows = db_.prepare(fmt::format(
+      "SELECT id, pid, parent, started, ended, exit_status, {} FROM process ORDER BY id", since_schema_2("ended_by")));
   Statement words = db_.prepare("SELECT kind, text FROM process_word WHERE process = ? ORDER BY kind, position");
   while (rows.next()) {
     ProcessRow p;
