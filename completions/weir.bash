@@ -28,17 +28,17 @@ _weir() {
   for ((i = 0; i < ${#words[@]} - 1; i++)); do
     case ${words[i]} in
       --) _weir_program "${starts[i + 1]}" && return ;;
-      --tool | --json | -o | --output | --cpu | --clock | --paths | --os-calls | -p | --pid | --seconds) ((i += 1)) ;;
+      --tool | --json | -o | --output | --cpu | --clock | --paths | --os-calls | -p | --pid | --seconds | --cache-mb | --log-file) ((i += 1)) ;;
       -*) ;;
       *) _weir_program "${starts[i]}" && return ;;
     esac
   done
 
   last=${words[-1]}
-  if ((${#words[@]} > 1)) && [[ ${words[-2]} == --@(tool|json|output|cpu|clock|paths|os-calls|pid|seconds) ]]; then last=${words[-2]}=$last; fi
+  if ((${#words[@]} > 1)) && [[ ${words[-2]} == --@(tool|json|output|log-file|cpu|clock|paths|os-calls|pid|seconds|cache-mb) ]]; then last=${words[-2]}=$last; fi
   case $last in
     --tool=*) _weir_offer "${last#*=}" -W 'none icount' ;;
-    --json=* | --output=*) _weir_offer "${last#*=}" -f ;;
+    --json=* | --output=* | --log-file=*) _weir_offer "${last#*=}" -f ;;
     --clock=*) _weir_offer "${last#*=}" -W 'cycles instructions' ;;
     --os-calls=*) _weir_offer "${last#*=}" -W 'self separate' ;;
     --paths=*) _weir_offer "${last#*=}" -W 'callers full' ;;
@@ -46,9 +46,9 @@ _weir() {
     --cpu=* | --seconds=* | --cache-mb=*) ;;
     -*)
       if [[ ${COMP_WORDS[1]} == profile ]]; then
-        _weir_offer "$last" -W '--output= --cpu= --clock= --paths= --os-calls= --environment --no-follow --cache-mb= --pid= --seconds= --quiet --help --'
+        _weir_offer "$last" -W '--output= --cpu= --clock= --paths= --os-calls= --environment --no-follow --cache-mb= --pid= --seconds= --log-file= --quiet --verbose --help --'
       else
-        _weir_offer "$last" -W '--tool= --stats --json= --blocks --no-follow --no-archive --keep-addresses --cache-mb= --pid= --seconds= --quiet --help --'
+        _weir_offer "$last" -W '--tool= --stats --json= --blocks --no-follow --no-archive --keep-addresses --cache-mb= --pid= --seconds= --log-file= --quiet --verbose --help --'
       fi
       [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace 2>/dev/null || true
       ;;

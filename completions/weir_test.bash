@@ -32,6 +32,8 @@ offers 'none icount' weir run --tool =
 offers 'icount' weir run --tool = i
 offers 'icount' weir run --tool i
 offers 'weir.bash' weir run --json weir.b
+offers 'weir.bash' weir profile --log-file weir.b
+offers '--verbose' weir profile --verb
 offers 'weir.bash' weir run --stats --json = weir.b
 offers '*basename*' weir run basenam
 offers '*basename*' weir run --stats -- basenam

@@ -35,11 +35,13 @@ std::unexpected<Error> fail_errno(fmt::format_string<Args...> format, Args&&... 
 }
 
 // One line on stderr, with Weir's prefix. Never fails: a program may run with stderr closed or full.
+void put_message(std::string_view line);
 template <class... Args>
 void say(fmt::format_string<Args...> format, Args&&... args) {
-  std::string line = "weir: " + fmt::format(format, std::forward<Args>(args)...) + "\n";
-  [[maybe_unused]] ssize_t n = write(2, line.data(), line.size());
+  put_message("weir: " + fmt::format(format, std::forward<Args>(args)...) + "\n");
 }
+// From here on, into this file.
+Result<> log_to(const std::string& path);
 
 [[noreturn]] inline void check_failed(const char* condition, const char* file, int line) {
   fprintf(stderr, "weir: internal error: %s (%s:%d)\n", condition, file, line);

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
-#include "cli/options.h"
+#include "cli/run_options.h"
+#include "cli/terminal.h"
 #include "cost/model.h"
-#include "engine/engine.h"
+#include "report/report.h"
 #include "store/write.h"
 #include "tools/count/assemble.h"
 #include "tools/count/count.h"
@@ -20,16 +22,15 @@ namespace {
 
 struct Settings {
   std::string output, cpu, clock = "cycles", paths = "callers", os_calls = "self";
-  Attach attach;
-  size_t cache_mb = 0;
-  bool no_follow = false, quiet = false, keep_environment = false;
+  RunOptions run;
+  bool keep_environment = false;
 };
 
 // What is profiled, as its command line says.
 std::vector<std::string> command_of(const Settings& s, const Words& words) {
-  if (s.attach.pids.empty()) return words.program;
-  auto command = engine::command_of(s.attach.pids[0]);
-  return command.empty() || command[0].empty() ? std::vector{fmt::format("process-{}", s.attach.pids[0])} : command;
+  if (s.run.pids.empty()) return words.program;
+  auto command = engine::command_of(s.run.pids[0]);
+  return command.empty() || command[0].empty() ? std::vector{fmt::format("process-{}", s.run.pids[0])} : command;
 }
 
 Result<Settings> parse(const Words& words, bool& done) {
@@ -54,17 +55,13 @@ Result<Settings> parse(const Words& words, bool& done) {
       ->check(CLI::IsMember({"self", "separate"}))
       ->capture_default_str();
   app.add_flag("--environment", s.keep_environment, "keep the environment in the profile");
-  app.add_flag("--no-follow", s.no_follow, "let other programs that it executes run natively");
-  app.add_flag("-q,--quiet", s.quiet, "print no summary");
-  add_cache_option(app, s.cache_mb);
-  add_attach_options(app, s.attach);
+  add_run_options(app, s.run);
   TRY(bool go_on, parse_options(app, words));
   done = !go_on;
   if (done) return s;
-  TRY_VOID(check_attach(s.attach, words));
-  std::vector<std::string> command = command_of(s, words);
-  if (command.empty()) return fail("no program given; try: weir profile -- ls");
-  if (s.output.empty()) s.output = std::filesystem::path(command[0]).filename().string() + ".weir";
+  TRY_VOID(check_run_options(s.run, words, "profile"));
+  TRY(s.output, file_name("-o", s.output));
+  if (s.output.empty()) s.output = std::filesystem::path(command_of(s, words)[0]).filename().string() + ".weir";
   return s;
 }
 
@@ -81,36 +78,18 @@ std::string host_cpu() {
   return "";
 }
 
-// 1234567 → "1.23 M"
-std::string scaled(double n) {
-  const char* unit = "";
-  for (const char* u : {" k", " M", " G", " T"}) {
-    if (n < 1000) break;
-    n /= 1000, unit = u;
-  }
-  return *unit ? fmt::format("{:.2f}{}", n, unit) : fmt::format("{:.0f}", n);
-}
-
-void print_summary(const profile::Profile& p, const std::string& path) {
-  uint64_t cycles = 0, instructions = 0, os = 0;
-  std::vector<std::pair<uint64_t, uint32_t>> self(p.functions.size());
-  for (uint32_t i = 0; i < self.size(); i++) self[i].second = i;
-  std::vector<uint64_t> calls(p.functions.size());
-  for (const profile::Thread& t : p.threads) {
-    cycles += t.cycles, instructions += t.instructions, os += t.os_time;
-    for (const profile::FunctionCount& f : t.functions) self[f.function].first += f.self, calls[f.function] += f.calls;
-  }
-  say("{} cycles ({}), {} instructions, {} cycles in OS calls; processes: {}, threads: {}", scaled(double(cycles)),
-      p.run.cpu, scaled(double(instructions)), scaled(double(os)), p.processes.size(), p.threads.size());
-  size_t shown = std::min<size_t>(10, self.size());
-  std::partial_sort(self.begin(), self.begin() + static_cast<ptrdiff_t>(shown), self.end(), std::greater<>());
-  for (size_t i = 0; i < shown && self[i].first; i++) {
-    const profile::Function& f = p.functions[self[i].second];
-    std::string image = std::filesystem::path(p.images[f.image].path).filename();
-    say("{:6.2f}%  {:>9}  {:>9} calls  {}  [{}]", 100.0 * double(self[i].first) / double(std::max<uint64_t>(cycles, 1)),
-        scaled(double(self[i].first)), scaled(double(calls[self[i].second])), f.name.substr(0, 80), image);
-  }
-  say("next: weir report {} functions", path);
+// What `weir report FILE` shows, on stderr.
+Result<> print_summary(const Settings& s) {
+  TRY(store::Reader reader, store::Reader::open(s.output));
+  report::Options options;
+  options.os = s.os_calls == "separate" ? store::OsTime::Apart : store::OsTime::InSelf;
+  std::string text;
+  report::Output output(style_of_messages(), [&](std::string_view piece) { return text.append(piece), true; });
+  TRY_VOID(report::show(reader, options, output));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (!line.empty()) say("{}", line);
+  return {};
 }
 
 void describe_run(profile::Run& run, const Settings& s) {
@@ -139,22 +118,19 @@ Result<int> make_profile(const Words& words, const Settings& s) {
 
   profile::Profile result;
   count::Assembler assembler(result);
-  engine::Options options;
-  options.command = words.program;
-  options.pids = s.attach.pids;
-  options.seconds = s.attach.seconds.value_or(0);
-  options.follow = !s.no_follow;
-  options.cache_limit = s.cache_mb << 20;
+  engine::Options options = engine_options(s.run, words);
   options.make_tool = [&] { return std::make_unique<count::Count>(cost, s.paths == "full", by_instructions); };
   auto program = [](const engine::ProgramRun& run) {
     int64_t now = microseconds(CLOCK_REALTIME);
-    return count::Program{run.pid, run.parent, run.command, run.started, now, run.exit_status, run.images, run.perf_map};
+    return count::Program{run.pid,         run.parent,   run.command, run.started, now,
+                          run.exit_status, run.ended_by, run.images,  run.perf_map};
   };
   options.on_thread_end = [&](instrument::Tool& tool, const engine::ProgramRun& run) {
     assembler.add_threads(static_cast<count::Count&>(tool), program(run));
   };
   options.on_program_end = [&](instrument::Tool& tool, const engine::ProgramRun& run) {
     assembler.add(static_cast<count::Count&>(tool), program(run));
+    if (s.run.verbose) say_ended(run);
   };
   result.run.started = microseconds(CLOCK_REALTIME);
   result.run.command = command_of(s, words);
@@ -169,8 +145,11 @@ Result<int> make_profile(const Words& words, const Settings& s) {
     model.save();
     assembler.finish();
     TRY_VOID(store::write(result, s.output, outcome.weir));
-    if (outcome.cut_short) say_cut_short(s.output);
-    else if (!s.quiet && outcome.end != engine::Outcome::Behind) print_summary(result, s.output);
+    if (outcome.cut_short) return say_cut_short(s.output), outcome.status;
+    if (s.run.verbose) say_stats(outcome.stats);
+    if (outcome.end == engine::Outcome::LeftRunning && !s.run.quiet)
+      say("some processes outlive the program: {} is completed when they end", s.output);
+    if (outcome.end != engine::Outcome::Behind && !s.run.quiet) TRY_VOID(print_summary(s));
     return outcome.status;
   };
   TRY(int status, engine::run(options));

@@ -3,9 +3,9 @@
 #include <fstream>
 #include <map>
 
-#include "cli/options.h"
-#include "engine/engine.h"
+#include "cli/run_options.h"
 #include "report/json.h"
+#include "report/text.h"
 #include "tools/icount/icount.h"
 
 namespace weir::cli {
@@ -24,9 +24,8 @@ struct NoTool : instrument::Tool {
 struct Settings {
   std::string tool = "none";
   std::string json;
-  Attach attach;
-  size_t cache_mb = 0;
-  bool stats = false, no_follow = false, blocks = false, quiet = false, no_archive = false, keep_addresses = false;
+  RunOptions run;
+  bool stats = false, blocks = false, no_archive = false, keep_addresses = false;
 };
 
 // What icount has counted in all programs of the run.
@@ -110,22 +109,6 @@ std::string to_json(const Counts& counts, bool blocks) {
   return std::move(json.text);
 }
 
-void print_stats(const engine::Stats& s) {
-  auto us_each = s.functions ? double(s.translate_ns) / 1000 / double(s.functions) : 0;
-  say("processes {}, threads {}, signals {}", s.processes, s.threads, s.signals);
-  say("translator: {} functions, {:.2f} us each, {} blocks, {} instructions, {} -> {} bytes", s.functions, us_each,
-      s.blocks, s.instructions, s.app_bytes, s.code_bytes);
-  if (s.from_archive) say("{} functions from the archive of earlier runs", s.from_archive);
-  say("time in the translator {:.3f} ms", double(s.translate_ns) / 1e6);
-  say("requests {}, look-up misses {}, slow returns {}", s.requests, s.misses, s.slow_returns);
-  say("peak sizes: code {} KiB, table {} KiB, counters {} KiB a thread", s.peak_code / 1024, s.peak_table / 1024,
-      s.peak_counters / 1024);
-  if (s.not_supported) say("{} instructions cannot be translated (reported when they are reached)", s.not_supported);
-  if (s.not_followed) say("{} programs not followed", s.not_followed);
-  if (s.cache_flushes) say("the code cache was full and flushed {} times", s.cache_flushes);
-  if (s.flushed_units) say("{} functions forgotten, as their memory was changed", s.flushed_units);
-}
-
 Result<Settings> parse(const Words& words, bool& done) {
   Settings s;
   CLI::App app{
@@ -141,28 +124,28 @@ Result<Settings> parse(const Words& words, bool& done) {
   app.add_option("--json", s.json, "write the counts of icount there")->type_name("FILE");
   app.add_flag("--blocks", s.blocks, "with --json: the count of every basic block, too");
   app.add_flag("--stats", s.stats, "print what the engine did");
-  app.add_flag("-q,--quiet", s.quiet, "print no summary");
   app.add_flag("--no-archive", s.no_archive, "neither use nor keep translations of earlier runs");
   app.add_flag("--keep-addresses", s.keep_addresses, "leave images where the kernel puts them (without the archive)");
-  app.add_flag("--no-follow", s.no_follow, "let other programs that it executes run natively");
-  add_cache_option(app, s.cache_mb);
-  add_attach_options(app, s.attach);
+  add_run_options(app, s.run);
   TRY(bool go_on, parse_options(app, words));
   done = !go_on;
-  TRY_VOID(check_attach(s.attach, words));
+  if (done) return s;
   if (!s.json.empty() && s.tool != "icount") return fail("--json has nothing to write without --tool=icount");
   if (s.blocks && s.json.empty()) return fail("--blocks needs --json FILE");
-  if (!done && words.program.empty() && s.attach.pids.empty()) return fail("no program given; try: weir run -- ls");
+  TRY(s.json, file_name("--json", s.json));
+  TRY_VOID(check_run_options(s.run, words, "run"));
   return s;
 }
 
 void print_words(const Settings& s, const Counts& counts, const engine::Outcome& outcome) {
-  bool quiet = s.quiet || outcome.end == engine::Outcome::Behind;
+  bool quiet = s.run.quiet || outcome.end == engine::Outcome::Behind;
   if (outcome.end == engine::Outcome::LeftRunning && !quiet && s.tool != "none")
     say("some processes outlive the program: {}",
         s.json.empty() ? "their counts are those so far" : s.json + " is completed when they end");
-  if (s.stats) print_stats(outcome.stats);
-  if (s.tool == "icount" && !quiet) say("{} instructions, {} blocks", counts.total.instructions, counts.total.blocks);
+  if (s.stats || s.run.verbose) say_stats(outcome.stats);
+  if (s.tool == "icount" && !quiet)
+    say("{} instructions, {} blocks", report::with_commas(counts.total.instructions),
+        report::with_commas(counts.total.blocks));
 }
 
 }  // namespace
@@ -175,20 +158,17 @@ Result<int> run(const Words& words) {
   if (!s.json.empty() && !std::ofstream(s.json, std::ios::app))
     return fail_errno("{}: cannot be written", s.json);  // (told before the run)
   Counts counts;
-  engine::Options options;
-  options.command = words.program;
-  options.pids = s.attach.pids;
-  options.seconds = s.attach.seconds.value_or(0);
-  options.follow = !s.no_follow;
-  options.cache_limit = s.cache_mb << 20;
+  engine::Options options = engine_options(s.run, words);
   options.keep_addresses = s.keep_addresses;
   if (s.tool == "icount") {
     options.make_tool = [] { return std::make_unique<icount::Icount>(); };
     options.on_program_end = [&](instrument::Tool& tool, const engine::ProgramRun& run) {
       add_program(counts, static_cast<icount::Icount&>(tool), run, s.blocks);
+      if (s.run.verbose) say_ended(run);
     };
   } else {
-    options.make_tool = [&] { return std::make_unique<NoTool>(!s.no_archive && !s.cache_mb); };
+    options.make_tool = [&] { return std::make_unique<NoTool>(!s.no_archive && !s.run.cache_mb); };
+    if (s.run.verbose) options.on_program_end = [](instrument::Tool&, const engine::ProgramRun& run) { say_ended(run); };
   }
   options.finish = [&](const engine::Outcome& outcome) -> Result<int> {
     if (!s.json.empty() && !(std::ofstream(s.json) << to_json(counts, s.blocks) << std::flush))

@@ -18,14 +18,14 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
-size_t width_of_stdout() {
+size_t width_of(int stream) {
   if (std::string columns = variable("COLUMNS"); !columns.empty()) {
     long n = strtol(columns.c_str(), nullptr, 10);
     if (n >= 20 && n <= 10000) return static_cast<size_t>(n);
   }
   winsize size{};
-  if (isatty(1) && ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20) return size.ws_col;
-  return isatty(1) ? 80 : 0;
+  if (isatty(stream) && ioctl(stream, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20) return size.ws_col;
+  return isatty(stream) ? 80 : 0;
 }
 
 }  // namespace
@@ -33,7 +33,13 @@ size_t width_of_stdout() {
 report::Style style_of_stdout(report::Format format, const std::string& colour) {
   bool text = format == report::Format::Text;
   bool terminal = isatty(1) && variable("TERM") != "dumb" && variable("NO_COLOR").empty();
-  return {format, text ? width_of_stdout() : 0, text && (colour == "always" || (colour == "auto" && terminal))};
+  return {format, text ? width_of(1) : 0, text && (colour == "always" || (colour == "auto" && terminal))};
+}
+
+report::Style style_of_messages() {
+  constexpr size_t prefix = std::string_view("weir: ").size();
+  size_t width = width_of(2);
+  return {report::Format::Text, width > prefix ? width - prefix : 0, false};
 }
 
 // Only when there is something to show: an error should not wait in a pager.

@@ -12,6 +12,9 @@ namespace weir::cli {
 // is neither.
 report::Style style_of_stdout(report::Format format, const std::string& colour);
 
+// Text for stderr, behind the prefix of messages.
+report::Style style_of_messages();
+
 // Takes a report to stdout. As git does: where that is a terminal, through WEIR_PAGER, PAGER or less, until this goes.
 class Screen {
  public:

@@ -6,7 +6,6 @@
 // call again, or end it with EINTR, when the thread goes on: so it gets the pc behind the call in the cache, and all that is as natively.
 
 #include <fcntl.h>
-#include <sys/ioctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
@@ -85,19 +84,6 @@ Result<> Server::attach_all() {
   if (options_.seconds > 0)
     deadline_ = steady_clock::now() + duration_cast<steady_clock::duration>(duration<double>(options_.seconds));
   return {};
-}
-
-// How a process ended that is not our child: Linux 6.15 tells. It is as if we had run it.
-void Server::note_exit(Process& p) {
-  struct {
-    uint64_t mask, cgroup;
-    uint32_t ids[11];
-    int32_t exit_code;
-  } info{1 << 3, 0, {}, 0};  // PIDFD_INFO_EXIT
-  static_assert(sizeof info == 64);
-  if (ioctl(p.pidfd.get(), _IOWR(0xff, 11, decltype(info)), &info) || !(info.mask & 1 << 3)) return;
-  p.exit_status = shell_status(info.exit_code);
-  if (p.pid == options_.pids[0]) main_status_ = *p.exit_status;
 }
 
 // The runtime, the thread blocks and the space.

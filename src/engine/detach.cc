@@ -140,6 +140,7 @@ bool Server::detach(const std::vector<pid_t>& group) {
       end = steady_clock::now() + patience;
       if (!s.threads.stop(serve_on)) return false;
       if (s.threads.executed()) {  // nothing of ours is left in it
+        processes_.at(pid).ended_by = "exec";
         process_ended(pid);
         return true;
       }
@@ -181,7 +182,10 @@ bool Server::detach(const std::vector<pid_t>& group) {
     if (remote) (void)remote->end();
   }
   stopped.clear();  // they go on
-  for (pid_t pid : group) process_ended(pid);
+  for (pid_t pid : group) {
+    processes_.at(pid).ended_by = "detach";
+    process_ended(pid);
+  }
   return true;
 }
 

@@ -40,6 +40,7 @@ struct ProgramRun {
   std::vector<std::string> command;
   int64_t started = 0;              // microseconds since 1970
   std::optional<int> exit_status;   // as a shell sees it, where that is known
+  const char* ended_by = "";        // "exit", "signal", "exec", "detach"; "": not known, or it goes on
   std::vector<std::string> images;  // by the index that tools were given
   int perf_map = -1;  // a descriptor: names that the program wrote down for code that it wrote (symbols/perf_map.h)
 };

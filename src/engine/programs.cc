@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/auxv.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
@@ -28,7 +29,14 @@ AppRange whole_pages(AppRange range) {
   return {{range.begin.value & ~(page - 1)}, {(range.end.value + page - 1) & ~(page - 1)}};
 }
 
+namespace {
 int shell_status(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
+}  // namespace
+
+void Process::note_status(int status) {
+  exit_status = shell_status(status);
+  ended_by = WIFSIGNALED(status) ? "signal" : "exit";
+}
 
 Result<> Server::spawn() {
   TRY(std::string file, process::find_program(options_.command[0]));
@@ -90,7 +98,7 @@ void Server::reap() {
         main_ended_ = true;
         main_status_ = shell_status(status);
       }
-      if (auto p = processes_.find(pid); p != processes_.end()) p->second.exit_status = shell_status(status);
+      if (auto p = processes_.find(pid); p != processes_.end()) p->second.note_status(status);
       process_ended(pid);
       continue;
     }
@@ -195,6 +203,7 @@ void Server::exec_stop(pid_t pid) {
   seized_.erase(static_cast<pid_t>(former));
   seized_.erase(pid);
   if (auto old = processes_.find(pid); old != processes_.end()) {
+    old->second.ended_by = "exec";
     program_ended(old->second);
     Process next;
     next.elsewhere = old->second.elsewhere;
@@ -222,9 +231,51 @@ void Server::look_for_ended() {
   // (One that was gone before it could be opened has no descriptor.)
   for (size_t i = 0; i < fds.size(); i++)
     if (fds[i].revents || (fds[i].fd < 0 && kill(pids[i], 0) && errno == ESRCH)) {
-      if (is_attached()) note_exit(processes_.at(pids[i]));
+      find_exit(processes_.at(pids[i]));
       process_ended(pids[i]);
     }
+}
+
+namespace {
+
+// Linux 6.15 tells when somebody has waited for the process.
+std::optional<int> status_of_reaped(int pidfd) {
+  struct {
+    uint64_t mask, cgroup;
+    uint32_t ids[11];
+    int32_t exit_code;
+  } info{1 << 3, 0, {}, 0};  // PIDFD_INFO_EXIT
+  static_assert(sizeof info == 64);
+  if (ioctl(pidfd, _IOWR(0xff, 11, decltype(info)), &info) || !(info.mask & 1 << 3)) return {};
+  return info.exit_code;
+}
+
+// Until then, the last word of its stat file does.
+std::optional<int> status_of_zombie(pid_t pid) {
+  Fd file = open_to_read(fmt::format("/proc/{}/stat", pid));
+  char bytes[1024];  // (a stream would throw where the process is gone by now)
+  ssize_t size = file ? ::read(file.get(), bytes, sizeof bytes) : 0;
+  std::string text(bytes, size > 0 ? static_cast<size_t>(size) : 0);
+  size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos || !text.substr(name_end).starts_with(") Z")) return {};
+  return atoi(text.c_str() + text.rfind(' '));
+}
+
+}  // namespace
+
+// How a process ended that is not our child. What the kernel does not tell, its last call may: where OS calls are counted, that is known.
+void Server::find_exit(Process& p) {
+  std::optional<int> status = status_of_reaped(p.pidfd.get());
+  if (!status) status = status_of_zombie(p.pid);
+  if (!status) status = status_of_reaped(p.pidfd.get());  // (it was waited for just now)
+  for (uint32_t slot : p.slots) {
+    auto* tools = reinterpret_cast<const rt::Tools*>(memory_of(slot) + rt::tools_offset);
+    if (!status && p.space->tool().has_clock() && tools->os_number == SYS_exit_group + 1)
+      status = static_cast<int>(tools->os_descriptor & 0xff) << 8;
+  }
+  if (!status) return;
+  p.note_status(*status);
+  if (is_attached() && p.pid == options_.pids[0]) main_status_ = *p.exit_status;  // it is as if we had run it
 }
 
 void Server::process_ended(pid_t pid) {
@@ -308,6 +359,7 @@ ProgramRun Server::run_of(Process& p) const {
           p.command,
           p.started,
           p.exit_status,
+          p.ended_by,
           {images.begin(), images.end()},
           p.perf_map.get()};
 }

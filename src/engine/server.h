@@ -38,8 +38,9 @@ struct Process {
   std::vector<std::string> command = {};
   int64_t started = 0;  // microseconds since 1970
   std::optional<int> exit_status = {};
-  pid_t own_pid = 0;  // as the process knows it
-  Fd perf_map = {};   // see ProgramRun
+  const char* ended_by = "";  // see ProgramRun
+  pid_t own_pid = 0;          // as the process knows it
+  Fd perf_map = {};           // see ProgramRun
   std::vector<uint32_t> slots = {};
   uint32_t first_slot = 0;  // holds the signal actions: kept until the program ends
   std::shared_ptr<Memory> memory;
@@ -53,6 +54,8 @@ struct Process {
   AppPc begin = {};             // where the kernel would have it begin,
   uint64_t stack = 0;           // … and its rsp there
   bool is_ended_by_us = false;  // see end_with_message()
+
+  void note_status(int status);  // of waitpid()
 };
 
 enum class SlotState : uint8_t { Free, Reserved, Running, Ending };
@@ -74,7 +77,6 @@ Result<> unmap_ours(process::RemoteSyscalls& remote, pid_t tid);
 // What /proc/PID/exe says.
 std::string program_name(pid_t pid);
 int64_t microseconds_now();
-int shell_status(int status);  // of waitpid()
 bool is_stopped(pid_t pid);
 // The pages that a range touches; an empty one where there is no such range.
 AppRange whole_pages(AppRange range);
@@ -133,6 +135,7 @@ class Server {
   Result<> spawn();
   void reap();
   void look_for_ended();
+  void find_exit(Process& p);
   void process_ended(pid_t pid);
   void program_ended(Process& p);
   void report(Process& p);
@@ -162,7 +165,6 @@ class Server {
   bool is_attached() const { return !options_.pids.empty(); }
   bool keep_addresses() const { return options_.keep_addresses || is_attached(); }
   Result<> attach_all();
-  void note_exit(Process& p);
   Result<> attach(pid_t pid);
   Result<> make_ready(pid_t agent, const Space& space, uint32_t first_slot);
   Result<> map_all(process::RemoteSyscalls& remote, const Space& space);

@@ -36,15 +36,29 @@ bool has_ended(pid_t tid) {
   return state.empty() || state == "Z" || state == "X";
 }
 
+// What keeps root from it, and what to do.
+std::string remedy_for_root() {
+  std::ifstream scope_file("/proc/sys/kernel/yama/ptrace_scope");
+  int scope = 0;
+  if (scope_file >> scope && scope == 3)
+    return "; the kernel forbids it until the next start: set kernel.yama.ptrace_scope to 1 in /etc/sysctl.conf, and "
+           "reboot";
+  constexpr uint64_t sys_ptrace = 1 << 19;
+  if (!(strtoull(status_word(getpid(), "CapEff").c_str(), nullptr, 16) & sys_ptrace))
+    return "; it lacks CAP_SYS_PTRACE: run weir outside of the container, or start that with --cap-add=SYS_PTRACE";
+  return "; a sandbox or a security module protects the process: run weir outside of that";
+}
+
 std::unexpected<Error> refused(pid_t pid, int error) {
   struct stat st{};
   stat(fmt::format("/proc/{}", pid).c_str(), &st);
   if (error == EACCES) error = EPERM;
   if (error == EPERM && st.st_uid != geteuid() && geteuid() != 0)
     return fail("process {}: belongs to another user; run weir as that one", pid);
-  if (error == EPERM)
+  if (error == EPERM && geteuid() != 0)
     return fail("process {}: ptrace is refused; allow it, e.g. sysctl kernel.yama.ptrace_scope=0, or run weir as root",
                 pid);
+  if (error == EPERM) return fail("process {}: ptrace is refused even to root{}", pid, remedy_for_root());
   return fail("process {}: {}", pid, strerror(error));
 }
 

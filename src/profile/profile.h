@@ -126,8 +126,9 @@ struct OsCount {
   uint32_t number = 0;       // of the system call
   uint64_t calls = 0;
   uint64_t errors = 0;
-  uint64_t uncharged = 0;  // calls that waited for a person: counted, their time is not
+  uint64_t uncharged = 0;  // calls that waited for a person, or for a child: counted, their time is nobody's
   Cycles time = 0;
+  Cycles waited = 0;  // what the uncharged ones took
   OsClass os_class = OsClass::Timed;
   bool operator==(const OsCount&) const = default;
 };
@@ -152,7 +153,8 @@ struct Process {
   uint32_t parent = none;  // index; none: the one that Weir started
   std::vector<std::string> command;
   int64_t started = 0, ended = 0;  // microseconds since 1970
-  std::optional<int> exit_status;  // as a shell sees it (128+n for a signal); none: cut short, or still running
+  std::optional<int> exit_status;  // as a shell sees it (128+n for a signal); none: not known, or it goes on
+  std::string ended_by;  // "exit", "signal", "exec" (of another program), "detach"; empty: not known, or it goes on
   std::vector<std::string> notes;  // what could not be seen, one line each: the data's quality
   bool operator==(const Process&) const = default;
 };

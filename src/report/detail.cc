@@ -53,7 +53,7 @@ Result<> call_table(View& v, std::string_view key, const char* direction, const 
                number_if(c.line, c.line), number_if(c.self_min), number_if(c.self_max), name});
   }
   if (seen == 0) v.out.row_line(callers ? "  (nobody)" : "  (nothing)");
-  v.out.end_table(seen > limit ? seen - limit : 0);
+  v.end_table(seen, limit);
   return {};
 }
 
@@ -133,7 +133,7 @@ Result<> callers(View& v) {
     std::string caller = c.caller == store::none ? "[start]" : c.caller_name;
     v.out.row({v.share(c.total), c.total, c.calls, caller, site_name(c), c.site_kind, c.callee_name});
   }));
-  v.out.end_table(seen > limit ? seen - limit : 0);
+  v.end_table(seen, limit);
   return {};
 }
 

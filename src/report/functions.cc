@@ -15,7 +15,7 @@ const std::vector<Column> columns = {
     {"calls", "calls", Kind::Count},     {"self_min", nullptr, Kind::Cycles},
     {"self_max", nullptr, Kind::Cycles}, {"os_calls", nullptr, Kind::Count},
     {"os_time", nullptr, Kind::Cycles},  {"os_time_total", nullptr, Kind::Cycles},
-    {"image", "image", Kind::Label},     {"file", nullptr, Kind::Path},
+    {"image", "image", Kind::Image},     {"file", nullptr, Kind::Path},
     {"line", nullptr, Kind::Count},      {"offset", nullptr, Kind::Count},
     {"size", nullptr, Kind::Count},      {"linkage_name", nullptr, Kind::Label},
     {"", nullptr, Kind::Path},  // where it is declared, for wide terminals
@@ -85,15 +85,36 @@ Result<> function_table(View& v, uint64_t count) {
   } else {
     TRY_VOID(v.reader.functions(query, each));
   }
-  v.out.end_table(seen > count ? seen - count : 0);
+  v.end_table(seen, count);
   return {};
 }
 
 Result<> functions(View& v) {
-  v.out.heading(fmt::format("{} of {} functions ran; {} cycles{}", with_commas(v.totals.functions_run),
+  v.out.heading(fmt::format("{} of {} functions ran; {} cycles{} = code + OS calls", with_commas(v.totals.functions_run),
                             with_commas(v.totals.functions), with_unit(v.totals.all()), seconds(v, v.totals.all())));
   return function_table(v, v.limit(30));
 }
+
+namespace {
+
+// How the program that Weir ran ended, and which of its processes a signal did.
+std::string endings(const View& v) {
+  const store::ProcessRow* first = nullptr;
+  for (const store::ProcessRow& p : v.processes)
+    if (p.pid && (!first || p.started < first->started)) first = &p;
+  if (!first) return "unknown";
+  uint64_t by_signal = 0;
+  const store::ProcessRow* last = first;  // of the programs that it executed one after the other
+  for (const store::ProcessRow& p : v.processes) {
+    if (p.pid == first->pid && p.started >= last->started) last = &p;
+    by_signal += p.pid != first->pid && p.ended_by == "signal";
+  }
+  std::string text = ending(last->exit_status, last->ended_by);
+  if (by_signal) text += fmt::format("; {} of its processes by a signal: see threads", with_commas(by_signal));
+  return text;
+}
+
+}  // namespace
 
 Result<> summary(View& v) {
   const store::Totals& t = v.totals;
@@ -109,19 +130,24 @@ Result<> summary(View& v) {
   v.out.fact("functions_known", t.functions);
   v.out.fact("functions_run", t.functions_run);
   v.out.fact("os_calls", t.os_calls);
+  v.out.fact("waited", t.waited);
+  v.out.fact("ended", endings(v));
   v.out.fact("complete", uint64_t{run.complete});
 
   v.out.heading(shortened(quoted_command(run.command), v.out.style().width));
   auto line = [&](const char* what, const std::string& text) { v.out.line(fmt::format("  {:<14}{}", what, text)); };
-  line("total", fmt::format("{} cycles{}", with_unit(t.all()), seconds(v, t.all())));
-  line("  code", fmt::format("{} cycles  {}", with_unit(t.cycles), percent(v.share(t.cycles))));
+  line("ended", endings(v));
+  line("total", fmt::format("{} cycles{} = code + OS calls", with_unit(t.all()), seconds(v, t.all())));
+  line("  code", fmt::format("{} cycles  {}, {} instructions", with_unit(t.cycles), percent(v.share(t.cycles)),
+                             with_unit(t.instructions)));
   line("  OS calls",
        fmt::format("{} cycles  {}, {} calls", with_unit(t.os_time), percent(v.share(t.os_time)), with_commas(t.os_calls)));
-  line("instructions",
-       fmt::format("{}{}", with_unit(t.instructions),
-                   t.instructions ? fmt::format(", {:.2f} cycles each", View::ratio(t.cycles, t.instructions)) : ""));
+  if (t.waited)
+    line("waited",
+         fmt::format("{} cycles{} for a child or a person: not in the total", with_unit(t.waited), seconds(v, t.waited)));
   line("functions", fmt::format("{} of {} ran", with_commas(t.functions_run), with_commas(t.functions)));
-  line("threads", fmt::format("{} in {} process{}", t.threads, t.processes, t.processes == 1 ? "" : "es"));
+  line("threads",
+       fmt::format("{} in {} process{}", with_commas(t.threads), with_commas(t.processes), t.processes == 1 ? "" : "es"));
   line("model", fmt::format("{} (host: {})", run.cpu, run.host_cpu));
   line("wall time", fmt::format("{:.3f} s under Weir {}", wall, run.weir_version));
   for (const store::ProcessRow& p : v.processes)

@@ -31,11 +31,15 @@ Result<> os_calls(View& v) {
                                                 with_commas(v.totals.os_calls), with_unit(v.totals.os_time),
                                                 seconds(v, v.totals.os_time), percent(v.share(v.totals.os_time)))
                                   : "no OS calls were made");
+  if (v.totals.waited)
+    v.out.line(fmt::format("waits for a child or a person, not charged: {} cycles{}", with_unit(v.totals.waited),
+                           seconds(v, v.totals.waited)));
   v.out.table("oscalls", {{"", "share", Kind::Share},
                           {"time", "time", Kind::Cycles},
                           {"calls", "calls", Kind::Count},
                           {"errors", "errors", Kind::Count},
-                          {"uncharged", "uncharged", Kind::Count},
+                          {"uncharged", v.totals.waited ? nullptr : "uncharged", Kind::Count},
+                          {"waited", v.totals.waited ? "waited" : nullptr, Kind::Cycles},
                           {"class", "class", Kind::Label},
                           {"number", nullptr, Kind::Id},
                           {"name", "call", Kind::Label},
@@ -43,10 +47,11 @@ Result<> os_calls(View& v) {
   uint64_t limit = v.limit(30), seen = 0;
   TRY_VOID(v.reader.os_calls(false, function, [&](const store::OsRow& o) {
     if (seen++ >= limit) return;
-    v.out.row({v.share(o.time), o.time, o.calls, o.errors, o.uncharged, o.os_class, uint64_t{o.number}, o.name,
+    v.out.row({v.share(o.time), o.time, o.calls, o.errors, o.uncharged, o.waited, o.os_class, uint64_t{o.number}, o.name,
                makers(by_call[o.number])});
   }));
-  v.out.end_table(seen > limit ? seen - limit : 0);
+  if (seen == 0 && function != store::none) v.out.line("the function makes no OS calls itself");
+  v.end_table(seen, limit);
   if (v.out.style().format != Format::Json) return {};
 
   v.out.table("by_function", {{"name", "call", Kind::Name},
@@ -55,10 +60,11 @@ Result<> os_calls(View& v) {
                               {"time", "", Kind::Cycles},
                               {"calls", "", Kind::Count},
                               {"errors", "", Kind::Count},
-                              {"uncharged", "", Kind::Count}});
+                              {"uncharged", "", Kind::Count},
+                              {"waited", "", Kind::Cycles}});
   for (auto& [number, rows] : by_call)
     for (const store::OsRow& o : rows)
-      v.out.row({o.name, uint64_t{o.number}, o.function_name, o.time, o.calls, o.errors, o.uncharged});
+      v.out.row({o.name, uint64_t{o.number}, o.function_name, o.time, o.calls, o.errors, o.uncharged, o.waited});
   v.out.end_table();
   return {};
 }
@@ -74,7 +80,9 @@ Result<> threads(View& v) {
                           {"functions", nullptr, Kind::Count},
                           {"pid", "pid", Kind::Id},
                           {"tid", "tid", Kind::Id},
-                          {"exit_status", "exit", Kind::Id},
+                          {"exit_status", nullptr, Kind::Id},
+                          {"ended_by", nullptr, Kind::Label},
+                          {"", "ended", Kind::Label},
                           {"name", "name", Kind::Label},
                           {"command", "command", Kind::Code}});
   uint64_t limit = v.limit(50), seen = 0;
@@ -83,12 +91,14 @@ Result<> threads(View& v) {
     const store::ProcessRow* process = nullptr;
     for (const store::ProcessRow& p : v.processes)
       if (p.id == t.process) process = &p;
-    Cell status;
+    std::optional<uint64_t> status;
     if (process && process->exit_status) status = uint64_t(*process->exit_status);
     v.out.row({v.share(t.cycles + t.os_time), t.cycles, t.os_time, t.instructions, t.functions, uint64_t{t.pid},
-               uint64_t{t.tid}, status, t.name, process ? quoted_command(process->command) : ""});
+               uint64_t{t.tid}, number_if(status), text_if_any(process ? process->ended_by : ""),
+               process ? ending(process->exit_status, process->ended_by) : "", t.name,
+               process ? quoted_command(process->command) : ""});
   }
-  v.out.end_table(seen > limit ? seen - limit : 0);
+  v.end_table(seen, limit);
   return {};
 }
 
@@ -137,7 +147,7 @@ Result<> coverage(View& v) {
                share(r.lines_run, r.lines), number(r.lines_run, r.lines), number(r.lines, r.lines), r.image,
                text_if_any(r.file), where});
   }
-  v.out.end_table(seen > limit ? seen - limit : 0);
+  v.end_table(seen, limit);
   return {};
 }
 

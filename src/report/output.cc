@@ -158,7 +158,30 @@ void Output::row_line(std::string text) {
   rows_.back().line = std::move(text);
 }
 
-// Columns are two apart; the last one has what room is left.
+// Of the columns, two apart; the last one has what room is left. Where that is too little for names, images and paths have less.
+std::vector<size_t> Output::text_widths(const std::vector<Column>& shown) const {
+  std::vector<size_t> widths;
+  size_t indent = 0;
+  for (const Column& c : shown) widths.push_back(display_width(c.title));
+  for (const TextRow& row : rows_) {
+    for (size_t i = 0; i < row.cells.size(); i++) widths[i] = std::max(widths[i], display_width(row.cells[i]));
+    indent = std::max(indent, row.look.indent);
+  }
+  if (!style_.width || shown.empty()) return widths;
+  size_t all = indent;
+  for (size_t i = 0; i + 1 < shown.size(); i++)
+    if (!is_number(shown[i].kind)) widths[i] = std::min(widths[i], style_.width * 2 / 5);
+  for (size_t width : widths) all += width + 2;
+  size_t too_much = all - 2 > style_.width ? all - 2 - style_.width : 0;
+  for (size_t i = 0; i + 1 < shown.size() && shown.back().kind == Kind::Name; i++) {
+    constexpr size_t least = 8;
+    if ((shown[i].kind != Kind::Image && shown[i].kind != Kind::Path) || widths[i] <= least) continue;
+    size_t less = std::min(too_much, widths[i] - least);
+    widths[i] -= less, too_much -= less;
+  }
+  return widths;
+}
+
 void Output::write_text_table() {
   std::vector<Column> shown;
   std::ranges::copy_if(columns_, std::back_inserter(shown), [](const Column& c) { return c.title; });
@@ -170,20 +193,15 @@ void Output::write_text_table() {
     for (TextRow& row : rows_)
       if (!row.cells.empty() && !row.cells[i].empty() && !has_unit(row)) row.cells[i] += "  ";
   }
-  std::vector<size_t> widths;
-  for (const Column& c : shown) widths.push_back(display_width(c.title));
-  for (const TextRow& row : rows_)
-    for (size_t i = 0; i < row.cells.size(); i++) widths[i] = std::max(widths[i], display_width(row.cells[i]));
+  std::vector<size_t> widths = text_widths(shown);
   size_t before_last = 0;
-  for (size_t i = 0; i + 1 < shown.size(); i++) {
-    if (!is_number(shown[i].kind) && style_.width) widths[i] = std::min(widths[i], style_.width * 2 / 5);
-    before_last += widths[i] + 2;
-  }
+  for (size_t i = 0; i + 1 < shown.size(); i++) before_last += widths[i] + 2;
   size_t room = style_.width ? std::max<size_t>(style_.width > before_last ? style_.width - before_last : 0, 8) : 0;
 
   auto fit = [&](const std::string& cell, Kind kind, size_t width) {
     if (width == 0 || display_width(cell) <= width) return cell;
     if (kind == Kind::Path) return shortened_path(cell, width);
+    if (kind == Kind::Image) return fmt::format("{}…", first_columns(cell, width - 1));
     if (kind == Kind::Code) return std::string(first_columns(cell, width));
     return shortened(cell, width);
   };
@@ -201,7 +219,8 @@ void Output::write_text_table() {
 
   std::string header;
   for (size_t i = 0; i < shown.size(); i++) header += padded(shown[i].title, i, nullptr);
-  if (std::ranges::any_of(shown, [](const Column& c) { return *c.title; })) write(styled(trimmed(header), faint));
+  if (!rows_.empty() && std::ranges::any_of(shown, [](const Column& c) { return *c.title; }))
+    write(styled(trimmed(header), faint));
   for (const TextRow& row : rows_) {
     if (row.cells.empty()) {
       write(row.line + "\n");

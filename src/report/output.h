@@ -31,6 +31,7 @@ enum class Kind : uint8_t {
   Label,   // text, to the left
   Name,    // of a function: shortened to what room there is
   Path,    // shortened from the left
+  Image,   // the name of a file: it and paths give way to names
   Code,    // text as it is, cut at the right
   Count,   // 1,234,567
   Cycles,  // 1.23 M
@@ -88,6 +89,7 @@ class Output {
     std::string line;          // where there are no cells
     RowLook look;
   };
+  std::vector<size_t> text_widths(const std::vector<Column>& shown) const;
   void write_text_table();
   std::string styled(std::string_view text, const char* code) const;
   void write(std::string_view text);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "report/near.h"
 #include "report/views.h"
 
 namespace weir::report {
@@ -58,6 +59,12 @@ Result<> check_options(const Options& o) {
 
 }  // namespace
 
+void View::end_table(uint64_t seen, uint64_t limit) {
+  if (seen == 0 && !options.filter.empty())
+    out.line(fmt::format("nothing matches --filter {}", shortened(quoted_command({options.filter}), 80)));
+  out.end_table(seen > limit ? seen - limit : 0);
+}
+
 std::string place(const std::string& file, uint32_t line) {
   return file.empty() ? "" : line ? fmt::format("{}:{}", file, line) : file;
 }
@@ -68,22 +75,6 @@ std::string site_name(const store::CallRow& call) {
   if (!call.file.empty()) name += fmt::format(" ({})", place(std::string(base_name(call.file)), call.line));
   if (call.site_kind != "call" && !call.site_kind.empty()) name += fmt::format(" [{}]", call.site_kind);
   return name;
-}
-
-std::string quoted_command(const std::vector<std::string>& words) {
-  constexpr const char* plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
-  std::string command;
-  for (const std::string& word : words) {
-    if (!command.empty()) command += ' ';
-    if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) {
-      command += word;
-      continue;
-    }
-    command += '\'';
-    for (char c : word) c == '\'' ? command += "'\\''" : command += c;
-    command += '\'';
-  }
-  return command;
 }
 
 std::string seconds(const View& v, store::Cycles cycles) {
@@ -100,9 +91,16 @@ Result<store::FunctionInfo> one_function(const View& v, const std::string& text)
   if (found.size() == 1) return found.front();
   if (found.empty() && text.starts_with('['))
     return fail("{}: OS calls are told by: weir report {} oscalls", text, v.reader.path());
-  if (found.empty())
-    return fail("no function is named '{}'; see: weir report {} functions --filter RE", shortened(text, 80),
-                v.reader.path());
+  if (found.empty()) {
+    NearNames near(text);
+    TRY_VOID(v.reader.names([&](const std::string& name) { near.offer(name); }));
+    std::string list;
+    for (const std::string& name : near.names())
+      list += fmt::format("{}'{}'", list.empty() ? "" : ", ", shortened(name, 60));
+    return fail("no function is named '{}'; {}", shortened(text, 80),
+                list.empty() ? fmt::format("see: weir report {} functions --filter RE", v.reader.path())
+                             : fmt::format("did you mean {}?", list));
+  }
   constexpr size_t most = 10;
   std::string list;
   for (size_t i = 0; i < found.size() && i < most; i++)

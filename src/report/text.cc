@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "base/result.h"
 
@@ -131,5 +132,30 @@ std::string shortened_path(std::string_view path, size_t width) {
 }
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+std::string quoted_command(const std::vector<std::string>& words) {
+  constexpr const char* plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+  std::string command;
+  for (const std::string& word : words) {
+    if (!command.empty()) command += ' ';
+    if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) {
+      command += word;
+      continue;
+    }
+    command += '\'';
+    for (char c : word) c == '\'' ? command += "'\\''" : command += c;
+    command += '\'';
+  }
+  return command;
+}
+
+std::string ending(std::optional<int> exit_status, std::string_view ended_by) {
+  if (ended_by == "exec") return "exec";
+  if (ended_by == "detach") return "let go";
+  if (!exit_status) return "unknown";
+  if (ended_by != "signal") return fmt::format("exit {}", *exit_status);
+  const char* name = sigabbrev_np(*exit_status - 128);
+  return name ? fmt::format("SIG{}", name) : fmt::format("signal {}", *exit_status - 128);
+}
 
 }  // namespace weir::report

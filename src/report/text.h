@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace weir::report {
 
@@ -28,5 +30,10 @@ std::string shortened(std::string_view name, size_t width);
 // A path: its end says more.
 std::string shortened_path(std::string_view path, size_t width);
 std::string_view base_name(std::string_view path);
+
+// As a shell would have it.
+std::string quoted_command(const std::vector<std::string>& words);
+// How a process ended: "exit 1", "SIGINT", "exec" (of another program), "let go" (by Weir), "unknown". See profile::Process.
+std::string ending(std::optional<int> exit_status, std::string_view ended_by);
 
 }  // namespace weir::report

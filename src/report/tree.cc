@@ -161,7 +161,7 @@ Result<> tree(View& v) {
     for (size_t i = below.size(); i-- > 0;) stack.push_back(std::move(below[i]));
   }
   if (hidden) v.out.row_line(fmt::format("… and {} smaller branches (--limit 0)", with_commas(hidden)));
-  v.out.end_table();
+  v.end_table(shown, shown);
   return {};
 }
 

@@ -27,6 +27,8 @@ struct View {
     uint64_t n = options.limit.value_or(out.is_text() ? of_text : 0);
     return n ? n : UINT64_MAX;
   }
+  // Of `seen` rows, `limit` were shown.
+  void end_table(uint64_t seen, uint64_t limit);
   bool is_terminal() const { return out.style().width != 0; }
 };
 
@@ -57,7 +59,6 @@ Result<> describe(View& v, const store::FunctionRow& f, std::string_view prefix)
 std::string site_name(const store::CallRow& call);
 // "/src/tables.c:8", or nothing.
 std::string place(const std::string& file, uint32_t line);
-std::string quoted_command(const std::vector<std::string>& words);
 std::string seconds(const View& v, store::Cycles cycles);  // " (1.2 ms)", where the clock's rate is known
 
 }  // namespace weir::report

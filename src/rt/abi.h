@@ -382,9 +382,11 @@ enum class OsClass : uint8_t { Fixed, Determinate, Timed };
 constexpr uint32_t os_offset = others_offset + max_others * sizeof(OtherRecord);
 struct OsRecord {
   uint32_t function, number;  // the number is one more than it is
-  uint64_t calls, errors, uncharged, time;
+  uint64_t calls, errors;
+  uint64_t uncharged;     // calls that waited for a person or a child,
+  uint64_t time, waited;  // … which took `waited`; the others, `time`
 };
-static_assert(sizeof(OsRecord) == 40);
+static_assert(sizeof(OsRecord) == 48);
 constexpr uint32_t max_os = 1 << 16;
 // Stacks of coroutines that are not running.
 constexpr uint32_t parked_offset = os_offset + max_os * sizeof(OsRecord);

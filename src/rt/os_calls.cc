@@ -32,13 +32,27 @@ uint64_t time_stamp(ThreadBlock* tb) {
   return uint64_t(high) << 32 | low;
 }
 
-// A read from a terminal that took long: it waited for a person.
-bool waited_for_person(ThreadBlock* tb, uint32_t number, uint64_t descriptor, uint64_t time) {
-  constexpr uint64_t long_time = 1'000'000, TCGETS = 0x5401;
-  constexpr uint32_t read = 0, readv = 19;
-  if (time < long_time || tb->quiet || (number != read && number != readv)) return false;
+bool is_terminal(uint64_t descriptor) {
+  constexpr uint64_t TCGETS = 0x5401;
   char settings[64];
   return sys(SYS_ioctl, descriptor, TCGETS, address(settings)) == 0;
+}
+
+// A call that took long and waited for a child, which has that time already, or for a person (a read from a terminal).
+bool waited_for_others(ThreadBlock* tb, uint32_t number, uint64_t argument, bool failed, uint64_t time) {
+  constexpr uint64_t long_time = 1'000'000, CLONE_VFORK = 0x4000;
+  constexpr uint32_t read = 0, readv = 19, clone = 56, vfork = 58, wait4 = 61, waitid = 247, clone3 = 435;
+  if (time < long_time) return false;
+  switch (number) {
+    case wait4:
+    case waitid:
+    case vfork: return true;
+    case clone: return argument & CLONE_VFORK;
+    case clone3: return !failed && (*reinterpret_cast<const uint64_t*>(argument) & CLONE_VFORK);
+    case read:
+    case readv: return !tb->quiet && is_terminal(argument);
+    default: return false;
+  }
 }
 
 // The OS calls that handlers interrupted, each with the number of its place in ThreadBlock::interrupted. They are in the page of Tools, whose
@@ -90,14 +104,14 @@ void os_leave(ThreadBlock* tb) {
   uint64_t size = cost.by_result ? uint64_t(result) : t->os_size;
   uint64_t time = cost.fixed + (failed ? 0 : size * cost.per_page >> 12);
   if (cost.os_class == OsClass::Timed) time = t->no_time ? 0 : time_stamp(tb) - t->os_begin;
-  bool person = waited_for_person(tb, number, t->os_descriptor, time);
+  bool is_charged = !waited_for_others(tb, number, t->os_descriptor, failed, time);
   if (OsRecord* record = os_record(tb, t->os_function, number + 1)) {
     record->calls++;
     record->errors += failed;
-    record->uncharged += person;
-    if (!person) record->time += time;
+    record->uncharged += !is_charged;
+    (is_charged ? record->time : record->waited) += time;
   }
-  if (!person) charge_os(tb, time);
+  if (is_charged) charge_os(tb, time);
 }
 
 }  // namespace weir::rt

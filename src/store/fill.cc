@@ -142,7 +142,8 @@ void add_processes(Tables& tables, const Profile& p) {
     for (size_t i = 0; i < p.processes.size(); i++) {
       const Process& process = p.processes[i];
       processes.add(i, process.pid, id(process.parent), process.started, process.ended,
-                    process.exit_status ? Value(*process.exit_status) : Value());
+                    process.exit_status ? Value(*process.exit_status) : Value(),
+                    process.ended_by.empty() ? Value() : Value(process.ended_by));
     }
   }
   {
@@ -207,7 +208,7 @@ void add_os_counts(Tables& tables, const Profile& p) {
     Rows rows = tables.rows("os_count");
     for (auto [thread, c] :
          in_order(p, &Thread::os_calls, [](const OsCount& c) { return std::tuple(c.function, c.number); })) {
-      rows.add(c->function, c->number, thread, c->calls, c->errors, c->uncharged, c->time, name_of(c->os_class));
+      rows.add(c->function, c->number, thread, c->calls, c->errors, c->uncharged, c->time, name_of(c->os_class), c->waited);
       numbers.insert(c->number);
     }
   }

@@ -126,16 +126,19 @@ Result<> Reader::contexts(const Each<ContextRow>& each) const {
 Result<> Reader::os_calls(bool by_function, uint32_t function, const Each<OsRow>& each) const {
   Statement rows = db_.prepare(fmt::format(
       "SELECT c.number, c.function, o.name, n.text, max(c.class), sum(c.calls), sum(c.errors), sum(c.uncharged), "
-      "sum(c.time) AS time FROM os_count c LEFT JOIN os_call o ON o.number = c.number LEFT JOIN function f ON f.id = "
+      "sum(c.time), sum(coalesce({0}, 0)) FROM os_count c LEFT JOIN os_call o ON o.number = c.number LEFT JOIN function f "
+      "ON f.id = "
       "c.function "
-      "LEFT JOIN string n ON n.id = f.name WHERE c.thread IN selected {} GROUP BY c.number {} ORDER BY time DESC, c.number",
-      function == none ? "" : fmt::format("AND c.function = {}", function), by_function ? ", c.function" : ""));
+      "LEFT JOIN string n ON n.id = f.name WHERE c.thread IN selected {1} GROUP BY c.number {2} "
+      "ORDER BY sum(c.time + coalesce({0}, 0)) DESC, c.number",
+      since_schema_2("c.waited"), function == none ? "" : fmt::format("AND c.function = {}", function),
+      by_function ? ", c.function" : ""));
   while (rows.next()) {
     OsRow row{rows.small(0), by_function ? rows.u32(1) : none,
               rows.text(2),  by_function ? rows.text(3) : "",
               rows.text(4),  rows.u64(5),
               rows.u64(6),   rows.u64(7),
-              rows.u64(8)};
+              rows.u64(8),   rows.u64(9)};
     if (row.name.empty()) row.name = fmt::format("syscall {}", row.number);
     each(row);
   }
@@ -144,8 +147,8 @@ Result<> Reader::os_calls(bool by_function, uint32_t function, const Each<OsRow>
 
 Result<> Reader::coverage(const std::string& filter, const Each<CoverageRow>& each) const {
   // Three sums, each by image and file: functions and blocks by the file of the function, lines by their own.
-  Statement rows = db_.prepare(R"(
-    WITH ran AS (SELECT DISTINCT function AS id FROM function_count WHERE thread IN selected AND calls > 0),
+  Statement rows = db_.prepare(fmt::format(R"(
+    WITH ran AS (SELECT DISTINCT function AS id FROM function_count WHERE thread IN selected AND {}),
       block_ran AS (SELECT DISTINCT block AS id FROM block_count WHERE thread IN selected AND count > 0),
       f AS (SELECT image, file, count(*) AS functions, sum(id IN ran) AS functions_run FROM function GROUP BY 1, 2),
       b AS (SELECT f.image, f.file, count(*) AS blocks, sum(b.id IN block_ran) AS blocks_run
@@ -159,7 +162,8 @@ Result<> Reader::coverage(const std::string& filter, const Each<CoverageRow>& ea
       LEFT JOIN f ON f.image IS x.image AND f.file IS x.file LEFT JOIN b ON b.image IS x.image AND b.file IS x.file
       LEFT JOIN l ON l.image IS x.image AND l.file IS x.file
       LEFT JOIN image i ON i.id = x.image LEFT JOIN string s ON s.id = x.file
-    WHERE ?1 = '' OR matches(?1, coalesce(s.text, i.path)) ORDER BY x.image, s.text)");
+    WHERE ?1 = '' OR matches(?1, coalesce(s.text, i.path)) ORDER BY x.image, s.text)",
+                                           ran));
   rows.bind(1, filter);
   while (rows.next())
     each({rows.text(0), rows.text(1), rows.u64(2), rows.u64(3), rows.u64(4), rows.u64(5), rows.u64(6), rows.u64(7)});

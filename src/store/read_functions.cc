@@ -24,17 +24,16 @@ FunctionRow row_of(const Statement& row) {
 }
 
 // The counts of each function, over the selected threads.
-std::string counted(OsTime os, bool idle) {
+std::string counted(OsTime os) {
   return fmt::format(
       "SELECT {0}, c.calls AS calls, c.self {1} AS self, c.total + c.os_time_total AS total, c.self_min AS self_min, "
       "c.self_max AS self_max, c.os_calls AS os_calls, c.os_time AS os_time, c.os_time_total, n.text AS name, "
       "i.path AS image, s.text AS file "
-      "FROM {2} {3} JOIN (SELECT function, sum(calls) AS calls, sum(self) AS self, sum(total) AS total, "
+      "FROM {2} JOIN (SELECT function, sum(calls) AS calls, sum(self) AS self, sum(total) AS total, "
       "  min(self_min) AS self_min, max(self_max) AS self_max, sum(os_calls) AS os_calls, sum(os_time) AS os_time, "
       "  sum(os_time_total) AS os_time_total FROM function_count WHERE thread IN selected "
-      "  AND (calls > 0 OR self > 0 OR os_calls > 0 OR total > 0 OR os_time_total > 0) GROUP BY function) c ON c.function "
-      "= f.id",
-      info_columns, os == OsTime::InSelf ? "+ c.os_time" : "", info_tables, idle ? "LEFT" : "");
+      "  AND {3} GROUP BY function) c ON c.function = f.id",
+      info_columns, os == OsTime::InSelf ? "+ c.os_time" : "", info_tables, ran);
 }
 
 // OS calls as functions of their own.
@@ -54,7 +53,7 @@ Result<> Reader::functions(const FunctionQuery& q, const Each<FunctionRow>& each
     return fail("no column '{}' to sort by; there are: {}", q.order, fmt::join(orders, ", "));
   bool text = q.order == "name" || q.order == "image" || q.order == "file";
   std::string sql =
-      fmt::format("SELECT * FROM ({}{}) {} ORDER BY {} {}, name, id {}", counted(q.os, q.idle),
+      fmt::format("SELECT * FROM ({}{}) {} ORDER BY {} {}, name, id {}", counted(q.os),
                   q.os == OsTime::Apart ? os_functions : "", q.filter.empty() ? "" : "WHERE matches(?1, name)", q.order,
                   text != q.ascending ? "ASC" : "DESC", q.limit ? fmt::format("LIMIT {}", q.limit) : "");
   Statement rows = db_.prepare(sql);
@@ -81,6 +80,12 @@ Result<FunctionRow> Reader::function(uint32_t id, OsTime os) const {
   return row;
 }
 
+Result<> Reader::names(const Each<std::string>& each) const {
+  Statement rows = db_.prepare("SELECT text FROM string WHERE id IN (SELECT name FROM function) ORDER BY text");
+  while (rows.next()) each(rows.text(0));
+  return rows.end();
+}
+
 Result<std::vector<FunctionInfo>> Reader::find(const std::string& text) const {
   // "libc.so.6+0x1234": a place in an image, by its path or the last part of that.
   std::string image;
@@ -91,18 +96,17 @@ Result<std::vector<FunctionInfo>> Reader::find(const std::string& text) const {
     if (parsed.ec == std::errc() && parsed.ptr == end) image = text.substr(0, plus);
   }
   // The best kind of match wins; among equals, functions that ran.
-  Statement rows =
-      db_.prepare(fmt::format("SELECT {0}, CASE "
-                              "WHEN n.text = ?1 OR l.text = ?1 THEN 0 "
-                              "WHEN ?2 <> '' AND (i.path = ?2 OR i.path LIKE '%/' || ?2) AND ?3 >= f.offset AND ?3 < "
-                              "f.offset + max(f.size, 1) THEN ?3 <> f.offset "  // where it begins, or inside
-                              "WHEN substr(n.text, 1, length(?1) + 1) = ?1 || '(' THEN 2 "
-                              "WHEN instr(n.text, '::' || ?1 || '(') > 0 THEN 3 "
-                              "ELSE 4 END AS kind, (SELECT sum(total) FROM function_count c WHERE c.function = f.id AND "
-                              "(c.calls > 0 OR c.self > 0)) AS weight "
-                              "FROM {1} WHERE instr(n.text, ?1) > 0 OR l.text = ?1 OR (?2 <> '' AND kind <= 1) "
-                              "ORDER BY kind, weight IS NULL, weight DESC, n.text",
-                              info_columns, info_tables));
+  Statement rows = db_.prepare(
+      fmt::format("SELECT {0}, CASE "
+                  "WHEN n.text = ?1 OR l.text = ?1 THEN 0 "
+                  "WHEN ?2 <> '' AND (i.path = ?2 OR i.path LIKE '%/' || ?2) AND ?3 >= f.offset AND ?3 < "
+                  "f.offset + max(f.size, 1) THEN ?3 <> f.offset "  // where it begins, or inside
+                  "WHEN substr(n.text, 1, length(?1) + 1) = ?1 || '(' THEN 2 "
+                  "WHEN instr(n.text, '::' || ?1 || '(') > 0 THEN 3 "
+                  "ELSE 4 END AS kind, (SELECT sum(total) FROM function_count c WHERE c.function = f.id AND "
+                  "{2}) AS weight FROM {1} WHERE instr(n.text, ?1) > 0 OR l.text = ?1 OR (?2 <> '' AND kind <= 1) "
+                  "ORDER BY kind, weight IS NULL, weight DESC, n.text",
+                  info_columns, info_tables, ran));
   rows.bind(1, text);
   rows.bind(2, image);
   rows.bind(3, offset);

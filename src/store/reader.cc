@@ -18,6 +18,7 @@ namespace {
 Result<> check_header(const std::string& path) {
   Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // (a pipe would wait for a writer)
   struct stat st;
+  if (!fd && errno == ENOENT) return fail("{}: No such file; weir profile -o {} -- PROGRAM makes one", path, path);
   if (!fd || fstat(fd.get(), &st) != 0) return fail_errno("{}", path);
   if (!S_ISREG(st.st_mode)) return fail("{}: is not a file", path);
   std::array<uint8_t, 100> header{};
@@ -82,11 +83,12 @@ Result<Reader> Reader::open(const std::string& path) {
   TRY_VOID(check_header(path));
   TRY(Database db, Database::open_to_read(path));
   TRY_VOID(check_kind(db));
+  TRY(uint64_t version, db.number("PRAGMA user_version"));
   sqlite3_create_function_v2(db.get(), "matches", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr, matches, nullptr, nullptr,
                              nullptr);
   TRY_VOID(db.execute("CREATE TEMP TABLE selected(id INTEGER PRIMARY KEY); INSERT INTO selected SELECT id FROM thread"));
   TRY_VOID(db.execute("BEGIN"));  // one lock for all questions, not one for each
-  return Reader(std::move(db));
+  return Reader(std::move(db), version);
 }
 
 Result<> Reader::select(std::optional<uint32_t> thread, std::optional<uint32_t> process) {
@@ -151,19 +153,21 @@ Result<Totals> Reader::totals() const {
   TRY_VOID(rows.end());
   TRY(t.functions, db_.number("SELECT count(*) FROM function"));
   TRY(t.functions_run,
-      db_.number("SELECT count(DISTINCT function) FROM function_count WHERE thread IN selected AND calls > 0"));
+      db_.number(fmt::format("SELECT count(DISTINCT function) FROM function_count WHERE thread IN selected AND {}", ran)));
   TRY(t.os_calls, db_.number("SELECT sum(calls) FROM os_count WHERE thread IN selected"));
+  TRY(t.waited, db_.number(fmt::format("SELECT sum({}) FROM os_count WHERE thread IN selected", since_schema_2("waited"))));
   TRY(t.contexts, db_.number("SELECT count(*) FROM context"));
   return t;
 }
 
 Result<std::vector<ThreadRow>> Reader::threads() const {
   std::vector<ThreadRow> threads;
-  Statement rows = db_.prepare(
+  Statement rows = db_.prepare(fmt::format(
       "SELECT t.id, t.process, p.pid, t.tid, t.name, t.cycles, t.os_time, t.instructions, f.functions "
       "FROM thread t LEFT JOIN process p ON p.id = t.process LEFT JOIN "
-      "  (SELECT thread, count(*) AS functions FROM function_count WHERE calls > 0 GROUP BY thread) f ON f.thread = t.id "
-      "WHERE t.id IN selected ORDER BY t.id");
+      "  (SELECT thread, count(*) AS functions FROM function_count WHERE {} GROUP BY thread) f ON f.thread = t.id "
+      "WHERE t.id IN selected ORDER BY t.id",
+      ran));
   while (rows.next())
     threads.push_back({rows.u32(0), rows.u32(1), rows.small(2), rows.small(3), rows.text(4), rows.u64(5), rows.u64(6),
                        rows.u64(7), rows.u64(8)});
@@ -173,7 +177,8 @@ Result<std::vector<ThreadRow>> Reader::threads() const {
 
 Result<std::vector<ProcessRow>> Reader::processes() const {
   std::vector<ProcessRow> processes;
-  Statement rows = db_.prepare("SELECT id, pid, parent, started, ended, exit_status FROM process ORDER BY id");
+  Statement rows = db_.prepare(fmt::format(
+      "SELECT id, pid, parent, started, ended, exit_status, {} FROM process ORDER BY id", since_schema_2("ended_by")));
   Statement words = db_.prepare("SELECT kind, text FROM process_word WHERE process = ? ORDER BY kind, position");
   while (rows.next()) {
     ProcessRow p;
@@ -183,6 +188,7 @@ Result<std::vector<ProcessRow>> Reader::processes() const {
     p.started = rows.time(3);
     p.ended = rows.time(4);
     if (auto status = rows.maybe(5)) p.exit_status = static_cast<int>(*status);
+    p.ended_by = rows.text(6);
     words.rewind();
     words.bind(1, p.id);
     while (words.next()) (words.text(0) == "note" ? p.notes : p.command).push_back(words.text(1));

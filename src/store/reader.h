@@ -24,6 +24,9 @@ using profile::none;
 
 enum class OsTime : uint8_t { InSelf, Apart };
 
+// Of a row of function_count: the function ran. (One that was entered by none of the known ways has time, and no calls.)
+inline constexpr const char* ran = "(calls > 0 OR self > 0 OR os_calls > 0 OR total > 0 OR os_time_total > 0)";
+
 // What is known of a function before it runs.
 struct FunctionInfo {
   uint32_t id = none;  // none: an OS call, shown as a function
@@ -47,7 +50,6 @@ struct FunctionQuery {
   std::string order = "self";  // a column
   bool ascending = false;
   uint64_t limit = 0;  // 0: all
-  bool idle = false;   // those that never ran, too
 };
 
 // A call record: `caller` called `callee` from a place.
@@ -107,7 +109,7 @@ struct OsRow {
   uint32_t number = 0, function = none;  // none: of all functions
   std::string name, function_name, os_class;
   uint64_t calls = 0, errors = 0, uncharged = 0;
-  Cycles time = 0;
+  Cycles time = 0, waited = 0;
 };
 
 struct ThreadRow {
@@ -127,7 +129,7 @@ struct CoverageRow {
 };
 
 struct Totals {
-  Cycles cycles = 0, os_time = 0;
+  Cycles cycles = 0, os_time = 0, waited = 0;  // waited: for a person or a child, in no other time
   uint64_t instructions = 0, threads = 0, processes = 0, functions = 0, functions_run = 0, os_calls = 0, contexts = 0;
   Cycles all() const { return cycles + os_time; }
 };
@@ -149,6 +151,7 @@ class Reader {
   using Each = std::function<void(const Row&)>;
   Result<> functions(const FunctionQuery& query, const Each<FunctionRow>& each) const;
   Result<FunctionRow> function(uint32_t id, OsTime os) const;
+  Result<> names(const Each<std::string>& each) const;  // of all functions, each once
   // Those that a person may mean: by name, name without parameters, image+offset, part of a name; the best kind of match only.
   Result<std::vector<FunctionInfo>> find(const std::string& text) const;
 
@@ -174,8 +177,11 @@ class Reader {
   Result<> images(const std::function<void(uint32_t, const profile::Image&)>& each) const;
 
  private:
-  explicit Reader(Database db) : db_(std::move(db)) {}
+  Reader(Database db, uint64_t version) : db_(std::move(db)), version_(version) {}
+  // A column that older files do not have.
+  const char* since_schema_2(const char* column) const { return version_ >= 2 ? column : "NULL"; }
   Database db_;
+  uint64_t version_;
 };
 
 }  // namespace weir::store

@@ -23,7 +23,7 @@ CREATE TABLE block_line(block INTEGER NOT NULL, position INTEGER NOT NULL, file 
 CREATE TABLE site(id INTEGER PRIMARY KEY, function INTEGER, offset INTEGER, kind TEXT, file INTEGER, line INTEGER);
 
 CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, parent INTEGER, started INTEGER, ended INTEGER,
-  exit_status INTEGER);
+  exit_status INTEGER, ended_by TEXT);
 CREATE TABLE process_word(process INTEGER NOT NULL, kind TEXT NOT NULL, position INTEGER NOT NULL, text TEXT NOT NULL,
   PRIMARY KEY(process, kind, position)) WITHOUT ROWID;
 CREATE TABLE thread(id INTEGER PRIMARY KEY, process INTEGER, tid INTEGER, name TEXT, cycles INTEGER,
@@ -42,7 +42,8 @@ CREATE TABLE context(id INTEGER PRIMARY KEY, thread INTEGER, parent INTEGER, sit
   children INTEGER);
 CREATE TABLE os_call(number INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE os_count(function INTEGER NOT NULL, number INTEGER NOT NULL, thread INTEGER NOT NULL, calls INTEGER,
-  errors INTEGER, uncharged INTEGER, time INTEGER, class TEXT, PRIMARY KEY(function, number, thread)) WITHOUT ROWID;
+  errors INTEGER, uncharged INTEGER, time INTEGER, class TEXT, waited INTEGER,
+  PRIMARY KEY(function, number, thread)) WITHOUT ROWID;
 
 CREATE VIEW function_total AS
   SELECT f.id, n.text AS name, i.path AS image, f.offset, s.text AS file, f.line, sum(c.calls) AS calls,

@@ -87,6 +87,8 @@ Result<> check_writable(const std::string& path) {
   TRY_VOID(check_place(path));
   // A file without a name: nothing is left of it, whatever happens to us.
   Fd nameless(open(directory_of(path).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
+  if (!nameless && errno == ENOENT)
+    return fail("{0}: cannot be written: there is no directory {1}; make it first: mkdir -p {1}", path, directory_of(path));
   if (!nameless && errno != EOPNOTSUPP) return fail_errno("{}: cannot be written", path);
   if (access(part_of(path, getpid()).c_str(), F_OK) && errno != ENOENT) return fail_errno("{}: cannot be written", path);
   return {};

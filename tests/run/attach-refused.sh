@@ -17,6 +17,10 @@ kill $parent
 kernel=$(ps -e -o pid=,ppid= | awk '$2 == 2 { print $1; exit }')
 [[ -z $kernel ]] || expect_fail 125 'kernel thread' "$WEIR" run --pid "$kernel"
 start "$T/busy" cs
+# Root without the capability is told what it lacks, not to be root.
+if ((UID == 0)); then
+  expect_fail 125 'refused even to root; it lacks CAP_SYS_PTRACE' setpriv --bounding-set -sys_ptrace --inh-caps -sys_ptrace "$WEIR" run --pid $P
+fi
 gdb -q -batch -p $P -ex 'shell sleep 1.5' >"$T/gdb" 2>&1 & sleep 0.7
 expect_fail 125 'traced' "$WEIR" run --pid $P
 wait $!

@@ -7,6 +7,7 @@ for output in "$T" "$T/pipe" "$T/$long" /nonexistent/a.weir; do
   expect_fail 125 "${output:0:20}.*(directory|not a file|too long)" "$WEIR" profile -o "$output" -- touch "$T/made"
   [[ ! -e $T/made ]] || fail "$output: the program ran although its profile cannot be written"
 done
+expect_fail 125 'no directory /nonexistent/; make it first: mkdir -p /nonexistent/' "$WEIR" profile -o /nonexistent/a.weir -- true
 [[ -p $T/pipe ]] || fail "the pipe is gone"
 "$FIXTURE" tables "$T/a.weir"
 sqlite3 "$T/a.weir" 'DELETE FROM context'

@@ -13,4 +13,11 @@ expect_fail 127 'nonexistent' "$WEIR" run --tool=icount --json "$T/counts" -- /n
 [[ ! -e $T/counts ]] || fail "a run that never began left its result"
 "$WEIR" --help | grep -q 'weir run'
 "$WEIR" run --help | grep -q -- --json
+for verb in run profile; do
+  "$WEIR" $verb --help >"$T/help"
+  grep -q "^Usage: weir $verb \[OPTIONS\] \[--\] PROGRAM \[ARGUMENTS\]$" "$T/help" || fail "usage: $(<"$T/help")"
+  # What options mean stands in one column, in the line of the option or the next.
+  columns=$(sed -nE '/^Options:/,/^$/ s/^(  -[^ ].*[^ ]  +|  +)[^ -].*/\1/p' "$T/help" | awk '{ print length }' | sort -u)
+  [[ $columns == 30 ]] || fail "columns $columns: $(<"$T/help")"
+done
 "$WEIR" --version | grep -q '^weir [0-9]'

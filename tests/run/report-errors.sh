@@ -2,7 +2,7 @@
 . "$(dirname "$0")/lib.sh"
 FIXTURE=$(dirname "$WEIR")/tests/fixture_store
 "$FIXTURE" tables "$T/a.weir"
-expect_fail 125 'No such file' "$WEIR" report "$T/none.weir"
+expect_fail 125 'No such file.*weir profile -o .*none.weir' "$WEIR" report "$T/none.weir"
 expect_fail 125 'is not a file' "$WEIR" report "$T"
 echo hello >"$T/text"
 expect_fail 125 'not a Weir profile .*weir profile' "$WEIR" report "$T/text"
@@ -30,8 +30,10 @@ sqlite3 "$T/a.weir" 'DELETE FROM context'
 expect_fail 125 'paths=full' "$WEIR" report "$T/a.weir" tree
 expect_fail 125 'paths=full' "$WEIR" export "$T/a.weir" --format folded -o "$T/out"
 [[ ! -e $T/out ]] || fail "an export that failed left a file"
-# Several names: the candidates are listed.
+# Several names: the candidates are listed. A name that is misspelt: those that it may be.
 "$FIXTURE" rich "$T/r.weir"
+expect_fail 125 "no function is named 'mian'; did you mean 'main'" "$WEIR" report "$T/r.weir" detail mian
+expect_fail 125 "did you mean 'area\\(int\\)'" "$WEIR" report "$T/r.weir" source AREE
 run weir "$WEIR" report "$T/r.weir" detail '(int)'
 [[ $(<"$T/weir.status") == 125 ]] && grep -q 'rich+0x1040  fib(int)' "$T/weir.err" || fail "no candidates: $(<"$T/weir.err")"
 "$WEIR" report --help | grep -q -- --source-map

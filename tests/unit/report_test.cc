@@ -116,7 +116,7 @@ TEST_F(ReportTest, TablesOneToThree) {
 
 TEST_F(ReportTest, TheFunctionListAsText) {
   EXPECT_EQ(show(view("functions"), {Format::Text, 80, false}),
-            "6 of 7 functions ran; 101 k cycles (38.9 µs)\n"
+            "6 of 7 functions ran; 101 k cycles (38.9 µs) = code + OS calls\n"
             " self %     self   total %   total  calls  image   function\n"
             "39.56 %   40.0 k   39.56 %  40.0 k     80  tables  D\n"
             "29.67 %   30.0 k   39.56 %  40.0 k      1  tables  C\n"
@@ -336,6 +336,8 @@ TEST_F(ReportTest, OsCallsAndCoverageAndThreads) {
   put(fixture::rich());
   json os = as_json(view("oscalls"));
   EXPECT_EQ(by_name(os["oscalls"], "read")["uncharged"], 1);
+  EXPECT_EQ(by_name(os["oscalls"], "read")["waited"], 7000);
+  EXPECT_EQ(by_name(os["oscalls"], "write")["waited"], 0);
   EXPECT_EQ(by_name(os["oscalls"], "nanosleep")["class"], "timed");
   EXPECT_EQ(by_name(os["oscalls"], "nanosleep")["errors"], 1);
   EXPECT_EQ(by_name(os["by_function"], "write")["function"], "write");
@@ -350,7 +352,53 @@ TEST_F(ReportTest, OsCallsAndCoverageAndThreads) {
   json threads = as_json(view("threads"))["threads"];
   ASSERT_EQ(threads.size(), 3u);
   EXPECT_EQ(threads[1]["name"], "worker");
+  EXPECT_EQ(threads[0]["exit_status"], 3);
+  EXPECT_EQ(threads[0]["ended_by"], "exit");
   EXPECT_EQ(threads[2]["exit_status"], nullptr);
+  EXPECT_NE(show(view("threads")).find("  unknown  "), std::string::npos);
+}
+
+TEST_F(ReportTest, EndedBySignals) {
+  profile::Profile p = fixture::rich();
+  for (profile::Process& process : p.processes) process.exit_status = 130, process.ended_by = "signal";
+  put(p);
+  EXPECT_EQ(as_json(view("threads"))["threads"][2]["ended_by"], "signal");
+  EXPECT_NE(show(view("threads")).find("  SIGINT  "), std::string::npos);
+  EXPECT_EQ(as_json(view("summary"))["ended"], "SIGINT; 1 of its processes by a signal: see threads");
+}
+
+TEST_F(ReportTest, WhatOlderFilesDoNotHave) {
+  put(fixture::rich());
+  sql("ALTER TABLE os_count DROP COLUMN waited; ALTER TABLE process DROP COLUMN ended_by; PRAGMA user_version = 1");
+  json os = as_json(view("oscalls"));
+  EXPECT_EQ(by_name(os["oscalls"], "read")["uncharged"], 1);
+  EXPECT_EQ(by_name(os["oscalls"], "read")["waited"], 0);
+  EXPECT_EQ(as_json(view("threads"))["threads"][0]["ended_by"], nullptr);
+  EXPECT_NE(show(view("summary")).find("ended         exit 3"), std::string::npos);
+}
+
+TEST_F(ReportTest, WhatTheFilterLeavesOut) {
+  put(fixture::rich());
+  for (const char* name : {"summary", "functions", "callers", "tree", "coverage"}) {
+    Options options = view(name);
+    options.filter = "^nonsense$";
+    std::string text = show(options);
+    EXPECT_NE(text.find("nothing matches --filter '^nonsense$'\n"), std::string::npos) << text;
+    EXPECT_EQ(text.find("  calls  "), std::string::npos) << text;  // no table
+    options.filter = "main|rich";
+    EXPECT_EQ(show(options).find("nothing matches"), std::string::npos) << name;
+  }
+}
+
+TEST_F(ReportTest, NamesComeBeforeImages) {
+  profile::Profile p = fixture::tables();
+  p.images[0].path = "/opt/a-library-with-a-long-name.so.1";
+  p.functions[0].name = "a_function_name_of_30_characters";
+  put(p);
+  std::string text = show(view("functions"), {Format::Text, 90, false});
+  EXPECT_NE(text.find("a_function_name_of_30_characters"), std::string::npos) << text;
+  EXPECT_NE(text.find("a-librar"), std::string::npos) << text;
+  EXPECT_EQ(text.find("long-name.so.1"), std::string::npos) << text;
 }
 
 TEST_F(ReportTest, AnotherCpu) {

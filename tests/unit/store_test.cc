@@ -130,11 +130,11 @@ Profile load(const std::string& path) {
              of_thread("SELECT parent, site, function, calls, self, os_time FROM context WHERE thread = ? ORDER BY id");
          c.next();)
       t.contexts.push_back({c.u32(0), c.u32(1), c.u32(2), c.u64(3), c.u64(4), c.u64(5)});
-    for (Statement c =
-             of_thread("SELECT function, number, calls, errors, uncharged, time, class FROM os_count WHERE thread = ?");
+    for (Statement c = of_thread(
+             "SELECT function, number, calls, errors, uncharged, time, waited, class FROM os_count WHERE thread = ?");
          c.next();)
-      t.os_calls.push_back({c.u32(0), c.small(1), c.u64(2), c.u64(3), c.u64(4), c.u64(5),
-                            static_cast<OsClass>(number_of(c.text(6), OsClass::Timed, os_class))});
+      t.os_calls.push_back({c.u32(0), c.small(1), c.u64(2), c.u64(3), c.u64(4), c.u64(5), c.u64(6),
+                            static_cast<OsClass>(number_of(c.text(7), OsClass::Timed, os_class))});
     p.threads.push_back(t);
   }
   return p;

@@ -52,7 +52,7 @@ Assembler::Open& Assembler::open(const Program& program) {
 
 uint32_t Assembler::add_process(const Program& program) {
   if (p_.processes.size() >= kept_processes && program.parent) return none;  // (the one that was started has its place)
-  p_.processes.push_back({program.pid, none, program.command, program.started, program.started, {}, {}});
+  p_.processes.push_back({program.pid, none, program.command, program.started, program.started, {}, {}, {}});
   parents_.push_back(program.parent);
   return static_cast<uint32_t>(p_.processes.size() - 1);
 }
@@ -108,6 +108,7 @@ void Assembler::add(Count& tool, const Program& program) {
   if (process == none) return;
   p_.processes[process].ended = program.ended;
   p_.processes[process].exit_status = program.exit_status;
+  p_.processes[process].ended_by = program.ended_by;
 }
 
 // These three give ids to what the tool has, beyond those that it got before. Programs have code in common: it is added once.
@@ -201,7 +202,8 @@ void add_up_calls(std::vector<profile::CallCount>& counts) {
 void add_up_os_calls(std::vector<profile::OsCount>& counts) {
   auto key = [](const profile::OsCount& c) { return uint64_t{c.function} << 32 | c.number; };
   add_up(counts, key, [](profile::OsCount& sum, const profile::OsCount& c) {
-    sum.calls += c.calls, sum.errors += c.errors, sum.uncharged += c.uncharged, sum.time += c.time;
+    sum.calls += c.calls, sum.errors += c.errors, sum.uncharged += c.uncharged;
+    sum.time += c.time, sum.waited += c.waited;
   });
 }
 
@@ -236,8 +238,8 @@ void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process)
   for (const rt::OsRecord& r : t.os_calls) {
     auto& f = add_function(r.function);
     f.os_calls = r.calls, f.os_time = r.time;
-    out.os_calls.push_back(
-        {f.function, r.number, r.calls, r.errors, r.uncharged, r.time, static_cast<profile::OsClass>(os_class(r.number))});
+    out.os_calls.push_back({f.function, r.number, r.calls, r.errors, r.uncharged, r.time, r.waited,
+                            static_cast<profile::OsClass>(os_class(r.number))});
   }
   for (size_t i = 1; i < t.contexts.size(); i++) {
     const rt::Context& c = t.contexts[i];
@@ -263,7 +265,7 @@ void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process)
 void Assembler::add_to_others(const profile::Thread& t) {
   if (others_ == none) {
     others_process_ = static_cast<uint32_t>(p_.processes.size());
-    p_.processes.push_back({0, none, {"[other threads]"}, p_.processes[0].started, p_.processes[0].started, {}, {}});
+    p_.processes.push_back({0, none, {"[other threads]"}, p_.processes[0].started, p_.processes[0].started, {}, {}, {}});
     parents_.push_back(0);
     others_ = static_cast<uint32_t>(p_.threads.size());
     p_.threads.emplace_back().process = others_process_;

@@ -19,6 +19,7 @@ struct Program {
   std::vector<std::string> command;
   int64_t started = 0, ended = 0;
   std::optional<int> exit_status;
+  std::string ended_by;
   std::vector<std::string> images;  // by the index that the tool was given
   int perf_map = -1;                // a descriptor, see symbols/perf_map.h
 };

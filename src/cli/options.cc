@@ -1,0 +1,44 @@
+#include "cli/options.h"
+
+namespace weir::cli {
+
+Result<bool> parse_options(CLI::App& app, const Words& words) {
+  std::vector<std::string> reversed(words.options.rbegin(), words.options.rend());
+  try {
+    app.parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    fputs(app.help().c_str(), stdout);
+    return false;
+  } catch (const CLI::ParseError& e) {
+    return fail("{}; see: {} --help", e.what(), app.get_name());
+  }
+  return true;
+}
+
+Result<std::string> file_name(std::string_view option, std::string_view pattern) {
+  std::string name;
+  while (!pattern.empty()) {
+    size_t percent = std::min(pattern.find('%'), pattern.size());
+    name += pattern.substr(0, percent);
+    pattern.remove_prefix(percent);
+    size_t end = pattern.find('}');
+    if (pattern.starts_with("%q{") && end != std::string_view::npos) {
+      std::string variable(pattern.substr(3, end - 3));
+      const char* value = getenv(variable.c_str());
+      if (!value)
+        return fail("{}: %q{{{}}}: there is no such variable in the environment; set it, or name the file without it",
+                    option, variable);
+      name += value;
+      pattern.remove_prefix(end + 1);
+    } else if (pattern.starts_with("%p") || pattern.starts_with("%%")) {
+      name += pattern[1] == 'p' ? std::to_string(getpid()) : "%";
+      pattern.remove_prefix(2);
+    } else if (!pattern.empty()) {  // a percent sign that means nothing
+      name += pattern.front();
+      pattern.remove_prefix(1);
+    }
+  }
+  return name;
+}
+
+}  // namespace weir::cli

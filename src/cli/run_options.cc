@@ -1,0 +1,93 @@
+#include "cli/run_options.h"
+
+#include <algorithm>
+
+#include "report/text.h"
+
+namespace weir::cli {
+
+namespace {
+
+// CLI11 does not know of the program behind the options.
+struct UsageWithProgram : CLI::Formatter {
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    return fmt::format("{0} [--] PROGRAM [ARGUMENTS]\n       {1} [OPTIONS] --pid N[,N...]\n",
+                       trimmed(CLI::Formatter::make_usage(app, name)), app->get_name());
+  }
+  static std::string trimmed(std::string text) { return text.substr(0, text.find_last_not_of('\n') + 1); }
+};
+
+}  // namespace
+
+void add_run_options(CLI::App& app, RunOptions& o) {
+  app.formatter(std::make_shared<UsageWithProgram>());
+  app.add_flag("--no-follow", o.no_follow, "let other programs that it executes run natively");
+  app.add_option(
+         "--cache-mb", o.cache_mb,
+         "megabytes of translated code to keep for a program; when they are full it is flushed (default: all is kept)")
+      ->check(CLI::Range(1, 256))
+      ->type_name("N");
+  app.add_option("-p,--pid", o.pids, "attach to these running processes, and let go of them in the end")
+      ->delimiter(',')
+      ->type_name("N[,N]");
+  app.add_option("--seconds", o.seconds, "with --pid: let go after that long (default: at Ctrl-C, or when they end)")
+      ->type_name("S");
+  app.add_option("--log-file", o.log_file, "write Weir's own messages there, not to stderr")->type_name("FILE");
+  app.add_flag("-q,--quiet", o.quiet, "print no summary");
+  app.add_flag("-v,--verbose", o.verbose, "tell how each program ended, and what the engine did");
+  app.footer("In names of files, %p is the number of the process weir, and %q{VAR} a variable of the environment.");
+}
+
+Result<> check_run_options(const RunOptions& o, const Words& words, std::string_view verb) {
+  bool positive = std::ranges::all_of(o.pids, [](int pid) { return pid > 0; });
+  if (o.pids.empty() && o.seconds) return fail("--seconds needs --pid");
+  if (!positive)
+    return fail("--pid takes the numbers of processes: --pid 1234, or --pid \"$(pidof NAME)\" while NAME runs");
+  if (o.seconds && !(*o.seconds > 0)) return fail("--seconds takes a positive number");
+  if (!o.pids.empty() && !words.program.empty())
+    return fail("{}: a program and --pid do not go together", words.program[0]);
+  if (o.pids.empty() && words.program.empty()) return fail("no program given; try: weir {} -- ls", verb);
+  if (o.log_file.empty()) return {};
+  TRY(std::string file, file_name("--log-file", o.log_file));
+  return log_to(file);
+}
+
+engine::Options engine_options(const RunOptions& o, const Words& words) {
+  engine::Options options;
+  options.command = words.program;
+  options.pids = o.pids;
+  options.seconds = o.seconds.value_or(0);
+  options.follow = !o.no_follow;
+  options.cache_limit = o.cache_mb << 20;
+  return options;
+}
+
+void say_ended(const engine::ProgramRun& run) {
+  say("process {}: {}: {}", run.pid, report::shortened(report::quoted_command(run.command), 100),
+      report::ending(run.exit_status, run.ended_by));
+}
+
+void say_stats(const engine::Stats& s) {
+  using report::with_commas;
+  auto us_each = s.functions ? double(s.translate_ns) / 1000 / double(s.functions) : 0;
+  say("processes {}, threads {}, signals {}", with_commas(s.processes), with_commas(s.threads), with_commas(s.signals));
+  say("translator: {} functions, {:.2f} us each, {} blocks, {} instructions, {} -> {} bytes", with_commas(s.functions),
+      us_each, with_commas(s.blocks), with_commas(s.instructions), with_commas(s.app_bytes), with_commas(s.code_bytes));
+  if (s.from_archive) say("{} functions from the archive of earlier runs", with_commas(s.from_archive));
+  say("time in the translator {:.3f} ms", double(s.translate_ns) / 1e6);
+  say("requests {}, look-up misses {}, slow returns {}", with_commas(s.requests), with_commas(s.misses),
+      with_commas(s.slow_returns));
+  say("peak sizes: code {} KiB, table {} KiB, counters {} KiB a thread", with_commas(s.peak_code / 1024),
+      with_commas(s.peak_table / 1024), with_commas(s.peak_counters / 1024));
+  if (s.not_supported)
+    say("{} instructions cannot be translated (reported when they are reached)", with_commas(s.not_supported));
+  if (s.not_followed) say("{} programs not followed", with_commas(s.not_followed));
+  if (s.cache_flushes) say("the code cache was full and flushed {} times", with_commas(s.cache_flushes));
+  if (s.flushed_units) say("{} functions forgotten, as their memory was changed", with_commas(s.flushed_units));
+}
+
+void say_cut_short(const std::string& file) {
+  say("weir was killed, and so the program was ended{}", file.empty() ? "" : "; what it did until then is in " + file);
+}
+
+}  // namespace weir::cli
