@@ -121,7 +121,7 @@ struct RequestBlock {
   uint64_t values[4];  // reply
   uint64_t calls;      // reply: how many of ThreadBlock::calls to make
   Soon soon;           // before the reply
-  char text[512];      // reply: what their arguments point to
+  char text[536];      // reply: what their arguments point to
 };
 
 // Reply to Where: pc is the program's address.
