@@ -24,6 +24,7 @@ namespace {
 constexpr long sleep_ns = 100'000'000;  // then look for processes that ended without a word
 constexpr long quiet_sleep_ns = 50'000;
 constexpr auto linger_time = std::chrono::milliseconds(1);
+constexpr auto switch_time = std::chrono::microseconds(20);  // another process ran in between
 
 uint32_t* child_doorbell;  // for the signal handler
 volatile sig_atomic_t child_event;
@@ -179,6 +180,7 @@ bool Server::is_over() const {
 
 void Server::loop() {
   if (!is_attached()) watch_signals();
+  bool has_served = false;  // since it slept
   while (!is_over()) {
     if (child_event) {
       child_event = 0;
@@ -189,10 +191,15 @@ void Server::loop() {
       forwarded_signal = 0;
       if (sig != SIGCONT || is_stopped(main_pid_)) kill(main_pid_, sig);  // (a shell continues both)
     }
-    if (serve_posted()) continue;
+    look_around();
+    if (serve_posted()) {
+      has_served = true;
+      continue;
+    }
     bool more = spin(spins_);
     spins_ = rt::adapted_spins(spins_, more);
-    if (!more && !linger()) sleep();
+    if (more || (std::exchange(has_served, false) && linger())) continue;
+    sleep();
   }
 }
 
@@ -208,13 +215,32 @@ bool Server::spin(uint32_t times) {
   return false;
 }
 
-// The same for a while longer, after other processes that want this processor: to be woken takes longer than most answers.
+// The same for a while longer: to be woken takes longer than most answers. But where others want this processor it is theirs, and a
+// sleeper that is woken gets it back sooner.
 bool Server::linger() {
-  for (auto end = std::chrono::steady_clock::now() + linger_time; std::chrono::steady_clock::now() < end;) {
+  using std::chrono::steady_clock;
+  if (has_quiet()) return false;
+  for (auto end = steady_clock::now() + linger_time; steady_clock::now() < end;) {
+    auto before = steady_clock::now();
     sched_yield();
+    bool is_wanted = steady_clock::now() - before > switch_time;
     if (spin(rt::min_spins)) return true;
+    if (is_wanted) return false;
   }
   return false;
+}
+
+bool Server::has_quiet() const {
+  return std::any_of(processes_.begin(), processes_.end(), [](const auto& p) { return p.second.quiet; });
+}
+
+// Processes that are not our children end without a word: they are looked for now and then.
+void Server::look_around() {
+  auto now = std::chrono::steady_clock::now();
+  if (now < next_look_) return;
+  next_look_ = now + std::chrono::nanoseconds(sleep_ns);
+  if (behind_ || is_attached() || processes_.size() > 1) look_for_ended();
+  end_a_space();
 }
 
 void Server::sleep() {
@@ -222,13 +248,12 @@ void Server::sleep() {
   uint32_t doorbell = __atomic_load_n(&c->doorbell, __ATOMIC_SEQ_CST);
   __atomic_store_n(&c->sleeping, 1, __ATOMIC_SEQ_CST);
   bool more = child_event || forwarded_signal || detach_wanted || end_a_space();
-  bool quiet = std::any_of(processes_.begin(), processes_.end(), [](const auto& p) { return p.second.quiet; });
   for (uint32_t w = 0; w < posted_words() && !more; w++) more = __atomic_load_n(&c->posted[w], __ATOMIC_SEQ_CST);
-  long ns = quiet ? quiet_sleep_ns : sleep_ns;
+  long ns = has_quiet() ? quiet_sleep_ns : sleep_ns;
   if (deadline_) ns = std::clamp<long>((*deadline_ - std::chrono::steady_clock::now()).count(), 1, ns);
   if (!more) futex_wait(&c->doorbell, doorbell, ns);
   __atomic_store_n(&c->sleeping, 0, __ATOMIC_SEQ_CST);
-  if (!more && (behind_ || is_attached() || processes_.size() > 1)) look_for_ended();
+  if (!more) look_around();
 }
 
 // What is left to do for a program that has ended: when there is nothing else to do.

@@ -103,6 +103,8 @@ class Server {
   bool end_a_space();
   bool spin(uint32_t times);
   bool linger();
+  bool has_quiet() const;
+  void look_around();
   void sleep();
   void end_with_message(Process& p, const std::string& why);
   rt::ThreadBlock* block(uint32_t slot) const { return blocks_.as<rt::ThreadBlock>(slot * rt::block_stride); }
@@ -216,6 +218,7 @@ class Server {
   bool behind_ = false;     // see stay_behind()
   bool detaching_ = false;
   std::optional<std::chrono::steady_clock::time_point> deadline_;  // attached: when to detach
+  std::chrono::steady_clock::time_point next_look_ = {};
   uint32_t spins_ = rt::max_spins;                                 // for the next request
   uint32_t current_slot_ = 0;                                      // whose request is being served
 };

@@ -12,6 +12,7 @@ namespace weir::engine {
 
 namespace {
 constexpr size_t smallest_arena = 16u << 20;
+constexpr int64_t stack_growth = 128u << 20;  // the kernel keeps as much free
 // Numbers of exits: those of images at their homes are below.
 constexpr uint32_t first_common_link = 0xC000'0000, common_links = 1 << 23, max_common_arenas = 128;
 constexpr int may_not_grow = -2;                               // exit_status of an error
@@ -30,7 +31,7 @@ bool share_low_half(AppRange a, AppRange b) {
 }
 
 // For nearly any function.
-bool has_room(const Arena& arena) { return arena.used + arena.size / 8 <= arena.size; }
+bool has_room(const Arena& arena) { return arena.used + std::min<size_t>(64u << 20, arena.size / 2) <= arena.size; }
 
 // An image has data before and behind its code, which its code refers to.
 constexpr uint64_t image_margin = 256u << 20;
@@ -252,11 +253,13 @@ Result<uint32_t> Space::arena_near(AppRange range, pid_t pid) {
 // makes calls cheaper.
 CachePc Space::find_gap(AppRange range, size_t size, std::span<const process::Region> taken) const {
   auto is_free = [&](uint64_t begin) {
-    if (begin < 0x10000 || begin + size >= uint64_t{1} << 47) return false;
+    if (begin < 0x10000 || begin >= uint64_t{1} << 47 || begin + size >= uint64_t{1} << 47) return false;
     if (begin < table_address_ + rt::table_size && begin + size > table_address_) return false;
     AppRange r{{begin}, {begin + size}};
-    for (const process::Region& t : taken)
-      if (t.range.overlaps(r)) return false;
+    for (const process::Region& t : taken) {
+      int64_t growth = t.path == "[stack]" ? stack_growth : 0;
+      if (AppRange{t.range.begin + -growth, t.range.end}.overlaps(r)) return false;
+    }
     return std::none_of(arenas_.begin(), arenas_.end(),
                         [&](const Arena& a) { return a.base.value < r.end.value && begin < a.base.value + a.size; });
   };

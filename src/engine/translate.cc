@@ -72,7 +72,7 @@ void Space::tell(rt::Soon& soon, AppPc pc, AppRange bounds, const Arena& arena) 
   uint64_t code = arena.base.value + arena.used, code_end = arena.base.value + arena.size;
   soon.ranges[0] = {cell & ~uint64_t{4095}, std::min(cell + 8 * size, table_end)};
   soon.ranges[1] = {code & ~uint64_t{4095}, std::min(code + 2 * size, code_end)};
-  __atomic_store_n(&soon.count, 2, __ATOMIC_RELEASE);
+  __atomic_store_n(&soon.count, arena.units.empty() ? 1 : 2, __ATOMIC_RELEASE);  // (a new one may not be mapped yet)
 }
 
 Result<CachePc> Space::translate(AppPc pc, pid_t pid, rt::Soon* soon) {

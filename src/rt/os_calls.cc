@@ -48,7 +48,11 @@ bool waited_for_others(ThreadBlock* tb, uint32_t number, uint64_t argument, bool
     case waitid:
     case vfork: return true;
     case clone: return argument & CLONE_VFORK;
-    case clone3: return !failed && (*reinterpret_cast<const uint64_t*>(argument) & CLONE_VFORK);
+    case clone3: {
+      uint64_t flags = 0;  // (the child may have unmapped them meanwhile)
+      return !failed && !tb->quiet && read_memory(reinterpret_cast<const void*>(argument), &flags, sizeof flags) &&
+             (flags & CLONE_VFORK);
+    }
     case read:
     case readv: return !tb->quiet && is_terminal(argument);
     default: return false;
