@@ -11,7 +11,7 @@ def expect(pattern):
     while not (found := re.search(pattern, seen)): seen += os.read(fd, 4096).decode()
     seen = seen[found.end():]; print("seen", found.group(0).strip(), flush=True)
 def say(text): os.write(fd, text.encode())
-def foreground(program):                      # waits until it has the terminal, as itself (docs/limits.md: a Ctrl-C between fork and exec)
+def foreground(program):                      # waits until it has the terminal and has been executed: a child of bash forgets a SIGINT before that
     while open(f"/proc/{os.tcgetpgrp(fd)}/comm").read().strip() != program: time.sleep(0.01)
 say("PS1='READY''> '; PS2=; unset PROMPT_COMMAND\n"); expect("READY> ")
 say("stty size; tty >/dev/null && echo on-a-terminal\n"); expect("33 77"); expect("\non-a-terminal"); expect("READY> ")
