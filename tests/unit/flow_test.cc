@@ -16,7 +16,7 @@ class Walker {
     for (uint32_t b = 0; b < blocks; b++) {
       // The first ones lead from point to point, through all of them.
       uint32_t from = b < points ? b : pick(points), to = b < points ? (b + 1) % points : pick(points);
-      flows_.push_back({from, to, pick(4), pick(100)});
+      flows_.push_back({from, to, static_cast<float>(pick(4)), pick(100)});
     }
     place_counters(flows_, points);
   }

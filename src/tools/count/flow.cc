@@ -49,7 +49,7 @@ class Distances {
 void place_counters(std::span<Flow> blocks, uint32_t points) {
   std::vector<uint32_t> order(blocks.size());
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, std::greater{}, [&](uint32_t b) { return blocks[b].weight; });
+  std::ranges::stable_sort(order, std::greater{}, [&](uint32_t b) { return blocks[b].frequency; });
   Distances distances(points);
   for (uint32_t b : order) blocks[b].is_counted = !distances.connect(blocks[b].from, blocks[b].to, blocks[b].cycles);
   for (Flow& b : blocks)

@@ -17,7 +17,7 @@ constexpr uint32_t outside = 0;
 
 struct Flow {
   uint32_t from, to;  // points
-  uint32_t weight;    // how often it runs, by a guess: what runs most is counted last
+  float frequency;    // how often it runs, by a guess: what runs most is counted last
   int64_t cycles;
   bool is_counted = true;
   int64_t advance = 0;  // of the clock, where it is counted

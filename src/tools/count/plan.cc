@@ -6,6 +6,7 @@
 #include "cost/strings.h"
 #include "tools/count/count.h"
 #include "tools/count/flow.h"
+#include "tools/count/frequency.h"
 
 namespace weir::count {
 
@@ -114,30 +115,16 @@ class Count::Planner {
     for (BlockId b = 0; b < n; b++) block(b).from = numbered(2 * b + 1), block(b).to = numbered(2 * b + 2);
   }
 
-  // Loops run often, and what is not one of several ways more often than what is.
-  std::vector<uint32_t> weights(std::span<const Flow> blocks, uint32_t points) const {
-    std::vector<uint32_t> weights(blocks.size() + 1), ways(points);
-    for (const Flow& b : blocks) ways[b.from]++;
-    for (BlockId b = 0; b < f_.blocks.size(); b++)
-      for (BlockId s : {f_.blocks[b].fallthrough, f_.blocks[b].taken})
-        if (s <= b) weights[s] += 2, weights[b + 1] -= 2;
-    std::partial_sum(weights.begin(), weights.end(), weights.begin());
-    for (size_t b = 0; b < blocks.size(); b++) weights[b] += ways[blocks[b].from] == 1;
-    return weights;
-  }
-
   void count_blocks() {
     uint32_t before = tool_.points_ - 1;
     find_points();
     std::vector<Flow> flows;
+    auto frequency = guess_frequencies(f_);
     for (BlockId b = 0; b < f_.blocks.size(); b++) {
       auto local = [&](uint32_t point) { return point == outside ? outside : point - before; };
-      flows.push_back({local(block(b).from), local(block(b).to), 0, block(b).cycles});
+      flows.push_back({local(block(b).from), local(block(b).to), frequency[b], block(b).cycles});
     }
-    uint32_t points = tool_.points_ - before;
-    auto weight = weights(flows, points);
-    for (size_t b = 0; b < flows.size(); b++) flows[b].weight = weight[b];
-    place_counters(flows, points);
+    place_counters(flows, tool_.points_ - before);
     for (BlockId b = 0; b < f_.blocks.size(); b++) {
       if (!flows[b].is_counted) continue;
       Op count{.kind = Op::AddCounter, .counter = block(b).counter = counters_.allocate(), .value = 1};
