@@ -43,10 +43,10 @@ void store_imm(Emitter& e, Gpr base, int8_t disp, uint32_t imm) {
   e.bytes(disp);
   e.u32(imm);
 }
-// mov r32, [base + disp8]
-void load32(Emitter& e, Gpr reg, Gpr base, int8_t disp) {
+// op reg, [base + disp8], 32 bits
+void memory32(Emitter& e, uint8_t op, Gpr reg, Gpr base, int8_t disp) {
   if (uint8_t r = rex(reg, base) & 7; r) e.bytes(0x40 | r);
-  e.bytes(0x8b, 0x40 | (reg & 7) << 3 | (base & 7));
+  e.bytes(op, 0x40 | (reg & 7) << 3 | (base & 7));
   if ((base & 7) == 4) e.bytes(0x24);
   e.bytes(disp);
 }
@@ -60,7 +60,11 @@ void lea_sum(Emitter& e, Gpr r, Gpr a, Gpr b) {
   e.bytes(0x48 | (r >> 3) << 2 | (b >> 3) << 1 | a >> 3, 0x8d, 0x44 | (r & 7) << 3, (b & 7) << 3 | (a & 7), 0);
 }
 
-constexpr uint8_t jae = 0x73, jne = 0x75, jbe = 0x76;
+// What a frame holds of a call.
+uint32_t site_of(const Op& op) { return op.counter.index | (op.callee.index ? rt::direct_site : 0); }
+uint32_t callee_of(const Op& op) { return op.callee.index ? op.callee.index : rt::not_arrived; }
+
+constexpr uint8_t jae = 0x73, je = 0x74, jne = 0x75, jbe = 0x76;
 // A short jump forward over what `skipped` emits.
 template <class F>
 void skip_if(Emitter& e, uint8_t condition, F skipped) {
@@ -162,6 +166,13 @@ void Lowering::go_through(Door door, rt::Routine routine) {
   if (!rcx_in_slot_) e_.load_gs(x86::RCX, gs_rcx);
 }
 
+// Flags: are the frames below t several tail calls that end together, at rsp + `above`? Those are the runtime's: it ends long chains.
+void Lowering::compare_chain(Gpr t, Gpr u, int32_t above) {
+  constexpr int several = 3;
+  e_.lea(u, x86::RSP, above);
+  memory(e_, 0x39, u, t, rsp_at - several * size);
+}
+
 void Lowering::push_frame(const Op& op, Gpr t, Gpr u) {
   if (register_clock_) {
     e_.load_gs(t, gs_top);
@@ -177,8 +188,8 @@ void Lowering::push_frame(const Op& op, Gpr t, Gpr u) {
     e_.load_gs(t, gs_top);
     memory(e_, 0x89, u, t, self_at);
   }
-  store_imm(e_, t, site_at, op.counter.index | (op.callee.index ? rt::direct_site : 0));
-  store_imm(e_, t, callee_at, op.callee.index ? op.callee.index : rt::not_arrived);
+  store_imm(e_, t, site_at, site_of(op));
+  store_imm(e_, t, callee_at, callee_of(op));
   if (op.value) e_.lea(u, x86::RSP, static_cast<int32_t>(op.value));
   memory(e_, 0x89, op.value ? u : x86::RSP, t, rsp_at);
   e_.lea(t, t, size);
@@ -238,7 +249,7 @@ void Lowering::pop_direct(const Op& op, Gpr t, Gpr u) {
 }
 
 void Lowering::pop_indirect(const Op& op, Gpr t, Gpr u) {
-  load32(e_, u, t, callee_at - size);
+  memory32(e_, 0x8b, u, t, callee_at - size);
   e_.bytes(0x65);
   if (u >> 3) e_.bytes(0x44);
   e_.bytes(0x3b, 0x04 | (u & 7) << 3, 0x25);  // cmp u32, gs:[…]
@@ -265,21 +276,11 @@ void Lowering::leave_callee(Gpr u) {
 void Lowering::pop_other_callee(const Tail& tail) {
   Gpr t = tail.t, u = tail.u;
   std::vector<uint32_t> slow;
-  auto jump_if = [&](uint8_t condition) {
-    e_.bytes(0x0f, condition + 0x10);
-    e_.u32(0);
-    return e_.offset() - 4;
-  };
-  auto comes_here = [&](uint32_t from) { e_.patch_u32(from, e_.offset() - from - 4); };
   auto keep_rax = [&] {
     if (!tail.rax_in_slot) e_.store_gs(x86::RAX, gs_spill(2));
   };
   auto take_rax_back = [&] {
     if (!tail.rax_in_slot) e_.load_gs(x86::RAX, gs_spill(2));
-  };
-  auto go_back = [&] {
-    e_.bytes(0xe9);
-    e_.u32(tail.back - (e_.offset() + 4));
   };
   // op reg, gs:[rax + a field of the record]
   auto record = [&](uint8_t opcode, Gpr reg, size_t field, bool wide = true) {
@@ -315,7 +316,7 @@ void Lowering::pop_other_callee(const Tail& tail) {
   record(0x3b, u, offsetof(rt::OtherRecord, self.span));
   uint32_t extreme = jump_if(jae);
   take_rax_back();
-  go_back();
+  jump_back(tail);
   comes_here(extreme);
   e_.store_gs(u, gs_argument(0));
   e_.bytes(0x48, 0x8d, 0x80);  // lea rax, [rax + …]
@@ -323,11 +324,55 @@ void Lowering::pop_other_callee(const Tail& tail) {
   e_.store_gs(x86::RAX, gs_argument(1));
   take_rax_back();
   go_through(Door::Light, rt::Routine::Extreme);
-  go_back();
+  jump_back(tail);
   for (uint32_t from : slow) comes_here(from);
   take_rax_back();
   call_routine(rt::Routine::Leave, 0, 0, Door::Light);
-  go_back();
+  jump_back(tail);
+}
+
+// Out of line: whoever comes was not called, but jumped to. If it is on the stack of the frame on top, it takes that one's place.
+void Lowering::arrive_by_tail_call(const Tail& tail) {
+  constexpr int32_t end = 8;  // the frame ends there, above rsp
+  Gpr t = tail.t, u = x86::RAX;
+  Counter callee{tail.argument};
+  uint32_t slow[2];
+  if (!tail.rax_in_slot) e_.store_gs(u, gs_spill(2));
+  e_.lea(u, x86::RSP, end);
+  memory(e_, 0x33, u, t, rsp_at - size);                               // xor
+  e_.bytes(0x48, 0x83, 0xe0, static_cast<uint8_t>(~rt::FrameIsTail));  // and rax, …
+  slow[0] = jump_if(jne);
+  compare_chain(t, u, end | rt::FrameIsTail);
+  slow[1] = jump_if(je);
+  store_times(e_, t, clock_at);
+  e_.bytes(0x65, 0x8b, 0x04, 0x25);  // mov eax, gs:[…]
+  e_.u32(offsetof(rt::ThreadBlock, jump_site));
+  memory32(e_, 0x89, u, t, site_at);
+  store_imm(e_, t, callee_at, callee.index);
+  e_.lea(u, x86::RSP, end | rt::FrameIsTail);
+  memory(e_, 0x89, u, t, rsp_at);
+  e_.lea(t, t, size);
+  e_.store_gs(t, gs_top);
+  e_.add_gs(gs_cell(callee), 1);
+  if (!tail.rax_in_slot) e_.load_gs(u, gs_spill(2));
+  jump_back(tail);
+  for (uint32_t from : slow) comes_here(from);
+  if (!tail.rax_in_slot) e_.load_gs(u, gs_spill(2));
+  call_routine(rt::Routine::TailArrival, callee.index, 0, Door::Light);
+  jump_back(tail);
+}
+
+// A jump that comes_here() leads to where it is called.
+uint32_t Lowering::jump_if(uint8_t condition) {
+  e_.bytes(0x0f, condition + 0x10);
+  e_.u32(0);
+  return e_.offset() - 4;
+}
+void Lowering::comes_here(uint32_t from) { e_.patch_u32(from, e_.offset() - from - 4); }
+
+void Lowering::jump_back(const Tail& tail) {
+  e_.bytes(0xe9);
+  e_.u32(tail.back - (e_.offset() + 4));
 }
 
 // What a probe leaves for the end of the function: it finds registers as they are here.
@@ -343,6 +388,8 @@ void Lowering::emit_frame_tail(const Tail& tail) {
   rcx_in_slot_ = tail.rcx_in_slot;
   if (tail.kind == Tail::OtherCallee) {
     pop_other_callee(tail);
+  } else if (tail.kind == Tail::Arrival && register_clock_) {
+    arrive_by_tail_call(tail);
   } else {
     if (tail.kind == Tail::Extreme) {
       e_.store_gs(tail.u, gs_argument(0));
@@ -350,10 +397,9 @@ void Lowering::emit_frame_tail(const Tail& tail) {
       go_through(Door::Light, rt::Routine::Extreme);
     } else {
       auto routine = static_cast<rt::Routine>(tail.number);
-      call_routine(routine, tail.argument, 0, routine == rt::Routine::Resync ? Door::Probe : Door::Light);
+      call_routine(routine, tail.argument, tail.second, routine == rt::Routine::Resync ? Door::Probe : Door::Light);
     }
-    e_.bytes(0xe9);
-    e_.u32(tail.back - (e_.offset() + 4));
+    jump_back(tail);
   }
   rcx_in_slot_ = false;
 }
@@ -374,12 +420,14 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
     e_.u32(callee);
   };
   rt::Routine routine = rt::Routine::Leave;
-  uint32_t argument = 0;
+  uint32_t argument = 0, second = 0;
+  Tail::Kind kind = Tail::Routine;
   bool keeps_flags = !flags_free && (op.kind == Op::PopFrame || op.kind == Op::EndLeaf || op.kind == Op::ArriveFrame ||
                                      op.kind == Op::ResyncFrames);
   bool is_jump = op.kind == Op::CallWith && (static_cast<rt::Routine>(op.value) == rt::Routine::MiddleJump ||
                                              static_cast<rt::Routine>(op.value) == rt::Routine::EnterTail);
   keeps_flags |= is_jump && !flags_free;
+  keeps_flags |= op.goes_back && !flags_free && !op.flags_are_dead;
   rax_in_slot_ = keeps_flags;
   if (keeps_flags) {
     e_.store_gs(x86::RAX, gs_spill(2));
@@ -387,7 +435,15 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
     e_.store_gs(x86::RAX, gs_spill(3));
   }
   switch (op.kind) {
-    case Op::PushFrame: return push_frame(op, t, u);
+    case Op::PushFrame:
+      if (!op.goes_back) return push_frame(op, t, u);
+      routine = rt::Routine::EnterTail;
+      argument = site_of(op), second = callee_of(op);
+      e_.load_gs(t, gs_top);
+      compare_chain(t, u, static_cast<int32_t>(op.value));
+      slow_if(je);
+      push_frame(op, t, u);
+      break;
     case Op::BeginLeaf: return begin_leaf(op, t, u);
     case Op::EndLeaf: end_leaf(op, t); break;
     case Op::PopFrame:
@@ -398,7 +454,7 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
       else pop_indirect(op, t, u);
       break;
     case Op::ArriveFrame:
-      routine = rt::Routine::TailArrival;
+      kind = Tail::Arrival, routine = rt::Routine::TailArrival;
       argument = op.callee.index;
       e_.load_gs(t, gs_top);
       compare_callee(rt::not_arrived);
@@ -426,8 +482,9 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
     default: CHECK(false);
   }
   for (uint32_t from : slow) {
-    add_frame_tail(Tail::Routine, from, argument, e_.offset(), t, u);
+    add_frame_tail(kind, from, argument, e_.offset(), t, u);
     tails_.back().number = static_cast<uint32_t>(routine);
+    tails_.back().second = second;
   }
   if (!keeps_flags) return;
   e_.load_gs(x86::RAX, gs_spill(3));

@@ -35,14 +35,16 @@ struct Tail {
     Edge,
     Routine,
     OtherCallee,
+    Arrival,
     Extreme
   };
   Kind kind;
   uint32_t from;  // offset of the 32-bit displacement that leads here
   const x86::Insn* insn = nullptr;
   AppPc target = {};
-  uint32_t number = 0;              // bytes that a return pops; a block; an exit; a routine
-  uint32_t argument = 0, back = 0;  // Routine: A, and where to go on; OtherCallee: the site; Extreme: the spread
+  uint32_t number = 0;                // bytes that a return pops; a block; an exit; a routine
+  uint32_t argument = 0, second = 0;  // Routine: A, B; Arrival: the callee; OtherCallee: the site; Extreme: the spread
+  uint32_t back = 0;                  // where to go on
   x86::Gpr t = x86::RAX, u = x86::RAX;
   bool rcx_in_slot = false, rax_in_slot = false;  // of the probe: the program's is in gs_rcx, gs_spill(2)
 };
@@ -110,6 +112,7 @@ class Lowering {
 
   // frame.cc
   void frame_op(const Op& op, x86::Gpr t, x86::Gpr u, bool flags_free);
+  void compare_chain(x86::Gpr t, x86::Gpr u, int32_t above);
   void push_frame(const Op& op, x86::Gpr t, x86::Gpr u);
   void begin_leaf(const Op& op, x86::Gpr t, x86::Gpr u);
   void end_leaf(const Op& op, x86::Gpr u);
@@ -121,6 +124,10 @@ class Lowering {
   void pop_direct(const Op& op, x86::Gpr t, x86::Gpr u);
   void pop_indirect(const Op& op, x86::Gpr t, x86::Gpr u);
   void pop_other_callee(const Tail& tail);
+  void arrive_by_tail_call(const Tail& tail);
+  uint32_t jump_if(uint8_t condition);
+  void comes_here(uint32_t from);
+  void jump_back(const Tail& tail);
   void add_frame_tail(Tail::Kind kind, uint32_t from, uint32_t argument, uint32_t back, x86::Gpr t, x86::Gpr u);
   void emit_frame_tail(const Tail& tail);
   // How much of the program's state is kept: everything; all but flags; the same, quickly, for a few routines.

@@ -55,6 +55,7 @@ struct Op {
   x86::Gpr reg = x86::RAX;
   uint8_t count = 0;
   bool flags_are_dead = false;  // PushFrame: the callee overwrites them, as far as the tool knows
+  bool goes_back = false;       // PushFrame: a tail call that others may come from again and again
   Counter counter = {};
   int64_t value = 0;
   Counter callee = {};

@@ -315,6 +315,7 @@ void Lowering::emit_tail(const Tail& t) {
       break;
     case Tail::Routine:
     case Tail::OtherCallee:
+    case Tail::Arrival:
     case Tail::Extreme: emit_frame_tail(t); break;
     case Tail::Edge: {
       const x86::Block& block = f_.blocks[t.number];

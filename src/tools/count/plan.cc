@@ -151,11 +151,12 @@ class Count::Planner {
     if (!block.count) return;
     const x86::Insn& last = f_.insns_of(block).back();
     uint32_t index = block.first + block.count - 1;
-    // Functions that call each other at their ends without end: one of those calls goes back, and the runtime looks after it.
+    // Functions that call each other at their ends without end: one of those calls goes back, and looks how many there are.
     auto push = [&](Target t, bool is_tail, bool goes_back = false) {
-      if (!tool_.full_paths_ && !goes_back)
+      if (!tool_.full_paths_)
         return Op{.kind = Op::PushFrame,
                   .flags_are_dead = t.callee.index && tool_.overwrites_flags(s_, tool_.sites_.back().callee),
+                  .goes_back = goes_back,
                   .counter = t.record,
                   .value = is_tail ? int64_t{8 | rt::FrameIsTail} : 0,
                   .callee = t.callee};
