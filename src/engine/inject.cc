@@ -190,17 +190,15 @@ int64_t Server::move_home(Process& p, std::vector<process::Region>& regions, App
 namespace {
 // The kernel's own record of where the program is, for /proc/PID/stat and auxv.
 struct prctl_mm_map moved_record(pid_t pid, int64_t distance) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string text((std::istreambuf_iterator<char>(file)), {});
-  std::vector<uint64_t> fields(4);  // as proc(5) numbers them; the name, the second, may have blanks in it
-  std::istringstream rest(text.substr(std::min(text.size(), text.rfind(')') + 3)));
-  for (uint64_t value; rest >> value;) fields.push_back(value);
-  fields.resize(53);
-  auto moved = [&](size_t field) { return fields[field] + static_cast<uint64_t>(distance); };
+  using namespace process;
+  Stat stat = stat_of(pid);
+  auto moved = [&](int field) { return stat.number(field) + static_cast<uint64_t>(distance); };
   struct prctl_mm_map map{};
-  map.start_code = moved(26), map.end_code = moved(27), map.start_stack = fields[28];
-  map.start_data = moved(45), map.end_data = moved(46), map.start_brk = map.brk = fields[47];
-  map.arg_start = fields[48], map.arg_end = fields[49], map.env_start = fields[50], map.env_end = fields[51];
+  map.start_code = moved(StatStartCode), map.end_code = moved(StatEndCode), map.start_stack = stat.number(StatStartStack);
+  map.start_data = moved(StatStartData), map.end_data = moved(StatEndData);
+  map.start_brk = map.brk = stat.number(StatStartBrk);
+  map.arg_start = stat.number(StatArgStart), map.arg_end = stat.number(StatArgEnd);
+  map.env_start = stat.number(StatEnvStart), map.env_end = stat.number(StatEnvEnd);
   map.exe_fd = ~0u;
   return map;
 }

@@ -120,12 +120,7 @@ void Server::reap() {
   }
 }
 
-bool is_stopped(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string text;
-  std::getline(file, text);
-  return text.substr(std::min(text.size(), text.rfind(')') + 1)).starts_with(" T");
-}
+bool is_stopped(pid_t pid) { return process::stat_of(pid).words[process::StatState] == "T"; }
 
 namespace {
 // Continues this process when `pid`, which is stopped, goes on: somebody may continue it alone.
@@ -252,13 +247,9 @@ std::optional<int> status_of_reaped(int pidfd) {
 
 // Until then, the last word of its stat file does.
 std::optional<int> status_of_zombie(pid_t pid) {
-  Fd file = open_to_read(fmt::format("/proc/{}/stat", pid));
-  char bytes[1024];  // (a stream would throw where the process is gone by now)
-  ssize_t size = file ? ::read(file.get(), bytes, sizeof bytes) : 0;
-  std::string text(bytes, size > 0 ? static_cast<size_t>(size) : 0);
-  size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos || !text.substr(name_end).starts_with(") Z")) return {};
-  return atoi(text.c_str() + text.rfind(' '));
+  process::Stat stat = process::stat_of(pid);
+  if (stat.words[process::StatState] != "Z") return {};
+  return static_cast<int>(stat.number(process::StatExitCode));
 }
 
 }  // namespace
