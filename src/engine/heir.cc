@@ -71,7 +71,7 @@ void Server::adopt_threads() {
 }
 
 void Server::inherit() {
-  control()->weir_pid = static_cast<uint32_t>(getpid());  // (a child that has said nothing yet asks for us)
+  __atomic_store_n(&control()->weir_pid, 0, __ATOMIC_RELAXED);  // (there may be children that have said nothing yet)
   cut_short_ = true;
   if (has_results()) {
     adopt_threads();

@@ -75,15 +75,23 @@ void wait(ThreadBlock* tb) {
     if (!toucher.touch_next()) asm volatile("pause");
   }
   tb->spins = adapted_spins(tb->spins, false);
-  if (tb->quiet)
-    while (!answered(r)) asm volatile("pause");
+  // The guardian says so where it has ended everybody that it knew of; where there is no guardian either, the kernel does.
+  auto look_for_weir = [&](bool may_ask) {
+    uint32_t weir = __atomic_load_n(&control()->weir_pid, __ATOMIC_RELAXED);
+    bool is_gone = !weir || (may_ask && !tb->elsewhere && sys(SYS_kill, weir, 0) == -ESRCH);
+    if (is_gone && !answered(r)) die("the weir process has gone");
+  };
+  while (tb->quiet && !answered(r)) {
+    asm volatile("pause");
+    look_for_weir(false);
+  }
   __atomic_store_n(&r.waiting, 1, __ATOMIC_SEQ_CST);
   while (!answered(r)) {
     struct {
       int64_t seconds, nanoseconds;
     } second{1, 0};
     sys(SYS_futex, address(&r.state), FUTEX_WAIT, uint64_t(RequestState::Posted), address(&second));
-    if (!answered(r) && !tb->elsewhere && sys(SYS_kill, control()->weir_pid, 0) == -ESRCH) die("the weir process has gone");
+    look_for_weir(true);
   }
 }
 
