@@ -100,7 +100,7 @@ void make_calls(ThreadBlock* tb) {
   RequestBlock& r = tb->request;
   int64_t descriptor = -1, result = 0;
   uint64_t failed = 0;
-  for (uint64_t i = 0; i < r.calls && !failed; i++) {
+  for (uint64_t i = 0; i < r.calls && i < max_calls && !failed; i++) {  // (others of the run may write there)
     const Call& c = tb->calls[i];
     uint64_t a[6] = {c.args[0], c.args[1], c.args[2], c.args[3], c.args[4], c.args[5]};
     if (c.flags & UsesText) a[1] = address(c.text);
