@@ -10,26 +10,40 @@
 #include <algorithm>
 #include <vector>
 
+#include "process/memory.h"
 #include "rt/abi.h"
 
 namespace weir::engine {
 
+namespace {
+// A number may be another process's by now: when that one began tells.
+struct Watched {
+  uint64_t start;  // in the kernel's words; 0: not known
+  pid_t pid;       // 0: nobody
+};
+}  // namespace
+
 struct Guardian::Shared {
   uint64_t in_charge;  // the number of the guardian that is; 0: none
-  pid_t watched[rt::max_slots];
+  Watched watched[rt::max_slots];
   Occupant roster[rt::max_slots];
 };
 
 namespace {
 
-// A process that has ended can be told from one that has its number now.
-void end_all(std::span<const pid_t> pids) {
+uint64_t start_of(pid_t pid) { return process::stat_of(pid).number(process::StatStartTime); }
+
+// (The descriptor comes before the look at the start: what that is true of cannot be anybody else's then.)
+void end_all(std::span<const Watched> all) {
   std::vector<Fd> ended;
-  for (pid_t pid : pids) {
-    if (pid <= 1) continue;
-    Fd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-    kill(pid, SIGKILL);
-    if (process) ended.push_back(std::move(process));
+  for (const Watched& w : all) {
+    if (w.pid <= 1) continue;
+    Fd process(static_cast<int>(syscall(SYS_pidfd_open, w.pid, 0)));
+    uint64_t start = start_of(w.pid);
+    bool is_stranger = start && w.start && start != w.start;
+    if (!process || is_stranger) continue;
+    syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
+    ended.push_back(std::move(process));
   }
   for (const Fd& process : ended) {
     pollfd gone{process.get(), POLLIN, 0};
@@ -82,11 +96,17 @@ Result<bool> Guardian::renew() {
 }
 
 void Guardian::watch(pid_t pid) {
-  std::span<pid_t> pids = shared().watched;
-  if (auto free = std::ranges::find(pids, 0); free != pids.end()) *free = pid;
+  std::span<Watched> all = shared().watched;
+  auto free = std::ranges::find(all, 0, &Watched::pid);
+  if (free == all.end()) return;
+  free->start = start_of(pid);
+  __atomic_store_n(&free->pid, pid, __ATOMIC_SEQ_CST);  // (we may be killed here)
 }
 
-void Guardian::forget(pid_t pid) { std::ranges::replace(shared().watched, pid, 0); }
+void Guardian::forget(pid_t pid) {
+  for (Watched& w : shared().watched)
+    if (w.pid == pid) __atomic_store_n(&w.pid, 0, __ATOMIC_SEQ_CST);
+}
 
 void Guardian::dismiss() {
   if (!shared_) return;

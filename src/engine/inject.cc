@@ -119,6 +119,13 @@ Result<> Server::inject(pid_t pid) {
 
   uint32_t slot = allocate_slot(pid, pid);
   if (!slot) return fail("too many threads");
+  user_regs_struct begin = regs;
+  begin.rip = header_.begin;
+  begin.gs_base = rt::blocks_base + slot * rt::block_stride;
+  begin.orig_rax = ~0ull;
+  auto mask = tracee.block_signals();
+  auto is_set = mask ? tracee.set_registers(begin) : Result<>(std::unexpected(mask.error()));
+  if (!is_set) return free_slot(slot), is_set;
   slots_[slot] = {SlotState::Running, pid, pid, 0, nullptr};
   rt::ThreadBlock* tb = block(slot);
   tb->pid = tb->tid = static_cast<uint32_t>(pid);
@@ -126,7 +133,7 @@ Result<> Server::inject(pid_t pid) {
   tb->regs.gpr[4] = regs.rsp;
   tb->regs.flags = regs.eflags;
   tb->regs.pc = regs.rip;
-  TRY(tb->exit_mask, tracee.block_signals());
+  tb->exit_mask = *mask;
   tb->exit_unmask = 1;
   Process& p = processes_[pid];
   p.pid = pid;
@@ -150,10 +157,7 @@ Result<> Server::inject(pid_t pid) {
   guardian_is_old_ = has_results();
   stats_.processes++;
   stats_.threads++;
-  regs.rip = header_.begin;
-  regs.gs_base = rt::blocks_base + slot * rt::block_stride;
-  regs.orig_rax = ~0ull;
-  return tracee.set_registers(regs);
+  return {};
 }
 
 // Has an image moved that the kernel has loaded, and that has not begun to run. Returns how far.
@@ -265,6 +269,7 @@ void Server::begin(Process& p, uint32_t slot, rt::RequestBlock& r) {
   if (p.pid == main_pid_) return end_with_message(p, begin.error().what);
   say("not followed: {}", begin.error().what);
   stats_.not_followed++;
+  guardian_.forget(p.pid);
   r.native = rt::NativeTarget;
   slots_[slot].state = SlotState::Ending;
   ending_.push_back(slot);

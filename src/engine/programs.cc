@@ -80,6 +80,7 @@ Result<> Server::spawn() {
   if (!injected) {
     kill(pid, SIGKILL);
     waitpid(pid, &status, __WALL);
+    guardian_.forget(pid);
     return injected;
   }
   processes_.at(pid).calls.push_back({SYS_prctl, {PR_SET_PDEATHSIG, 0}, {}, rt::Optional});
@@ -210,7 +211,8 @@ void Server::exec_stop(pid_t pid) {
   bool is_killed = ptrace(PTRACE_DETACH, pid, 0, 0) && errno == ESRCH;
   if (injected) return;
   processes_.erase(pid);
-  if (is_killed) return guardian_.forget(pid);
+  guardian_.forget(pid);
+  if (is_killed) return;
   say("not followed: {}", injected.error().what);
   stats_.not_followed++;
 }
