@@ -77,6 +77,7 @@ Result<> Server::attach_all() {
   for (int pid : options_.pids) {
     auto attached = processes_.contains(pid) ? Result<>{} : attach(pid);
     if (attached) continue;
+    guardian_.forget(pid);
     detach_all();
     return attached;
   }
@@ -180,6 +181,8 @@ Result<> Server::attach(pid_t pid) {
                                                          offsetof(rt::ThreadBlock, own_actions));
   }
   p.first_slot = p.slots[0];
+  guardian_.watch(pid);  // from here on it could not go on without us
+  threads.end_with_us();
   auto limit = lend_descriptors(agent);
   auto ready = make_ready(agent, **space, p.first_slot);
   if (limit) prlimit(agent, RLIMIT_NOFILE, &*limit, nullptr);
@@ -210,7 +213,6 @@ Result<> Server::attach(pid_t pid) {
   stats_.threads += p.slots.size();
   Process& own = processes_.emplace(pid, std::move(p)).first->second;
   for (uint32_t slot : own.slots) enroll(own, slot);
-  guardian_.watch(pid);
   if (has_results()) renew_guardian();
   return {};
 }
