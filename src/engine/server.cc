@@ -110,6 +110,7 @@ void Server::await_newborn() {
 // The program has ended, others that it started have not: a copy of this process goes on to serve them, and the shell gets its
 // prompt. Returns true in the copy.
 Result<bool> Server::stay_behind() {
+  guardian_.expect_copy();
   pid_t pid = fork();
   if (pid < 0) {
     auto why = fail_errno("fork");
