@@ -170,12 +170,15 @@ Result<int> run(const Words& words) {
     options.make_tool = [&] { return std::make_unique<NoTool>(!s.no_archive && !s.run.cache_mb); };
     if (s.run.verbose) options.on_program_end = [](instrument::Tool&, const engine::ProgramRun& run) { say_ended(run); };
   }
-  options.finish = [&](const engine::Outcome& outcome) -> Result<int> {
+  options.write = [&](const engine::Outcome&) -> Result<> {
     if (!s.json.empty() && !(std::ofstream(s.json) << to_json(counts, s.blocks) << std::flush))
       return fail("{}: cannot be written", s.json);
-    if (outcome.cut_short) say_cut_short(s.json);
+    return {};
+  };
+  options.tell = [&](const engine::Outcome& outcome) -> Result<> {
+    if (outcome.cut_short) say_cut_short(outcome, s.json);
     else print_words(s, counts, outcome);
-    return outcome.status;
+    return {};
   };
   Result<int> status = engine::run(options);
   if (!status && is_new) unlink(s.json.c_str());

@@ -34,11 +34,14 @@ namespace {
 
 uint64_t start_of(pid_t pid) { return process::stat_of(pid).number(process::StatStartTime); }
 
+// Were there any?
 // (The descriptor comes before the look at the start: what that is true of cannot be anybody else's then.)
-void end_all(std::span<const Watched> all) {
+bool end_all(std::span<const Watched> all) {
   std::vector<Fd> ended;
+  bool any = false;
   for (const Watched& w : all) {
     if (w.pid <= 1) continue;
+    any = true;  // (the kernel may have ended it just now)
     Fd process(static_cast<int>(syscall(SYS_pidfd_open, w.pid, 0)));
     uint64_t start = start_of(w.pid);
     bool is_stranger = start && w.start && start != w.start;
@@ -51,6 +54,7 @@ void end_all(std::span<const Watched> all) {
     constexpr int patience = 5000;  // ms: one that the kernel does not let go is not waited for
     while (poll(&gone, 1, patience) < 0 && errno == EINTR) {}
   }
+  return any;
 }
 
 }  // namespace
@@ -86,7 +90,7 @@ void Guardian::guard(uint64_t number, int life, int weir) {
   if (Fd null(open("/dev/null", O_RDONLY)); null) dup2(null.get(), 0);
   await_end(life, weir, shared().has_copy);
   if (__atomic_load_n(&shared().in_charge, __ATOMIC_SEQ_CST) != number) _exit(0);
-  end_all(shared().watched);
+  has_ended_any_ = end_all(shared().watched);
 }
 
 Result<bool> Guardian::renew() {

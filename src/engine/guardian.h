@@ -29,6 +29,7 @@ class Guardian {
 
   // Forks one, in place of the one before. Returns true in the guardian, when Weir was killed and those that it watched have ended.
   Result<bool> renew();
+  bool has_ended_any() const { return has_ended_any_; }
   bool is(pid_t pid) const { return pid == pid_; }
   void watch(pid_t pid);
   void forget(pid_t pid);
@@ -48,6 +49,7 @@ class Guardian {
   Fd life_;     // the writing end of a pipe: the kernel closes it when the last of us has gone
   pid_t pid_ = 0;
   Fd process_;  // the guardian
+  bool has_ended_any_ = false;
 };
 
 }  // namespace weir::engine

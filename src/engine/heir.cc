@@ -78,8 +78,10 @@ void Server::inherit() {
     for (auto& [pid, p] : processes_) report(p);
   }
   constexpr int killed = 137;
-  if (auto written = options_.finish({killed, Outcome::Ended, cut_short_, weir_pid_, stats_}); !written)
-    say("{}", written.error().what);
+  Outcome outcome{killed, Outcome::Ended, cut_short_, guardian_.has_ended_any(), weir_pid_, stats_};
+  auto written = options_.write(outcome);
+  if (written) written = options_.tell(outcome);
+  if (!written) say("{}", written.error().what);
   fflush(nullptr);
   _exit(0);
 }

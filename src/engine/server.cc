@@ -92,9 +92,11 @@ Result<int> Server::run() {
 
 // The guardian stands by until all is written; that of processes that are left running belongs to who serves them on.
 Result<int> Server::finish(Outcome::End end) {
-  auto status = options_.finish({main_status_, end, cut_short_, weir_pid_, stats_});
+  Outcome outcome{main_status_, end, cut_short_, guardian_.has_ended_any(), weir_pid_, stats_};
+  TRY_VOID(options_.write(outcome));
   if (end != Outcome::LeftRunning) guardian_.dismiss();
-  return status;
+  TRY_VOID(options_.tell(outcome));
+  return main_status_;
 }
 
 // A program may end just after it forked, before its child has said hello.
