@@ -22,7 +22,6 @@ namespace weir::engine {
 namespace {
 
 process::FileMapping file_mapping(const Keeper& keeper, const SharedMemory& memory, uint64_t address, uint64_t protection) {
-  keeper.lend(memory.file.get());
   uint64_t open_flags = (protection & PROT_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC;
   process::FileMapping result{
       open_flags, address, memory.mapping.size(), protection, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, {}};
@@ -112,7 +111,8 @@ Result<> Server::inject(pid_t pid) {
   bool taken = std::ranges::any_of(regions, [&](const process::Region& r) { return r.range.overlaps(table); });
   TRY(auto space, Space::create(options_.make_tool(), sanitized || taken ? rt::high_table_base : rt::table_base));
   space->set_limit(options_.cache_limit);
-  Keeper keeper(pid);
+  std::array loans = {Keeper::Loan{runtime_.file.get()}, Keeper::Loan{blocks_.file.get(), true}};
+  Keeper keeper(pid, loans);
   std::array ours = {file_mapping(keeper, runtime_, rt::runtime_base, PROT_READ | PROT_EXEC),
                      file_mapping(keeper, blocks_, rt::blocks_base, PROT_READ | PROT_WRITE)};
   TRY_VOID(process::map_files(tracee, entry_point.value & ~uint64_t{4095}, ours));
