@@ -24,7 +24,7 @@ namespace {
 bool is_image(const process::Region& r) { return r.executable && (r.inode || r.path == "[vdso]"); }
 
 // The space of a process that stands still: all its code is known from the start.
-Result<std::unique_ptr<Space>> space_of(pid_t tid, std::unique_ptr<instrument::Tool> tool) {
+Result<std::unique_ptr<Space>> space_of(pid_t tid, const Space::MakeTool& make_tool) {
   TRY(auto regions, process::regions(tid));
   auto is_free = [&](uint64_t begin) {
     AppRange table{{begin}, {begin + rt::table_size}};
@@ -32,7 +32,7 @@ Result<std::unique_ptr<Space>> space_of(pid_t tid, std::unique_ptr<instrument::T
   };
   bool low = is_free(rt::table_base);
   if (!low && !is_free(rt::high_table_base)) return fail("it has no room for weir's table");
-  TRY(auto space, Space::create(std::move(tool), low ? rt::table_base : rt::high_table_base));
+  TRY(auto space, Space::create(make_tool, low ? rt::table_base : rt::high_table_base));
   for (const process::Region& r : regions)
     if (is_image(r)) TRY_VOID(space->know(r.range.begin, tid));
   return space;
@@ -156,7 +156,7 @@ Result<> Server::attach(pid_t pid) {
   TRY_VOID(threads.stop([&] { return !detach_is_wanted(); }));
   std::vector<pid_t> tids = threads.tids();
   pid_t agent = threads.agent();
-  auto space = space_of(agent, options_.make_tool());
+  auto space = space_of(agent, options_.make_tool);
   if (!space) return cannot(space.error());
   (*space)->set_limit(options_.cache_limit);
   std::vector<user_regs_struct> registers;

@@ -109,7 +109,7 @@ Result<> Server::inject(pid_t pid) {
   bool sanitized = image && (*image)->uses_address_sanitizer();
   AppRange table{{rt::table_base}, {rt::table_base + rt::table_size}};
   bool taken = std::ranges::any_of(regions, [&](const process::Region& r) { return r.range.overlaps(table); });
-  TRY(auto space, Space::create(options_.make_tool(), sanitized || taken ? rt::high_table_base : rt::table_base));
+  TRY(auto space, Space::create(options_.make_tool, sanitized || taken ? rt::high_table_base : rt::table_base));
   space->set_limit(options_.cache_limit);
   std::array loans = {Keeper::Loan{runtime_.file.get()}, Keeper::Loan{blocks_.file.get(), true}};
   Keeper keeper(pid, loans);

@@ -51,9 +51,19 @@ Result<SharedMemory> SharedMemory::create(const char* name, size_t size, Writer 
   return m;
 }
 
-Result<std::unique_ptr<Space>> Space::create(std::unique_ptr<instrument::Tool> tool, uint64_t table_address) {
-  std::unique_ptr<Space> s(new Space);
-  s->tool_ = std::move(tool);
+// What a tool publishes has room from the start (base/published.h): much, where addresses are short.
+Result<std::unique_ptr<Space>> Space::create_empty(const MakeTool& make_tool) {
+  try {
+    std::unique_ptr<Space> s(new Space);
+    s->tool_ = make_tool();
+    return s;
+  } catch (const std::bad_alloc&) {
+    return fail("there is no room for what is counted (ulimit -v must allow it)");
+  }
+}
+
+Result<std::unique_ptr<Space>> Space::create(const MakeTool& make_tool, uint64_t table_address) {
+  TRY(auto s, create_empty(make_tool));
   s->table_address_ = table_address;
   TRY_VOID(s->create_memory());
   return s;
@@ -368,8 +378,7 @@ void Space::retire(uint32_t id) {
 }
 
 Result<std::unique_ptr<Space>> Space::copy() const {
-  std::unique_ptr<Space> s(new Space);
-  s->tool_ = tool_->copy();
+  TRY(auto s, create_empty([&] { return tool_->copy(); }));
   s->counters_ = counters_;
   s->table_address_ = table_address_;
   TRY_VOID(s->create_memory());

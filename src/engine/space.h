@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -119,7 +120,8 @@ struct SpaceStats {
 class Space {
  public:
   static constexpr int no_code = -1;  // exit_status of an error of translate(): nothing can be executed there
-  static Result<std::unique_ptr<Space>> create(std::unique_ptr<instrument::Tool> tool, uint64_t table_address);
+  using MakeTool = std::function<std::unique_ptr<instrument::Tool>()>;
+  static Result<std::unique_ptr<Space>> create(const MakeTool& make_tool, uint64_t table_address);
   // A copy with memory of its own, for a process that takes a way of its own.
   Result<std::unique_ptr<Space>> copy() const;
 
@@ -200,6 +202,7 @@ class Space {
 
  private:
   Space() = default;
+  static Result<std::unique_ptr<Space>> create_empty(const MakeTool& make_tool);
   Result<> create_memory();
 
   // space.cc
