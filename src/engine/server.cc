@@ -172,6 +172,15 @@ void Server::watch_signals() {
   set(on_forward, {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT});
 }
 
+// To the program; when that has ended, to those that outlive it. (A shell continues both, us and the program.)
+void Server::forward(int sig) {
+  auto is_for = [&](pid_t pid) { return sig != SIGCONT || is_stopped(pid); };
+  if (!main_ended_ && is_for(main_pid_)) kill(main_pid_, sig);
+  if (!main_ended_) return;
+  for (auto& [pid, p] : processes_)  // (they are not our children, and their numbers may be others' by now)
+    if (is_for(pid)) syscall(SYS_pidfd_send_signal, p.pidfd.get(), sig, nullptr, 0);
+}
+
 bool Server::detach_is_wanted() const {
   return detach_wanted || (deadline_ && std::chrono::steady_clock::now() >= *deadline_);
 }
@@ -192,7 +201,7 @@ void Server::loop() {
     }
     if (int sig = forwarded_signal) {
       forwarded_signal = 0;
-      if (sig != SIGCONT || is_stopped(main_pid_)) kill(main_pid_, sig);  // (a shell continues both)
+      forward(sig);
     }
     look_around();
     if (serve_posted()) {

@@ -93,6 +93,7 @@ class Server {
   Result<> set_up();
   Result<int> finish(Outcome::End end);
   void watch_signals();
+  void forward(int sig);
   bool is_over() const;
   bool detach_is_wanted() const;
   void loop();
