@@ -64,8 +64,8 @@ Result<int> run(const Options& options) {
 
 // The handlers ring a doorbell that goes with us.
 Server::~Server() {
-  child_doorbell = nullptr;
   for (int sig : {SIGCHLD, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT, SIGINT, SIGQUIT}) signal(sig, SIG_DFL);
+  child_doorbell = nullptr;
 }
 
 Result<int> Server::run() {
