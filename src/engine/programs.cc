@@ -130,6 +130,7 @@ pid_t watch_stopped(pid_t pid) {
   if (watcher) return watcher;
   setsid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != weir) _exit(0);  // (it was killed before)
   close_range(0, ~0u, 0);
   for (timespec t{0, 20'000'000};; nanosleep(&t, nullptr))
     if (!is_stopped(pid) && is_stopped(weir)) kill(weir, SIGCONT);
