@@ -164,7 +164,7 @@ void Space::adopt() {
   images_.clear();
   for (const char* name = image_names_.begin(); name < image_names_.end(); name += images_.back().size() + 1)
     images_.emplace_back(name);
-  counters_.allocate(rt::max_counters - counters_.size());  // (what was handed out in the end is not known)
+  counters_.allocate(rt::max_counters - std::min(counters_.size(), rt::max_counters));  // (what was handed out in the end is not known)
   tool_->adopt();
 }
 
