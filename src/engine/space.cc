@@ -31,7 +31,7 @@ bool share_low_half(AppRange a, AppRange b) {
 }
 
 // For nearly any function.
-bool has_room(const Arena& arena) { return arena.used + std::min<size_t>(64u << 20, arena.size / 2) <= arena.size; }
+bool has_much_room(const Arena& arena) { return arena.used + std::min<size_t>(64u << 20, arena.size / 2) <= arena.size; }
 
 // An image has data before and behind its code, which its code refers to.
 constexpr uint64_t image_margin = 256u << 20;
@@ -97,7 +97,7 @@ bool Space::prepare(AppPc pc, pid_t pid, bool may_grow) {
   Arena& arena = arenas_[(*region)->arena];
   constexpr size_t enough_links = 1 << 18;  // for nearly any function
   bool has_links = arena.archived_links() + arena.links.size() + enough_links <= arena.max_links;
-  if (has_room(arena) && has_links) return true;
+  if (has_much_room(arena) && has_links) return true;
   if (!may_grow) return false;
   arena.is_keepable = false;
   if (auto other = arena_near((*region)->range, pid)) (*region)->arena = *other;
@@ -244,7 +244,7 @@ void Space::write_page() {
 // An arena that the region's code can live in; a new one in a gap near it, if there is none.
 Result<uint32_t> Space::arena_near(AppRange range, pid_t pid) {
   for (uint32_t i = 0; i < arenas_.size(); i++)
-    if (!arenas_[i].code.size() && near(arenas_[i].base, arenas_[i].size, range) && has_room(arenas_[i])) return i;
+    if (!arenas_[i].code.size() && near(arenas_[i].base, arenas_[i].size, range) && has_much_room(arenas_[i])) return i;
   auto number = static_cast<uint32_t>(std::ranges::count_if(arenas_, [](const Arena& a) { return !a.code.size(); }));
   if (number >= max_common_arenas) return fail("the code cache is full");
   TRY(auto taken, process::regions(pid));

@@ -239,7 +239,8 @@ class Space {
   const Arena* arena_of(uint32_t link) const;
   LinkSite& link_site(uint32_t number);
   void link_waiting(AppPc target, CachePc to);
-  static CachePc far_jump(Arena& arena, LinkSite& site, CachePc to);
+  bool has_room(const Arena& arena, size_t size) const;
+  CachePc far_jump(Arena& arena, LinkSite& site, CachePc to);
   void unlink(AppPc target);
   void unlink(Arena& arena, uint32_t number);
   CachePc cache_pc(uint32_t unit, uint32_t offset) const {
