@@ -294,7 +294,10 @@ CachePc Space::find_gap(AppRange range, size_t size, std::span<const process::Re
 // The runtime does not let the program change what is there.
 void Space::tell_own(rt::Range range) {
   auto* page = page_.as<rt::SpacePage>();
-  if (page->own_count == rt::max_own) return;
+  if (page->own_count == rt::max_own) {
+    if (!not_told_++) say("a program has more than {} code caches; it is not kept from mapping memory over the others", rt::max_own);
+    return;
+  }
   page->own[page->own_count] = range;
   __atomic_store_n(&page->own_count, page->own_count + 1, __ATOMIC_RELEASE);
 }

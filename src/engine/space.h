@@ -274,6 +274,7 @@ class Space {
   uint64_t table_address_ = rt::table_base;  // in the target
   std::vector<Piece> pieces_;
   std::vector<Arena> arenas_;
+  uint32_t not_told_ = 0;                                 // see tell_own
   bool has_archives_ = false;                             // one of the arenas has, or had, one
   std::vector<std::shared_ptr<const Archive>> given_up_;  // pieces name their files
   std::vector<Region> regions_;                           // by address
