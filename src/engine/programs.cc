@@ -404,10 +404,11 @@ bool Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
   if (s.state != SlotState::Reserved) return false;
   rt::ThreadBlock* tb = block(slot);
   pid_t own_pid = pid;
-  bool is_thread = s.clone_flags & CLONE_THREAD;
+  bool is_thread = s.clone_flags & CLONE_THREAD, elsewhere = tb->elsewhere;  // (it may change there)
   if (is_thread) pid = s.pid;
-  else if (!has_block(pid, slot) || innermost_id(fmt::format("/proc/{}/status", pid)) != pid) tb->elsewhere = 1;
-  if (tb->elsewhere) {
+  else if (!has_block(pid, slot) || innermost_id(fmt::format("/proc/{}/status", pid)) != pid) elsewhere = true;
+  tb->elsewhere = elsewhere;
+  if (elsewhere) {
     if (!is_thread) pid = child_with_block(s, pid, slot);
     std::error_code none;
     for (const auto& thread : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), none))
@@ -443,7 +444,7 @@ bool Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
     p.memory = memory;
     memory->mapped = std::min(memory->mapped, p.space->pieces().size());  // (the id that it told may be wrong)
     p.quiet = tb->quiet;
-    p.elsewhere = tb->elsewhere;
+    p.elsewhere = elsewhere;
     own = processes_.emplace(pid, std::move(p)).first;
     guardian_.watch(pid);
     stats_.processes++;
