@@ -26,13 +26,7 @@ bool is_image(const process::Region& r) { return r.executable && (r.inode || r.p
 // The space of a process that stands still: all its code is known from the start.
 Result<std::unique_ptr<Space>> space_of(pid_t tid, const Space::MakeTool& make_tool) {
   TRY(auto regions, process::regions(tid));
-  auto is_free = [&](uint64_t begin) {
-    AppRange table{{begin}, {begin + rt::table_size}};
-    return std::ranges::none_of(regions, [&](const process::Region& r) { return r.range.overlaps(table); });
-  };
-  bool low = is_free(rt::table_base);
-  if (!low && !is_free(rt::high_table_base)) return fail("it has no room for weir's table");
-  TRY(auto space, Space::create(make_tool, low ? rt::table_base : rt::high_table_base));
+  TRY(auto space, Space::create(make_tool, regions, false));
   for (const process::Region& r : regions)
     if (is_image(r)) TRY_VOID(space->know(r.range.begin, tid));
   return space;

@@ -4,23 +4,9 @@
 // published; threads that have come since are in the roster, under larger serials than any of then; those that have gone since have
 // left their blocks as they were (see free_slot).
 
-#include <sys/syscall.h>
-
 #include "engine/server.h"
 
 namespace weir::engine {
-
-namespace {
-// The parallel stack ends at a page that cannot be written to. (Under a seccomp filter any call may be the last.)
-void end_frames(Process& p, uint32_t slot) {
-  std::vector<bool>& has_end = p.memory->has_end;
-  if (has_end.size() <= slot) has_end.resize(slot + 1);
-  if (!p.space->tool().has_clock() || p.quiet || has_end[slot]) return;
-  has_end[slot] = true;
-  uint64_t end = rt::blocks_base + slot * rt::block_stride + rt::frames_end;
-  p.calls.push_back({SYS_mprotect, {end, 4096, PROT_NONE}, {}, rt::Optional});
-}
-}  // namespace
 
 void Server::enroll(Process& p, uint32_t slot) {
   end_frames(p, slot);

@@ -107,9 +107,7 @@ Result<> Server::inject(pid_t pid) {
   if (program == regions.end()) return fail("{}: its entry point is not mapped", program_name(pid));
   auto image = open_image(pid, *program);
   bool sanitized = image && (*image)->uses_address_sanitizer();
-  AppRange table{{rt::table_base}, {rt::table_base + rt::table_size}};
-  bool taken = std::ranges::any_of(regions, [&](const process::Region& r) { return r.range.overlaps(table); });
-  TRY(auto space, Space::create(options_.make_tool, sanitized || taken ? rt::high_table_base : rt::table_base));
+  TRY(auto space, Space::create(options_.make_tool, regions, sanitized));
   space->set_limit(options_.cache_limit);
   std::array loans = {Keeper::Loan{runtime_.file.get()}, Keeper::Loan{blocks_.file.get(), true}};
   Keeper keeper(pid, loans);
@@ -302,9 +300,7 @@ Result<std::shared_ptr<elf::Image>> image_of(pid_t tid, int64_t fd) {
   ssize_t n = readlink(link.c_str(), name, sizeof name);
   return open_image(open_to_read(link), std::string(name, n > 0 ? static_cast<size_t>(n) : 0));
 }
-}  // namespace
 
-namespace {
 // A process that has dropped privileges, or changed its root, cannot open our memory any more, and so gets no new arenas.
 bool can_open_ours(pid_t pid) {
   struct stat process{}, root{}, own{};

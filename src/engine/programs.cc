@@ -490,6 +490,16 @@ void Server::begin_block(uint32_t slot) {
   tb->actions = reinterpret_cast<rt::KernelSigaction*>(address + offsetof(rt::ThreadBlock, own_actions));
 }
 
+// The parallel stack ends at a page that cannot be written to. (Under a seccomp filter any call may be the last.)
+void Server::end_frames(Process& p, uint32_t slot) {
+  std::vector<bool>& has_end = p.memory->has_end;
+  if (has_end.size() <= slot) has_end.resize(slot + 1);
+  if (!p.space->tool().has_clock() || p.quiet || has_end[slot]) return;
+  has_end[slot] = true;
+  uint64_t end = rt::blocks_base + slot * rt::block_stride + rt::frames_end;
+  p.calls.push_back({SYS_mprotect, {end, 4096, PROT_NONE}, {}, rt::Optional});
+}
+
 uint32_t Server::allocate_slot(pid_t pid, pid_t tid) {
   std::erase_if(ending_, [&](uint32_t slot) {
     bool gone = syscall(SYS_tgkill, slots_[slot].pid, slots_[slot].tid, 0) && errno == ESRCH;

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <thread>
 
 namespace weir::engine {
 
@@ -23,6 +24,8 @@ namespace {
 
 constexpr long sleep_ns = 100'000'000;  // then look for processes that ended without a word
 constexpr long quiet_sleep_ns = 50'000;
+constexpr auto newborn_pause = std::chrono::microseconds(100);
+constexpr int newborn_looks = 3000;  // a third of a second; more where the processor is wanted by others, and so by the newborn
 constexpr auto linger_time = std::chrono::milliseconds(1);
 constexpr auto switch_time = std::chrono::microseconds(20);  // another process ran in between
 
@@ -102,10 +105,9 @@ Result<int> Server::finish(Outcome::End end) {
 // A program may end just after it forked, before its child has said hello.
 void Server::await_newborn() {
   auto is_reserved = [](const Slot& s) { return s.state == SlotState::Reserved && !(s.clone_flags & CLONE_THREAD); };
-  for (int i = 0; i < 3000 && std::ranges::any_of(slots_, is_reserved); i++) {
+  for (int i = 0; i < newborn_looks && std::ranges::any_of(slots_, is_reserved); i++) {
     serve_posted();
-    timespec t{0, 100'000};
-    nanosleep(&t, nullptr);
+    std::this_thread::sleep_for(newborn_pause);
   }
 }
 

@@ -1,5 +1,6 @@
-// The state of one run, shared by its parts: the loop and its requests (server.cc), processes and their programs
-// (programs.cc), injection (inject.cc), processes that run already (attach.cc, detach.cc).
+// The state of one run, shared by its parts: the loop (server.cc), the answers to requests (requests.cc), processes and their programs
+// (programs.cc), injection (inject.cc), processes that run already (attach.cc, detach.cc), and what the guardian does when Weir is
+// killed (heir.cc). Guardian and Keeper, the processes beside Weir, are their own.
 #pragma once
 
 #include <signal.h>
@@ -154,6 +155,7 @@ class Server {
   void release_lost_children(pid_t pid, pid_t tid);
   void free_slot(uint32_t slot);
   void begin_block(uint32_t slot);
+  void end_frames(Process& p, uint32_t slot);
   Process* process_of(uint32_t slot);
   void stopped();
 

@@ -62,9 +62,16 @@ Result<std::unique_ptr<Space>> Space::create_empty(const MakeTool& make_tool) {
   }
 }
 
-Result<std::unique_ptr<Space>> Space::create(const MakeTool& make_tool, uint64_t table_address) {
+Result<std::unique_ptr<Space>> Space::create(const MakeTool& make_tool, std::span<const process::Region> taken,
+                                             bool keeps_off_low) {
+  auto is_free = [&](uint64_t begin) {
+    AppRange table{{begin}, {begin + rt::table_size}};
+    return std::ranges::none_of(taken, [&](const process::Region& r) { return r.range.overlaps(table); });
+  };
+  bool low = !keeps_off_low && is_free(rt::table_base);
+  if (!low && !is_free(rt::high_table_base)) return fail("it has no room for weir's table");
   TRY(auto s, create_empty(make_tool));
-  s->table_address_ = table_address;
+  s->table_address_ = low ? rt::table_base : rt::high_table_base;
   TRY_VOID(s->create_memory());
   return s;
 }

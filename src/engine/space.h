@@ -121,7 +121,9 @@ class Space {
  public:
   static constexpr int no_code = -1;  // exit_status of an error of translate(): nothing can be executed there
   using MakeTool = std::function<std::unique_ptr<instrument::Tool>()>;
-  static Result<std::unique_ptr<Space>> create(const MakeTool& make_tool, uint64_t table_address);
+  // For a process that has mapped `taken`. The table lies low, where it is found fastest, unless the program will want those addresses.
+  static Result<std::unique_ptr<Space>> create(const MakeTool& make_tool, std::span<const process::Region> taken,
+                                               bool keeps_off_low);
   // A copy with memory of its own, for a process that takes a way of its own.
   Result<std::unique_ptr<Space>> copy() const;
 
