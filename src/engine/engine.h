@@ -63,9 +63,9 @@ struct Outcome {
     LeftRunning,  // some outlive the program; another Weir process, left behind, serves them on
     Behind,       // this is that process, and they have ended now
   } end = Ended;
-  bool cut_short = false;       // Weir was killed,
+  bool cut_short = false;      // Weir was killed,
   bool has_ended_any = false;  // … and so processes were ended
-  pid_t weir = 0;          // the process that served the target
+  pid_t weir = 0;              // the process that served the target
   Stats stats;
 };
 

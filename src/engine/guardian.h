@@ -46,7 +46,7 @@ class Guardian {
   void guard(uint64_t number, int life, int weir);
 
   Mapping shared_;
-  Fd life_;     // the writing end of a pipe: the kernel closes it when the last of us has gone
+  Fd life_;  // the writing end of a pipe: the kernel closes it when the last of us has gone
   pid_t pid_ = 0;
   Fd process_;  // the guardian
   bool has_ended_any_ = false;

@@ -59,9 +59,12 @@ std::optional<Identity> identity_of(pid_t pid) {
     Fd again(open(fmt::format("/proc/self/fd/{}", loan.file).c_str(), (loan.is_writable ? O_RDWR : O_RDONLY) | O_CLOEXEC));
     if (!again || dup2(again.get(), loan.file) < 0) _exit(1);
   }
-  std::string words[] = {"weir-keeper",          Keeper::verb,
-                         std::to_string(getppid()), std::to_string(ready),
-                         std::to_string(who.user), std::to_string(who.group)};
+  std::string words[] = {"weir-keeper",
+                         Keeper::verb,
+                         std::to_string(getppid()),
+                         std::to_string(ready),
+                         std::to_string(who.user),
+                         std::to_string(who.group)};
   char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(),
                        words[4].data(), words[5].data(), nullptr};
   char* environment[] = {nullptr};
@@ -105,8 +108,8 @@ int Keeper::keep(int argc, char** argv) {
   auto user = static_cast<uid_t>(strtoul(argv[4], nullptr, 10));
   auto group = static_cast<gid_t>(strtoul(argv[5], nullptr, 10));
   setgroups(0, nullptr);
-  bool dropped = setresgid(group, group, group) == 0 && setresuid(user, user, user) == 0 &&
-                 syscall(SYS_capset, &header, none) == 0;
+  bool dropped =
+      setresgid(group, group, group) == 0 && setresuid(user, user, user) == 0 && syscall(SYS_capset, &header, none) == 0;
   if (!dropped || prctl(PR_SET_DUMPABLE, 1) || prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != number(2)) return 1;
   if (write(ready, "", 1) != 1) return 1;
   close(ready);

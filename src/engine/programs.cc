@@ -366,10 +366,8 @@ void Server::collect(Process& p, uint32_t slot) {
   look_for_overflow(p, slot);
   auto* cells = reinterpret_cast<const uint64_t*>(memory_of(slot) + rt::counters_offset);
   uint32_t count = std::min(p.space->counters(), rt::max_counters);  // (a function that had no room has ended the process)
-  p.space->tool().collect({static_cast<uint32_t>(p.pid),
-                           static_cast<uint32_t>(slots_[slot].tid),
-                           {cells, count},
-                           memory_of(slot)});
+  p.space->tool().collect(
+      {static_cast<uint32_t>(p.pid), static_cast<uint32_t>(slots_[slot].tid), {cells, count}, memory_of(slot)});
 }
 
 namespace {

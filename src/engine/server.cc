@@ -25,7 +25,8 @@ namespace {
 constexpr long sleep_ns = 100'000'000;  // then look for processes that ended without a word
 constexpr long quiet_sleep_ns = 50'000;
 constexpr auto newborn_pause = std::chrono::microseconds(100);
-constexpr int newborn_looks = 3000;  // a third of a second; more where the processor is wanted by others, and so by the newborn
+constexpr int newborn_looks =
+    3000;  // a third of a second; more where the processor is wanted by others, and so by the newborn
 constexpr auto linger_time = std::chrono::milliseconds(1);
 constexpr auto switch_time = std::chrono::microseconds(20);  // another process ran in between
 

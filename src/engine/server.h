@@ -222,8 +222,8 @@ class Server {
   bool detaching_ = false;
   std::optional<std::chrono::steady_clock::time_point> deadline_;  // attached: when to detach
   std::chrono::steady_clock::time_point next_look_ = {};
-  uint32_t spins_ = rt::max_spins;                                 // for the next request
-  uint32_t current_slot_ = 0;                                      // whose request is being served
+  uint32_t spins_ = rt::max_spins;  // for the next request
+  uint32_t current_slot_ = 0;       // whose request is being served
 };
 
 }  // namespace weir::engine

@@ -171,7 +171,8 @@ void Space::adopt() {
   images_.clear();
   for (const char* name = image_names_.begin(); name < image_names_.end(); name += images_.back().size() + 1)
     images_.emplace_back(name);
-  counters_.allocate(rt::max_counters - std::min(counters_.size(), rt::max_counters));  // (what was handed out in the end is not known)
+  counters_.allocate(rt::max_counters -
+                     std::min(counters_.size(), rt::max_counters));  // (what was handed out in the end is not known)
   tool_->adopt();
 }
 
@@ -293,8 +294,8 @@ CachePc Space::find_gap(AppRange range, size_t size, std::span<const process::Re
     return c >> 32 == range.begin.value >> 32 && (c + size - 1) >> 32 == range.end.value >> 32;
   };
   std::stable_partition(candidates.begin(), candidates.end(), same_half);
-  auto gap = std::find_if(candidates.begin(), candidates.end(),
-                          [&](uint64_t c) { return is_free(c) && near({c}, size, range); });
+  auto gap =
+      std::find_if(candidates.begin(), candidates.end(), [&](uint64_t c) { return is_free(c) && near({c}, size, range); });
   return {gap == candidates.end() ? 0 : *gap};
 }
 
@@ -302,7 +303,8 @@ CachePc Space::find_gap(AppRange range, size_t size, std::span<const process::Re
 void Space::tell_own(rt::Range range) {
   auto* page = page_.as<rt::SpacePage>();
   if (page->own_count == rt::max_own) {
-    if (!not_told_++) say("a program has more than {} code caches; it is not kept from mapping memory over the others", rt::max_own);
+    if (!not_told_++)
+      say("a program has more than {} code caches; it is not kept from mapping memory over the others", rt::max_own);
     return;
   }
   page->own[page->own_count] = range;

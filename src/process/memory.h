@@ -31,8 +31,22 @@ Result<std::vector<AppPc>> private_pages(pid_t pid, AppRange range);
 Result<std::string> read_whole(const std::string& path);
 
 // What /proc/PID/stat says, numbered as in proc(5), from 1 on; empty words where there is none.
-enum StatField { StatState = 3, StatStartTime = 22, StatStartCode = 26, StatEndCode, StatStartStack, StatStartData = 45, StatEndData,
-                 StatStartBrk, StatArgStart, StatArgEnd, StatEnvStart, StatEnvEnd, StatExitCode, stat_fields };
+enum StatField {
+  StatState = 3,
+  StatStartTime = 22,
+  StatStartCode = 26,
+  StatEndCode,
+  StatStartStack,
+  StatStartData = 45,
+  StatEndData,
+  StatStartBrk,
+  StatArgStart,
+  StatArgEnd,
+  StatEnvStart,
+  StatEnvEnd,
+  StatExitCode,
+  stat_fields
+};
 struct Stat {
   std::string words[stat_fields];
   uint64_t number(int field) const { return strtoull(words[field].c_str(), nullptr, 10); }

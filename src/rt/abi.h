@@ -430,9 +430,9 @@ struct Guard {
 
 // ---- The control block (slot 0) -----------------------------------------------------------------------------------
 struct ControlBlock {
-  uint32_t doorbell;  // changes when there is something to do for Weir: a futex
-  uint32_t sleeping;  // Weir waits on the doorbell
-  uint32_t weir_pid;  // 0: Weir was killed, and nobody will answer any more
+  uint32_t doorbell;                // changes when there is something to do for Weir: a futex
+  uint32_t sleeping;                // Weir waits on the doorbell
+  uint32_t weir_pid;                // 0: Weir was killed, and nobody will answer any more
   uint64_t posted[max_slots / 64];  // slots with a request
 };
 

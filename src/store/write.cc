@@ -52,7 +52,8 @@ Result<> check_writable(const std::string& path) {
   if (!nameless && errno == ENOENT)
     return fail("{0}: cannot be written: there is no directory {1}; make it first: mkdir -p {1}", path, directory_of(path));
   if (!nameless && errno != EOPNOTSUPP) return fail_errno("{}: cannot be written", path);
-  if (access(TemporaryFile::part_of(path, getpid()).c_str(), F_OK) && errno != ENOENT) return fail_errno("{}: cannot be written", path);
+  if (access(TemporaryFile::part_of(path, getpid()).c_str(), F_OK) && errno != ENOENT)
+    return fail_errno("{}: cannot be written", path);
   return {};
 }
 
