@@ -34,8 +34,7 @@ namespace {
 
 uint64_t start_of(pid_t pid) { return process::stat_of(pid).number(process::StatStartTime); }
 
-// Were there any?
-// (The descriptor comes before the look at the start: what that is true of cannot be anybody else's then.)
+// Were there any? (The descriptor comes before the look at the start: what that is true of cannot be anybody else's then.)
 bool end_all(std::span<const Watched> all) {
   std::vector<Fd> ended;
   bool any = false;
@@ -45,9 +44,10 @@ bool end_all(std::span<const Watched> all) {
     Fd process(static_cast<int>(syscall(SYS_pidfd_open, w.pid, 0)));
     uint64_t start = start_of(w.pid);
     bool is_stranger = start && w.start && start != w.start;
-    if (!process || is_stranger) continue;
-    syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
-    ended.push_back(std::move(process));
+    if (is_stranger) continue;
+    if (process) syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
+    else if (start) kill(w.pid, SIGKILL);  // (there are no such descriptors here)
+    if (process) ended.push_back(std::move(process));
   }
   for (const Fd& process : ended) {
     pollfd gone{process.get(), POLLIN, 0};
