@@ -437,7 +437,7 @@ struct ControlBlock {
 };
 
 // ---- The space page: what the runtime must know of the translated program, read-only in the target ----------------
-constexpr uint32_t max_ranges = 1024, max_own = 256;
+constexpr uint32_t max_ranges = 1024, max_own = 960;
 struct SpacePage {
   uint64_t id;               // of the space: no two of a run have the same
   uint32_t version;          // odd while it is being changed
