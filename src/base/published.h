@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <new>
 #include <span>
 #include <type_traits>
 
@@ -23,7 +24,7 @@ class Published {
  public:
   Published() {
     void* p = mmap(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    CHECK(p != MAP_FAILED);
+    if (p == MAP_FAILED) throw std::bad_alloc();  // as any container does; see Space::create
     memory_ = Mapping(p, reserved);
   }
   Published(std::initializer_list<T> first) : Published() { append(first.begin(), first.end()); }

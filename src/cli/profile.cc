@@ -136,7 +136,7 @@ Result<int> make_profile(const Words& words, const Settings& s) {
   result.run.command = command_of(s, words);
   int64_t begin = microseconds(CLOCK_MONOTONIC);
   uint64_t stamp = __rdtsc();
-  options.finish = [&](const engine::Outcome& outcome) -> Result<int> {
+  options.write = [&](const engine::Outcome& outcome) -> Result<> {
     int64_t elapsed = std::max<int64_t>(1, microseconds(CLOCK_MONOTONIC) - begin);
     result.run.cycles_per_second = static_cast<uint64_t>(double(__rdtsc() - stamp) * 1e6 / double(elapsed));
     describe_run(result.run, s);
@@ -144,13 +144,15 @@ Result<int> make_profile(const Words& words, const Settings& s) {
     result.run.complete = outcome.end != engine::Outcome::LeftRunning && !outcome.cut_short;
     model.save();
     assembler.finish();
-    TRY_VOID(store::write(result, s.output, outcome.weir));
-    if (outcome.cut_short) return say_cut_short(s.output), outcome.status;
+    return store::write(result, s.output, outcome.weir);
+  };
+  options.tell = [&](const engine::Outcome& outcome) -> Result<> {
+    if (outcome.cut_short) return say_cut_short(outcome, s.output), Result<>();
     if (s.run.verbose) say_stats(outcome.stats);
     if (outcome.end == engine::Outcome::LeftRunning && !s.run.quiet)
       say("some processes outlive the program: {} is completed when they end", s.output);
     if (outcome.end != engine::Outcome::Behind && !s.run.quiet) TRY_VOID(print_summary(s));
-    return outcome.status;
+    return {};
   };
   TRY(int status, engine::run(options));
   // All is said and written; to give back the memory piece by piece would only take time.

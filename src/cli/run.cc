@@ -1,8 +1,12 @@
 // weir run: the engine with no tool, or with icount.
 
+#include <sys/stat.h>
+
+#include <filesystem>
 #include <fstream>
 #include <map>
 
+#include "base/temporary_file.h"
 #include "cli/run_options.h"
 #include "report/json.h"
 #include "report/text.h"
@@ -109,6 +113,27 @@ std::string to_json(const Counts& counts, bool blocks) {
   return std::move(json.text);
 }
 
+// An older file stays until this one is whole. What is no file (a pipe, /dev/stdout), or in a directory that is not ours to write to, is written to
+// as it is.
+Result<> write_json(const std::string& text, const std::string& path, pid_t run) {
+  std::error_code none;
+  std::filesystem::path place = std::filesystem::weakly_canonical(path, none);  // (a link stays one)
+  if (none) place = path;
+  auto put = [&](const std::string& name) -> Result<> {
+    if (!(std::ofstream(name) << text << std::flush)) return fail_errno("{}: cannot be written", path);
+    return {};
+  };
+  struct stat st{};
+  bool is_there = stat(place.c_str(), &st) == 0;
+  std::filesystem::path directory = place.has_parent_path() ? place.parent_path() : ".";
+  if ((is_there && !S_ISREG(st.st_mode)) || access(directory.c_str(), W_OK)) return put(path);
+  TRY(TemporaryFile file, TemporaryFile::beside(place, run, 0666));
+  if (is_there) fchmod(file.fd(), st.st_mode & 07777);
+  TRY_VOID(put(file.name()));
+  TRY_VOID(file.sync());
+  return file.move_to(place);
+}
+
 Result<Settings> parse(const Words& words, bool& done) {
   Settings s;
   CLI::App app{
@@ -170,12 +195,13 @@ Result<int> run(const Words& words) {
     options.make_tool = [&] { return std::make_unique<NoTool>(!s.no_archive && !s.run.cache_mb); };
     if (s.run.verbose) options.on_program_end = [](instrument::Tool&, const engine::ProgramRun& run) { say_ended(run); };
   }
-  options.finish = [&](const engine::Outcome& outcome) -> Result<int> {
-    if (!s.json.empty() && !(std::ofstream(s.json) << to_json(counts, s.blocks) << std::flush))
-      return fail("{}: cannot be written", s.json);
-    if (outcome.cut_short) say_cut_short(s.json);
+  options.write = [&](const engine::Outcome& outcome) -> Result<> {
+    return s.json.empty() ? Result<>() : write_json(to_json(counts, s.blocks), s.json, outcome.weir);
+  };
+  options.tell = [&](const engine::Outcome& outcome) -> Result<> {
+    if (outcome.cut_short) say_cut_short(outcome, s.json);
     else print_words(s, counts, outcome);
-    return outcome.status;
+    return {};
   };
   Result<int> status = engine::run(options);
   if (!status && is_new) unlink(s.json.c_str());

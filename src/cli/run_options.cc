@@ -86,8 +86,9 @@ void say_stats(const engine::Stats& s) {
   if (s.flushed_units) say("{} functions forgotten, as their memory was changed", with_commas(s.flushed_units));
 }
 
-void say_cut_short(const std::string& file) {
-  say("weir was killed, and so the program was ended{}", file.empty() ? "" : "; what it did until then is in " + file);
+void say_cut_short(const engine::Outcome& outcome, const std::string& file) {
+  say("weir was killed{}{}", outcome.has_ended_any ? ", and so the program was ended" : "",
+      file.empty() ? "" : "; what the program did until then is in " + file);
 }
 
 }  // namespace weir::cli

@@ -27,6 +27,6 @@ engine::Options engine_options(const RunOptions& options, const Words& words);
 void say_ended(const engine::ProgramRun& run);
 void say_stats(const engine::Stats& stats);
 // The words of a guardian that has written what there is.
-void say_cut_short(const std::string& file);
+void say_cut_short(const engine::Outcome& outcome, const std::string& file);
 
 }  // namespace weir::cli

@@ -134,7 +134,7 @@ int Archive::copy_for_others() const {
   if (copy_) return copy_.get();
   Fd copy(memfd_create("weir-archive", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   bool done = copy && !ftruncate(copy.get(), static_cast<off_t>(file_.size())) &&
-              write_all(copy.get(), parts_.code, code_offset()) && !fchmod(copy.get(), 0444);
+              write_all(copy.get(), parts_.code, code_offset()) && !fchmod(copy.get(), 0600);
   for (uint32_t n : parts_.table_pages) done = done && write_all(copy.get(), table_page(n), table_offset_ + n * page);
   if (!done || fcntl(copy.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)) return -1;
   copy_ = std::move(copy);

@@ -24,15 +24,9 @@ namespace {
 bool is_image(const process::Region& r) { return r.executable && (r.inode || r.path == "[vdso]"); }
 
 // The space of a process that stands still: all its code is known from the start.
-Result<std::unique_ptr<Space>> space_of(pid_t tid, std::unique_ptr<instrument::Tool> tool) {
+Result<std::unique_ptr<Space>> space_of(pid_t tid, const Space::MakeTool& make_tool) {
   TRY(auto regions, process::regions(tid));
-  auto is_free = [&](uint64_t begin) {
-    AppRange table{{begin}, {begin + rt::table_size}};
-    return std::ranges::none_of(regions, [&](const process::Region& r) { return r.range.overlaps(table); });
-  };
-  bool low = is_free(rt::table_base);
-  if (!low && !is_free(rt::high_table_base)) return fail("it has no room for weir's table");
-  TRY(auto space, Space::create(std::move(tool), low ? rt::table_base : rt::high_table_base));
+  TRY(auto space, Space::create(make_tool, regions, false));
   for (const process::Region& r : regions)
     if (is_image(r)) TRY_VOID(space->know(r.range.begin, tid));
   return space;
@@ -77,6 +71,7 @@ Result<> Server::attach_all() {
   for (int pid : options_.pids) {
     auto attached = processes_.contains(pid) ? Result<>{} : attach(pid);
     if (attached) continue;
+    guardian_.forget(pid);
     detach_all();
     return attached;
   }
@@ -155,7 +150,7 @@ Result<> Server::attach(pid_t pid) {
   TRY_VOID(threads.stop([&] { return !detach_is_wanted(); }));
   std::vector<pid_t> tids = threads.tids();
   pid_t agent = threads.agent();
-  auto space = space_of(agent, options_.make_tool());
+  auto space = space_of(agent, options_.make_tool);
   if (!space) return cannot(space.error());
   (*space)->set_limit(options_.cache_limit);
   std::vector<user_regs_struct> registers;
@@ -180,6 +175,8 @@ Result<> Server::attach(pid_t pid) {
                                                          offsetof(rt::ThreadBlock, own_actions));
   }
   p.first_slot = p.slots[0];
+  guardian_.watch(pid);  // from here on it could not go on without us
+  threads.end_with_us();
   auto limit = lend_descriptors(agent);
   auto ready = make_ready(agent, **space, p.first_slot);
   if (limit) prlimit(agent, RLIMIT_NOFILE, &*limit, nullptr);
@@ -210,7 +207,6 @@ Result<> Server::attach(pid_t pid) {
   stats_.threads += p.slots.size();
   Process& own = processes_.emplace(pid, std::move(p)).first->second;
   for (uint32_t slot : own.slots) enroll(own, slot);
-  guardian_.watch(pid);
   if (has_results()) renew_guardian();
   return {};
 }

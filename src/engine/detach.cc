@@ -168,6 +168,7 @@ bool Server::detach(const std::vector<pid_t>& group) {
       for (auto& [pid, s] : stopped) s.threads.look();
   }
   for (auto& [pid, s] : stopped) {
+    s.threads.end_with_us();
     for (Leaving& l : s.leaving) {
       if (l.clock) (void)process::exchange_zmm31(l.tid, instrument::clock_register_offset(), l.clock->zmm31);
       (void)process::Tracee(l.tid).set_registers(l.regs);

@@ -29,8 +29,10 @@ struct Options {
   std::function<void(instrument::Tool& tool, const struct ProgramRun& run)> on_thread_end = {};
   // A program (a process, from exec to exec) has ended, or Weir leaves it behind.
   std::function<void(instrument::Tool& tool, const struct ProgramRun& run)> on_program_end = {};
-  // All have: what they counted is written, and the exit status returned. When Weir is killed, its guardian does this.
-  std::function<Result<int>(const struct Outcome& outcome)> finish;
+  // All have: what they counted is written. When Weir is killed, its guardian does this.
+  std::function<Result<>(const struct Outcome& outcome)> write = [](const auto&) { return Result<>(); };
+  // … and told. What was written stays as it is from here on, whatever happens to Weir.
+  std::function<Result<>(const struct Outcome& outcome)> tell = [](const auto&) { return Result<>(); };
 };
 
 // One program: a process from one exec to the next.
@@ -61,12 +63,13 @@ struct Outcome {
     LeftRunning,  // some outlive the program; another Weir process, left behind, serves them on
     Behind,       // this is that process, and they have ended now
   } end = Ended;
-  bool cut_short = false;  // Weir was killed
-  pid_t weir = 0;          // the process that served the target
+  bool cut_short = false;      // Weir was killed,
+  bool has_ended_any = false;  // … and so processes were ended
+  pid_t weir = 0;              // the process that served the target
   Stats stats;
 };
 
-// Returns what Options::finish does.
+// Returns the exit status.
 Result<int> run(const Options& options);
 
 // The command line of a process.

@@ -29,22 +29,27 @@ class Guardian {
 
   // Forks one, in place of the one before. Returns true in the guardian, when Weir was killed and those that it watched have ended.
   Result<bool> renew();
+  bool has_ended_any() const { return has_ended_any_; }
   bool is(pid_t pid) const { return pid == pid_; }
   void watch(pid_t pid);
   void forget(pid_t pid);
   // By slot.
   std::span<Occupant> roster() const;
+  // A copy of us, which is about to be made, goes on when we end.
+  void expect_copy();
   // All is well: it goes, and ends nobody.
   void dismiss();
 
  private:
   struct Shared;
   Shared& shared() const { return *reinterpret_cast<Shared*>(shared_.data()); }
-  void guard(uint64_t number, int life);
+  void guard(uint64_t number, int life, int weir);
 
   Mapping shared_;
   Fd life_;  // the writing end of a pipe: the kernel closes it when the last of us has gone
   pid_t pid_ = 0;
+  Fd process_;  // the guardian
+  bool has_ended_any_ = false;
 };
 
 }  // namespace weir::engine

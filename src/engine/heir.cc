@@ -4,23 +4,9 @@
 // published; threads that have come since are in the roster, under larger serials than any of then; those that have gone since have
 // left their blocks as they were (see free_slot).
 
-#include <sys/syscall.h>
-
 #include "engine/server.h"
 
 namespace weir::engine {
-
-namespace {
-// The parallel stack ends at a page that cannot be written to. (Under a seccomp filter any call may be the last.)
-void end_frames(Process& p, uint32_t slot) {
-  std::vector<bool>& has_end = p.memory->has_end;
-  if (has_end.size() <= slot) has_end.resize(slot + 1);
-  if (!p.space->tool().has_clock() || p.quiet || has_end[slot]) return;
-  has_end[slot] = true;
-  uint64_t end = rt::blocks_base + slot * rt::block_stride + rt::frames_end;
-  p.calls.push_back({SYS_mprotect, {end, 4096, PROT_NONE}, {}, rt::Optional});
-}
-}  // namespace
 
 void Server::enroll(Process& p, uint32_t slot) {
   end_frames(p, slot);
@@ -71,15 +57,17 @@ void Server::adopt_threads() {
 }
 
 void Server::inherit() {
-  control()->weir_pid = static_cast<uint32_t>(getpid());  // (a child that has said nothing yet asks for us)
+  __atomic_store_n(&control()->weir_pid, 0, __ATOMIC_RELAXED);  // (there may be children that have said nothing yet)
   cut_short_ = true;
   if (has_results()) {
     adopt_threads();
     for (auto& [pid, p] : processes_) report(p);
   }
   constexpr int killed = 137;
-  if (auto written = options_.finish({killed, Outcome::Ended, cut_short_, weir_pid_, stats_}); !written)
-    say("{}", written.error().what);
+  Outcome outcome{killed, Outcome::Ended, cut_short_, guardian_.has_ended_any(), weir_pid_, stats_};
+  auto written = options_.write(outcome);
+  if (written) written = options_.tell(outcome);
+  if (!written) say("{}", written.error().what);
   fflush(nullptr);
   _exit(0);
 }

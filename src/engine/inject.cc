@@ -22,7 +22,6 @@ namespace weir::engine {
 namespace {
 
 process::FileMapping file_mapping(const Keeper& keeper, const SharedMemory& memory, uint64_t address, uint64_t protection) {
-  keeper.lend(memory.file.get());
   uint64_t open_flags = (protection & PROT_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC;
   process::FileMapping result{
       open_flags, address, memory.mapping.size(), protection, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, {}};
@@ -108,17 +107,23 @@ Result<> Server::inject(pid_t pid) {
   if (program == regions.end()) return fail("{}: its entry point is not mapped", program_name(pid));
   auto image = open_image(pid, *program);
   bool sanitized = image && (*image)->uses_address_sanitizer();
-  AppRange table{{rt::table_base}, {rt::table_base + rt::table_size}};
-  bool taken = std::ranges::any_of(regions, [&](const process::Region& r) { return r.range.overlaps(table); });
-  TRY(auto space, Space::create(options_.make_tool(), sanitized || taken ? rt::high_table_base : rt::table_base));
+  TRY(auto space, Space::create(options_.make_tool, regions, sanitized));
   space->set_limit(options_.cache_limit);
-  Keeper keeper(pid);
+  std::array loans = {Keeper::Loan{runtime_.file.get()}, Keeper::Loan{blocks_.file.get(), true}};
+  Keeper keeper(pid, loans);
   std::array ours = {file_mapping(keeper, runtime_, rt::runtime_base, PROT_READ | PROT_EXEC),
                      file_mapping(keeper, blocks_, rt::blocks_base, PROT_READ | PROT_WRITE)};
   TRY_VOID(process::map_files(tracee, entry_point.value & ~uint64_t{4095}, ours));
 
   uint32_t slot = allocate_slot(pid, pid);
   if (!slot) return fail("too many threads");
+  user_regs_struct begin = regs;
+  begin.rip = header_.begin;
+  begin.gs_base = rt::blocks_base + slot * rt::block_stride;
+  begin.orig_rax = ~0ull;
+  auto mask = tracee.block_signals();
+  auto is_set = mask ? tracee.set_registers(begin) : Result<>(std::unexpected(mask.error()));
+  if (!is_set) return free_slot(slot), is_set;
   slots_[slot] = {SlotState::Running, pid, pid, 0, nullptr};
   rt::ThreadBlock* tb = block(slot);
   tb->pid = tb->tid = static_cast<uint32_t>(pid);
@@ -126,7 +131,7 @@ Result<> Server::inject(pid_t pid) {
   tb->regs.gpr[4] = regs.rsp;
   tb->regs.flags = regs.eflags;
   tb->regs.pc = regs.rip;
-  TRY(tb->exit_mask, tracee.block_signals());
+  tb->exit_mask = *mask;
   tb->exit_unmask = 1;
   Process& p = processes_[pid];
   p.pid = pid;
@@ -150,10 +155,7 @@ Result<> Server::inject(pid_t pid) {
   guardian_is_old_ = has_results();
   stats_.processes++;
   stats_.threads++;
-  regs.rip = header_.begin;
-  regs.gs_base = rt::blocks_base + slot * rt::block_stride;
-  regs.orig_rax = ~0ull;
-  return tracee.set_registers(regs);
+  return {};
 }
 
 // Has an image moved that the kernel has loaded, and that has not begun to run. Returns how far.
@@ -190,17 +192,15 @@ int64_t Server::move_home(Process& p, std::vector<process::Region>& regions, App
 namespace {
 // The kernel's own record of where the program is, for /proc/PID/stat and auxv.
 struct prctl_mm_map moved_record(pid_t pid, int64_t distance) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string text((std::istreambuf_iterator<char>(file)), {});
-  std::vector<uint64_t> fields(4);  // as proc(5) numbers them; the name, the second, may have blanks in it
-  std::istringstream rest(text.substr(std::min(text.size(), text.rfind(')') + 3)));
-  for (uint64_t value; rest >> value;) fields.push_back(value);
-  fields.resize(53);
-  auto moved = [&](size_t field) { return fields[field] + static_cast<uint64_t>(distance); };
+  using namespace process;
+  Stat stat = stat_of(pid);
+  auto moved = [&](int field) { return stat.number(field) + static_cast<uint64_t>(distance); };
   struct prctl_mm_map map{};
-  map.start_code = moved(26), map.end_code = moved(27), map.start_stack = fields[28];
-  map.start_data = moved(45), map.end_data = moved(46), map.start_brk = map.brk = fields[47];
-  map.arg_start = fields[48], map.arg_end = fields[49], map.env_start = fields[50], map.env_end = fields[51];
+  map.start_code = moved(StatStartCode), map.end_code = moved(StatEndCode), map.start_stack = stat.number(StatStartStack);
+  map.start_data = moved(StatStartData), map.end_data = moved(StatEndData);
+  map.start_brk = map.brk = stat.number(StatStartBrk);
+  map.arg_start = stat.number(StatArgStart), map.arg_end = stat.number(StatArgEnd);
+  map.env_start = stat.number(StatEnvStart), map.env_end = stat.number(StatEnvEnd);
   map.exe_fd = ~0u;
   return map;
 }
@@ -267,6 +267,7 @@ void Server::begin(Process& p, uint32_t slot, rt::RequestBlock& r) {
   if (p.pid == main_pid_) return end_with_message(p, begin.error().what);
   say("not followed: {}", begin.error().what);
   stats_.not_followed++;
+  guardian_.forget(p.pid);
   r.native = rt::NativeTarget;
   slots_[slot].state = SlotState::Ending;
   ending_.push_back(slot);
@@ -299,9 +300,7 @@ Result<std::shared_ptr<elf::Image>> image_of(pid_t tid, int64_t fd) {
   ssize_t n = readlink(link.c_str(), name, sizeof name);
   return open_image(open_to_read(link), std::string(name, n > 0 ? static_cast<size_t>(n) : 0));
 }
-}  // namespace
 
-namespace {
 // A process that has dropped privileges, or changed its root, cannot open our memory any more, and so gets no new arenas.
 bool can_open_ours(pid_t pid) {
   struct stat process{}, root{}, own{};

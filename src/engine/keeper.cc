@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <map>
 #include <optional>
 #include <sstream>
 #include <utility>
@@ -49,57 +51,118 @@ std::optional<Identity> identity_of(pid_t pid) {
   return found == 2 ? std::optional(who) : std::nullopt;
 }
 
-[[noreturn]] void keep(pid_t weir, const Identity& who, int ready) {
+// Executes weir as the keeper. `ready` and what is lent are all that stays open.
+[[noreturn]] void become_keeper(const Identity& who, int ready, std::span<const Keeper::Loan> loans) {
+  close_range(0, ~0u, CLOSE_RANGE_CLOEXEC);
+  fcntl(ready, F_SETFD, 0);
+  for (const Keeper::Loan& loan : loans) {
+    Fd again(open(fmt::format("/proc/self/fd/{}", loan.file).c_str(), (loan.is_writable ? O_RDWR : O_RDONLY) | O_CLOEXEC));
+    if (!again || dup2(again.get(), loan.file) < 0) _exit(1);
+  }
+  std::string words[] = {"weir-keeper",
+                         Keeper::verb,
+                         std::to_string(getppid()),
+                         std::to_string(ready),
+                         std::to_string(who.user),
+                         std::to_string(who.group)};
+  char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(),
+                       words[4].data(), words[5].data(), nullptr};
+  char* environment[] = {nullptr};
+  execve("/proc/self/exe", arguments, environment);
+  _exit(1);
+}
+
+// How many keepers have a file, by its inode. (All are in the kernel's one place for files without a name.)
+std::map<ino_t, uint32_t> lent;
+
+ino_t inode_of(int file) {
+  struct stat st{};
+  return fstat(file, &st) ? 0 : st.st_ino;
+}
+
+// Shared memory is for our user's eyes only. (While it is lent: in /proc only who may look into its keeper comes to it.)
+Fd lend(const Keeper::Loan& loan) {
+  Fd file(fcntl(loan.file, F_DUPFD_CLOEXEC, 0));
+  if (!lent[inode_of(loan.file)]++) fchmod(loan.file, loan.is_writable ? 0666 : 0644);
+  return file;
+}
+void take_back(const Fd& file) {
+  auto count = lent.find(inode_of(file.get()));
+  if (count == lent.end() || --count->second) return;
+  fchmod(file.get(), 0600);
+  lent.erase(count);
+}
+
+}  // namespace
+
+// keeper WEIR READY USER GROUP
+int Keeper::keep(int argc, char** argv) {
+  if (argc != 6) return 1;
+  auto number = [&](int i) { return atoi(argv[i]); };
+  int ready = number(3);
   prctl(PR_SET_NAME, "weir-keeper");
   setsid();  // the terminal's signals are not for it
   for (int sig : {SIGCHLD, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT}) signal(sig, SIG_IGN);
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct none[2] = {};
-  // (The system calls: the library's functions want to change threads that a forked process does not have.)
-  syscall(SYS_setgroups, 0, nullptr);
-  bool dropped = syscall(SYS_setresgid, who.group, who.group, who.group) == 0 &&
-                 syscall(SYS_setresuid, who.user, who.user, who.user) == 0 && syscall(SYS_capset, &header, none) == 0;
-  if (!dropped || prctl(PR_SET_DUMPABLE, 1) || prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != weir) _exit(1);
-  if (write(ready, "", 1) != 1) _exit(1);
+  auto user = static_cast<uid_t>(strtoul(argv[4], nullptr, 10));
+  auto group = static_cast<gid_t>(strtoul(argv[5], nullptr, 10));
+  setgroups(0, nullptr);
+  bool dropped =
+      setresgid(group, group, group) == 0 && setresuid(user, user, user) == 0 && syscall(SYS_capset, &header, none) == 0;
+  if (!dropped || prctl(PR_SET_DUMPABLE, 1) || prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != number(2)) return 1;
+  if (write(ready, "", 1) != 1) return 1;
+  close(ready);
   for (;;) pause();
 }
-
-}  // namespace
 
 // (Who becomes somebody else loses its capabilities. Who keeps them may look anywhere; others have none to lose.)
 bool Keeper::is_needed(pid_t pid) { return geteuid() == 0 && (capabilities_of(getpid()) & ~capabilities_of(pid)); }
 
-void Keeper::lend(int file) const {
-  if (pid_ != getpid()) fchmod(file, 0666);  // (in /proc only that user comes to it)
+Keeper::Keeper(pid_t pid, std::span<const Loan> loans) : pid_(getpid()) {
+  if (!is_needed(pid)) return;
+  if (!begin(pid, loans)) {
+    dismiss();
+    pid_ = getpid();
+  }
 }
 
-Keeper::Keeper(pid_t pid) : pid_(getpid()) {
-  if (!is_needed(pid)) return;
+bool Keeper::begin(pid_t pid, std::span<const Loan> loans) {
   auto other = identity_of(pid);
   int ends[2];
-  if (!other || pipe2(ends, O_CLOEXEC)) return;
+  if (!other || pipe2(ends, O_CLOEXEC)) return false;
   Fd reads(ends[0]), writes(ends[1]);
   pid_t keeper = fork();
-  if (keeper < 0) return;
-  if (keeper == 0) keep(pid_, *other, writes.get());
-  writes = Fd();
-  char word;
+  if (keeper < 0) return false;
+  if (keeper == 0) become_keeper(*other, writes.get(), loans);
   pid_ = keeper;
-  if (read(reads.get(), &word, 1) == 1) return;
-  dismiss();
-  pid_ = getpid();
+  process_ = Fd(static_cast<int>(syscall(SYS_pidfd_open, keeper, 0)));
+  writes = Fd();
+  // It is its user's, who may have stopped it.
+  constexpr int patience = 5000;  // ms
+  pollfd ready{reads.get(), POLLIN, 0};
+  char word;
+  while (poll(&ready, 1, patience) < 0)
+    if (errno != EINTR) return false;
+  if (!(ready.revents & POLLIN) || read(reads.get(), &word, 1) != 1) return false;
+  for (const Loan& loan : loans) files_.push_back(lend(loan));
+  return true;
 }
 
+// (Somebody may have ended it, and reap() waited for it: its number may be another's.)
 void Keeper::dismiss() {
-  pid_t pid = std::exchange(pid_, 0);
-  if (!pid || pid == getpid()) return;
-  kill(pid, SIGKILL);
-  waitpid(pid, nullptr, 0);
+  for (const Fd& file : std::exchange(files_, {})) take_back(file);
+  if (Fd process = std::exchange(process_, Fd())) {
+    syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
+    waitid(P_PIDFD, static_cast<id_t>(process.get()), nullptr, WEXITED);
+  }
+  pid_ = 0;
 }
 
-Keeper::Keeper(Keeper&& other) noexcept : pid_(std::exchange(other.pid_, 0)) {}
 Keeper& Keeper::operator=(Keeper&& other) noexcept {
   std::swap(pid_, other.pid_);
+  std::swap(process_, other.process_);
+  std::swap(files_, other.files_);
   return *this;
 }
 

@@ -1,29 +1,48 @@
 // A process opens Weir's memory through /proc/WEIR/fd. The kernel lets it only if it has our ids, and our capabilities: one that
-// has dropped some is served by a keeper, a copy of Weir with the same descriptors that has dropped them, too.
+// has dropped some is served by a keeper, a process with those descriptors and nothing else of ours that has dropped them, too.
+//
+// The keeper is that user's, who may read and write all that it has. So it is not a copy of Weir: it executes weir anew, with an empty
+// environment, and its descriptors are opened again, to read only what that user may only read.
 #pragma once
 
 #include <sys/types.h>
+
+#include <span>
+#include <vector>
+
+#include "base/fd.h"
 
 namespace weir::engine {
 
 class Keeper {
  public:
+  // What it holds, under the number that it has here.
+  struct Loan {
+    int file;
+    bool is_writable = false;
+  };
+  // The word that says, in the place of a verb, that this process is to be one, and what it does then.
+  static constexpr const char* verb = "--keeper";
+  static int keep(int argc, char** argv);
+
   // Must the process ask another one than us?
   static bool is_needed(pid_t pid);
   // The process to be asked for descriptors by `pid`: this one, or a new one, which lives as long as the Keeper.
-  explicit Keeper(pid_t pid);
+  Keeper(pid_t pid, std::span<const Loan> loans);
   Keeper() = default;
-  Keeper(Keeper&& other) noexcept;
+  Keeper(Keeper&& other) noexcept = default;
   Keeper& operator=(Keeper&& other) noexcept;
   ~Keeper() { dismiss(); }
 
   pid_t pid() const { return pid_; }
-  // Shared memory is for our user's eyes only, and the process may have another.
-  void lend(int file) const;
-  void dismiss();
 
  private:
+  bool begin(pid_t pid, std::span<const Loan> loans);
+  void dismiss();
+
   pid_t pid_ = 0;
+  Fd process_;             // it, where it is not us
+  std::vector<Fd> files_;  // that are its user's to open as long as it lives
 };
 
 }  // namespace weir::engine

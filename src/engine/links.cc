@@ -28,13 +28,22 @@ std::optional<instrument::Exit> Space::exit(uint32_t number) const {
   return instrument::Exit{kind, false, e.pops, e.offset, arena->code.begin + e.target, e.stub};
 }
 
-// Code that a program writes may lie where its arena is out of reach of that of what it calls.
+// A link that was made when its code was lowered has no stub, and must get one when what it leads to goes: there is always room for that.
+bool Space::has_room(const Arena& arena, size_t size) const {
+  size_t stubs = arena.archived_links() + arena.links.size(), room = arena.size - arena.used;
+  if (size + stubs * instrument::stub_size <= room) return true;
+  stubs = arena.archived_links();
+  for (const LinkSite& s : arena.links) stubs += s.exit.linked && !s.exit.stub && !units_[s.unit].dead;
+  return size + stubs * instrument::stub_size <= room;
+}
+
+// Code that a program writes may lie where its arena is out of reach of that of what it calls. Where there is no room it asks each time.
 CachePc Space::far_jump(Arena& arena, LinkSite& site, CachePc to) {
   if (!site.far) {
-    arena.used = (arena.used + 15) & ~size_t{15};
-    CHECK(arena.used + instrument::far_jump_size <= arena.size);
-    site.far = static_cast<uint32_t>(arena.used);
-    arena.used += instrument::far_jump_size;
+    size_t begin = (arena.used + 15) & ~size_t{15};
+    if (!has_room(arena, begin - arena.used + instrument::far_jump_size)) return {};
+    site.far = static_cast<uint32_t>(begin);
+    arena.used = begin + instrument::far_jump_size;
   }
   instrument::write_far_jump(arena.memory->mapping.bytes().subspan(site.far, instrument::far_jump_size), to);
   return arena.base + site.far;
@@ -47,7 +56,9 @@ void Space::link(uint32_t number, CachePc to) {
   int64_t distance = to - (arena.base + e.offset + 4);
   bool is_far = distance != static_cast<int32_t>(distance);
   if (is_far && number - arena.first_link < arena.archived_links()) return;  // (its targets are in its own image)
-  if (is_far) distance = far_jump(arena, link_site(number), to) - (arena.base + e.offset + 4);
+  CachePc jump = is_far ? far_jump(arena, link_site(number), to) : CachePc{};
+  if (is_far && !jump) return;
+  if (is_far) distance = jump - (arena.base + e.offset + 4);
   make_writable(arena, e.offset);
   __atomic_store_n(arena.memory->as<int32_t>(e.offset), static_cast<int32_t>(distance), __ATOMIC_RELEASE);
   if (number - arena.first_link >= arena.archived_links()) link_site(number).exit.linked = true;
@@ -86,10 +97,11 @@ void Space::unlink(AppPc target) {
 void Space::unlink(Arena& arena, uint32_t number) {
   LinkSite& s = link_site(number);
   if (!s.exit.stub) {
-    CHECK(arena.used + instrument::stub_size <= arena.size);  // it was linked from the start: it gets a stub now
-    instrument::write_stub(arena.memory->mapping.bytes().subspan(arena.used, instrument::stub_size), number);
-    s.exit.stub = static_cast<uint32_t>(arena.used);
-    arena.used += instrument::stub_size;
+    // It was linked from the start: it gets a stub now.
+    s.exit.stub = arena.free_code.take(instrument::stub_size).value_or(static_cast<uint32_t>(arena.used));
+    if (s.exit.stub == arena.used) arena.used += instrument::stub_size;
+    CHECK(arena.used <= arena.size);
+    instrument::write_stub(arena.memory->mapping.bytes().subspan(s.exit.stub, instrument::stub_size), number);
   }
   link(number, arena.base + s.exit.stub);
   s.exit.linked = false;
@@ -129,7 +141,7 @@ void Space::enter_indirect_target(AppPc pc, CachePc to) {
   if (!region || region->is_volatile || table_entry(pc)) return;
   for (Arena& a : arenas_) {
     if (!a.contains(to)) continue;
-    if (a.used + 32 > a.size) return;
+    if (!has_room(a, 32)) return;
     CachePc entry = a.base + static_cast<int64_t>(a.used);
     instrument::write_table_entry(a.memory->mapping.bytes().subspan(a.used, 32), entry, to);
     a.used += 32;

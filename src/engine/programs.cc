@@ -80,6 +80,7 @@ Result<> Server::spawn() {
   if (!injected) {
     kill(pid, SIGKILL);
     waitpid(pid, &status, __WALL);
+    guardian_.forget(pid);
     return injected;
   }
   processes_.at(pid).calls.push_back({SYS_prctl, {PR_SET_PDEATHSIG, 0}, {}, rt::Optional});
@@ -120,12 +121,7 @@ void Server::reap() {
   }
 }
 
-bool is_stopped(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string text;
-  std::getline(file, text);
-  return text.substr(std::min(text.size(), text.rfind(')') + 1)).starts_with(" T");
-}
+bool is_stopped(pid_t pid) { return process::stat_of(pid).words[process::StatState] == "T"; }
 
 namespace {
 // Continues this process when `pid`, which is stopped, goes on: somebody may continue it alone.
@@ -134,6 +130,7 @@ pid_t watch_stopped(pid_t pid) {
   if (watcher) return watcher;
   setsid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != weir) _exit(0);  // (it was killed before)
   close_range(0, ~0u, 0);
   for (timespec t{0, 20'000'000};; nanosleep(&t, nullptr))
     if (!is_stopped(pid) && is_stopped(weir)) kill(weir, SIGCONT);
@@ -215,7 +212,8 @@ void Server::exec_stop(pid_t pid) {
   bool is_killed = ptrace(PTRACE_DETACH, pid, 0, 0) && errno == ESRCH;
   if (injected) return;
   processes_.erase(pid);
-  if (is_killed) return guardian_.forget(pid);
+  guardian_.forget(pid);
+  if (is_killed) return;
   say("not followed: {}", injected.error().what);
   stats_.not_followed++;
 }
@@ -252,13 +250,9 @@ std::optional<int> status_of_reaped(int pidfd) {
 
 // Until then, the last word of its stat file does.
 std::optional<int> status_of_zombie(pid_t pid) {
-  Fd file = open_to_read(fmt::format("/proc/{}/stat", pid));
-  char bytes[1024];  // (a stream would throw where the process is gone by now)
-  ssize_t size = file ? ::read(file.get(), bytes, sizeof bytes) : 0;
-  std::string text(bytes, size > 0 ? static_cast<size_t>(size) : 0);
-  size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos || !text.substr(name_end).starts_with(") Z")) return {};
-  return atoi(text.c_str() + text.rfind(' '));
+  process::Stat stat = process::stat_of(pid);
+  if (stat.words[process::StatState] != "Z") return {};
+  return static_cast<int>(stat.number(process::StatExitCode));
 }
 
 }  // namespace
@@ -371,10 +365,9 @@ void Server::collect(Process& p, uint32_t slot) {
   stats_.signals += tb->signals;
   look_for_overflow(p, slot);
   auto* cells = reinterpret_cast<const uint64_t*>(memory_of(slot) + rt::counters_offset);
-  p.space->tool().collect({static_cast<uint32_t>(p.pid),
-                           static_cast<uint32_t>(slots_[slot].tid),
-                           {cells, p.space->counters()},
-                           memory_of(slot)});
+  uint32_t count = std::min(p.space->counters(), rt::max_counters);  // (a function that had no room has ended the process)
+  p.space->tool().collect(
+      {static_cast<uint32_t>(p.pid), static_cast<uint32_t>(slots_[slot].tid), {cells, count}, memory_of(slot)});
 }
 
 namespace {
@@ -409,10 +402,11 @@ bool Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
   if (s.state != SlotState::Reserved) return false;
   rt::ThreadBlock* tb = block(slot);
   pid_t own_pid = pid;
-  bool is_thread = s.clone_flags & CLONE_THREAD;
+  bool is_thread = s.clone_flags & CLONE_THREAD, elsewhere = tb->elsewhere;  // (it may change there)
   if (is_thread) pid = s.pid;
-  else if (!has_block(pid, slot) || innermost_id(fmt::format("/proc/{}/status", pid)) != pid) tb->elsewhere = 1;
-  if (tb->elsewhere) {
+  else if (!has_block(pid, slot) || innermost_id(fmt::format("/proc/{}/status", pid)) != pid) elsewhere = true;
+  tb->elsewhere = elsewhere;
+  if (elsewhere) {
     if (!is_thread) pid = child_with_block(s, pid, slot);
     std::error_code none;
     for (const auto& thread : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), none))
@@ -448,7 +442,7 @@ bool Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
     p.memory = memory;
     memory->mapped = std::min(memory->mapped, p.space->pieces().size());  // (the id that it told may be wrong)
     p.quiet = tb->quiet;
-    p.elsewhere = tb->elsewhere;
+    p.elsewhere = elsewhere;
     own = processes_.emplace(pid, std::move(p)).first;
     guardian_.watch(pid);
     stats_.processes++;
@@ -492,6 +486,16 @@ void Server::begin_block(uint32_t slot) {
   tb->enter_probe = header_.enter_probe;
   std::ranges::copy(header_.enter_light, tb->enter_light);
   tb->actions = reinterpret_cast<rt::KernelSigaction*>(address + offsetof(rt::ThreadBlock, own_actions));
+}
+
+// The parallel stack ends at a page that cannot be written to. (Under a seccomp filter any call may be the last.)
+void Server::end_frames(Process& p, uint32_t slot) {
+  std::vector<bool>& has_end = p.memory->has_end;
+  if (has_end.size() <= slot) has_end.resize(slot + 1);
+  if (!p.space->tool().has_clock() || p.quiet || has_end[slot]) return;
+  has_end[slot] = true;
+  uint64_t end = rt::blocks_base + slot * rt::block_stride + rt::frames_end;
+  p.calls.push_back({SYS_mprotect, {end, 4096, PROT_NONE}, {}, rt::Optional});
 }
 
 uint32_t Server::allocate_slot(pid_t pid, pid_t tid) {

@@ -19,6 +19,12 @@ void Server::answer(uint32_t slot) {
   if (__atomic_load_n(&r.waiting, __ATOMIC_SEQ_CST)) syscall(SYS_futex, &r.state, FUTEX_WAKE, 1, nullptr, nullptr, 0);
 }
 
+namespace {
+bool is_lent(std::span<const Keeper::Loan> loans, int file) {
+  return std::ranges::find(loans, file, &Keeper::Loan::file) != loans.end();
+}
+}  // namespace
+
 // With its answer a thread gets the calls that are to be made for us, and maps what is new in its space. Are there any?
 bool Server::send_calls(Process& p, uint32_t slot) {
   rt::ThreadBlock* tb = block(slot);
@@ -29,8 +35,11 @@ bool Server::send_calls(Process& p, uint32_t slot) {
   std::span<const Piece> pieces = p.space->pieces();
   bool is_other = p.memory->mapped < pieces.size() && Keeper::is_needed(p.pid);
   auto file_of = [&](const Piece& piece) { return is_other ? p.space->file_for_others(piece) : piece.file; };
-  for (const Piece& piece : pieces.subspan(p.memory->mapped)) file_of(piece);  // (the keeper gets what there is now)
-  p.keeper = p.memory->mapped < pieces.size() ? Keeper(p.pid) : Keeper();
+  std::vector<Keeper::Loan> loans;
+  for (const Piece& piece : pieces.subspan(p.memory->mapped))
+    if (int file = file_of(piece); is_other && (!piece.is_archive || file != piece.file) && !is_lent(loans, file))
+      loans.push_back({file});
+  p.keeper = p.memory->mapped < pieces.size() ? Keeper(p.pid, loans) : Keeper();
   int file = -1;
   constexpr size_t most = 4;  // that a piece needs, with the close() of the file before it
   while (p.memory->mapped < pieces.size() && n + most < out.size()) {
@@ -47,7 +56,6 @@ bool Server::send_calls(Process& p, uint32_t slot) {
       constexpr auto here = static_cast<uint64_t>(AT_FDCWD);  // (filters know openat rather than open)
       rt::Call& open = out[n++] = {SYS_openat, {here, 0, O_RDONLY | O_CLOEXEC}, {}, flags | rt::UsesText | rt::Opens};
       fmt::format_to_n(open.text, sizeof open.text - 1, "/proc/{}/fd/{}", p.keeper.pid(), file = file_of(piece));
-      if (!piece.is_archive) p.keeper.lend(file);
     }
     out[n++] = {SYS_mmap,
                 {piece.address, piece.size, static_cast<uint64_t>(piece.protection), MAP_SHARED | MAP_FIXED | MAP_NORESERVE,

@@ -18,7 +18,8 @@ constexpr size_t many_dead = 256, more_dead = 64;
 }  // namespace
 
 uint64_t Space::wants_reuse() {
-  if (dying_.empty() && dead_.size() >= many_dead) {
+  bool is_flushed = !dead_.empty() && live_.empty();  // (few large functions may fill a cache)
+  if (dying_.empty() && (dead_.size() >= many_dead || is_flushed)) {
     dying_ = std::exchange(dead_, {});
     dying_epoch_ = epoch_;
     next_try_ = 0;
@@ -65,6 +66,7 @@ void Space::flush() {
   for (uint32_t id : live_)
     if (!units_[id].dead) retire(id);
   live_.clear();
+  next_try_ = 0;
   stats_.cache_flushes++;
 }
 

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <thread>
 
 namespace weir::engine {
 
@@ -23,6 +24,9 @@ namespace {
 
 constexpr long sleep_ns = 100'000'000;  // then look for processes that ended without a word
 constexpr long quiet_sleep_ns = 50'000;
+constexpr auto newborn_pause = std::chrono::microseconds(100);
+constexpr int newborn_looks =
+    3000;  // a third of a second; more where the processor is wanted by others, and so by the newborn
 constexpr auto linger_time = std::chrono::milliseconds(1);
 constexpr auto switch_time = std::chrono::microseconds(20);  // another process ran in between
 
@@ -64,8 +68,8 @@ Result<int> run(const Options& options) {
 
 // The handlers ring a doorbell that goes with us.
 Server::~Server() {
-  child_doorbell = nullptr;
   for (int sig : {SIGCHLD, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT, SIGINT, SIGQUIT}) signal(sig, SIG_DFL);
+  child_doorbell = nullptr;
 }
 
 Result<int> Server::run() {
@@ -92,24 +96,26 @@ Result<int> Server::run() {
 
 // The guardian stands by until all is written; that of processes that are left running belongs to who serves them on.
 Result<int> Server::finish(Outcome::End end) {
-  auto status = options_.finish({main_status_, end, cut_short_, weir_pid_, stats_});
+  Outcome outcome{main_status_, end, cut_short_, guardian_.has_ended_any(), weir_pid_, stats_};
+  TRY_VOID(options_.write(outcome));
   if (end != Outcome::LeftRunning) guardian_.dismiss();
-  return status;
+  TRY_VOID(options_.tell(outcome));
+  return main_status_;
 }
 
 // A program may end just after it forked, before its child has said hello.
 void Server::await_newborn() {
   auto is_reserved = [](const Slot& s) { return s.state == SlotState::Reserved && !(s.clone_flags & CLONE_THREAD); };
-  for (int i = 0; i < 3000 && std::ranges::any_of(slots_, is_reserved); i++) {
+  for (int i = 0; i < newborn_looks && std::ranges::any_of(slots_, is_reserved); i++) {
     serve_posted();
-    timespec t{0, 100'000};
-    nanosleep(&t, nullptr);
+    std::this_thread::sleep_for(newborn_pause);
   }
 }
 
 // The program has ended, others that it started have not: a copy of this process goes on to serve them, and the shell gets its
 // prompt. Returns true in the copy.
 Result<bool> Server::stay_behind() {
+  guardian_.expect_copy();
   pid_t pid = fork();
   if (pid < 0) {
     auto why = fail_errno("fork");
@@ -169,6 +175,15 @@ void Server::watch_signals() {
   set(on_forward, {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT});
 }
 
+// To the program; when that has ended, to those that outlive it. (A shell continues both, us and the program.)
+void Server::forward(int sig) {
+  auto is_for = [&](pid_t pid) { return sig != SIGCONT || is_stopped(pid); };
+  if (!main_ended_ && is_for(main_pid_)) kill(main_pid_, sig);
+  if (!main_ended_) return;
+  for (auto& [pid, p] : processes_)  // (they are not our children, and their numbers may be others' by now)
+    if (is_for(pid)) syscall(SYS_pidfd_send_signal, p.pidfd.get(), sig, nullptr, 0);
+}
+
 bool Server::detach_is_wanted() const {
   return detach_wanted || (deadline_ && std::chrono::steady_clock::now() >= *deadline_);
 }
@@ -189,7 +204,7 @@ void Server::loop() {
     }
     if (int sig = forwarded_signal) {
       forwarded_signal = 0;
-      if (sig != SIGCONT || is_stopped(main_pid_)) kill(main_pid_, sig);  // (a shell continues both)
+      forward(sig);
     }
     look_around();
     if (serve_posted()) {

@@ -1,5 +1,6 @@
-// The state of one run, shared by its parts: the loop and its requests (server.cc), processes and their programs
-// (programs.cc), injection (inject.cc), processes that run already (attach.cc, detach.cc).
+// The state of one run, shared by its parts: the loop (server.cc), the answers to requests (requests.cc), processes and their programs
+// (programs.cc), injection (inject.cc), processes that run already (attach.cc, detach.cc), and what the guardian does when Weir is
+// killed (heir.cc). Guardian and Keeper, the processes beside Weir, are their own.
 #pragma once
 
 #include <signal.h>
@@ -93,6 +94,7 @@ class Server {
   Result<> set_up();
   Result<int> finish(Outcome::End end);
   void watch_signals();
+  void forward(int sig);
   bool is_over() const;
   bool detach_is_wanted() const;
   void loop();
@@ -153,6 +155,7 @@ class Server {
   void release_lost_children(pid_t pid, pid_t tid);
   void free_slot(uint32_t slot);
   void begin_block(uint32_t slot);
+  void end_frames(Process& p, uint32_t slot);
   Process* process_of(uint32_t slot);
   void stopped();
 
@@ -219,8 +222,8 @@ class Server {
   bool detaching_ = false;
   std::optional<std::chrono::steady_clock::time_point> deadline_;  // attached: when to detach
   std::chrono::steady_clock::time_point next_look_ = {};
-  uint32_t spins_ = rt::max_spins;                                 // for the next request
-  uint32_t current_slot_ = 0;                                      // whose request is being served
+  uint32_t spins_ = rt::max_spins;  // for the next request
+  uint32_t current_slot_ = 0;       // whose request is being served
 };
 
 }  // namespace weir::engine

@@ -31,7 +31,7 @@ bool share_low_half(AppRange a, AppRange b) {
 }
 
 // For nearly any function.
-bool has_room(const Arena& arena) { return arena.used + std::min<size_t>(64u << 20, arena.size / 2) <= arena.size; }
+bool has_much_room(const Arena& arena) { return arena.used + std::min<size_t>(64u << 20, arena.size / 2) <= arena.size; }
 
 // An image has data before and behind its code, which its code refers to.
 constexpr uint64_t image_margin = 256u << 20;
@@ -51,10 +51,27 @@ Result<SharedMemory> SharedMemory::create(const char* name, size_t size, Writer 
   return m;
 }
 
-Result<std::unique_ptr<Space>> Space::create(std::unique_ptr<instrument::Tool> tool, uint64_t table_address) {
-  std::unique_ptr<Space> s(new Space);
-  s->tool_ = std::move(tool);
-  s->table_address_ = table_address;
+// What a tool publishes has room from the start (base/published.h): much, where addresses are short.
+Result<std::unique_ptr<Space>> Space::create_empty(const MakeTool& make_tool) {
+  try {
+    std::unique_ptr<Space> s(new Space);
+    s->tool_ = make_tool();
+    return s;
+  } catch (const std::bad_alloc&) {
+    return fail("there is no room for what is counted (ulimit -v must allow it)");
+  }
+}
+
+Result<std::unique_ptr<Space>> Space::create(const MakeTool& make_tool, std::span<const process::Region> taken,
+                                             bool keeps_off_low) {
+  auto is_free = [&](uint64_t begin) {
+    AppRange table{{begin}, {begin + rt::table_size}};
+    return std::ranges::none_of(taken, [&](const process::Region& r) { return r.range.overlaps(table); });
+  };
+  bool low = !keeps_off_low && is_free(rt::table_base);
+  if (!low && !is_free(rt::high_table_base)) return fail("it has no room for weir's table");
+  TRY(auto s, create_empty(make_tool));
+  s->table_address_ = low ? rt::table_base : rt::high_table_base;
   TRY_VOID(s->create_memory());
   return s;
 }
@@ -87,7 +104,7 @@ bool Space::prepare(AppPc pc, pid_t pid, bool may_grow) {
   Arena& arena = arenas_[(*region)->arena];
   constexpr size_t enough_links = 1 << 18;  // for nearly any function
   bool has_links = arena.archived_links() + arena.links.size() + enough_links <= arena.max_links;
-  if (has_room(arena) && has_links) return true;
+  if (has_much_room(arena) && has_links) return true;
   if (!may_grow) return false;
   arena.is_keepable = false;
   if (auto other = arena_near((*region)->range, pid)) (*region)->arena = *other;
@@ -154,7 +171,8 @@ void Space::adopt() {
   images_.clear();
   for (const char* name = image_names_.begin(); name < image_names_.end(); name += images_.back().size() + 1)
     images_.emplace_back(name);
-  counters_.allocate(rt::max_counters - counters_.size());  // (what was handed out in the end is not known)
+  counters_.allocate(rt::max_counters -
+                     std::min(counters_.size(), rt::max_counters));  // (what was handed out in the end is not known)
   tool_->adopt();
 }
 
@@ -234,7 +252,7 @@ void Space::write_page() {
 // An arena that the region's code can live in; a new one in a gap near it, if there is none.
 Result<uint32_t> Space::arena_near(AppRange range, pid_t pid) {
   for (uint32_t i = 0; i < arenas_.size(); i++)
-    if (!arenas_[i].code.size() && near(arenas_[i].base, arenas_[i].size, range) && has_room(arenas_[i])) return i;
+    if (!arenas_[i].code.size() && near(arenas_[i].base, arenas_[i].size, range) && has_much_room(arenas_[i])) return i;
   auto number = static_cast<uint32_t>(std::ranges::count_if(arenas_, [](const Arena& a) { return !a.code.size(); }));
   if (number >= max_common_arenas) return fail("the code cache is full");
   TRY(auto taken, process::regions(pid));
@@ -276,15 +294,19 @@ CachePc Space::find_gap(AppRange range, size_t size, std::span<const process::Re
     return c >> 32 == range.begin.value >> 32 && (c + size - 1) >> 32 == range.end.value >> 32;
   };
   std::stable_partition(candidates.begin(), candidates.end(), same_half);
-  auto gap = std::find_if(candidates.begin(), candidates.end(),
-                          [&](uint64_t c) { return is_free(c) && near({c}, size, range); });
+  auto gap =
+      std::find_if(candidates.begin(), candidates.end(), [&](uint64_t c) { return is_free(c) && near({c}, size, range); });
   return {gap == candidates.end() ? 0 : *gap};
 }
 
 // The runtime does not let the program change what is there.
 void Space::tell_own(rt::Range range) {
   auto* page = page_.as<rt::SpacePage>();
-  if (page->own_count == rt::max_own) return;
+  if (page->own_count == rt::max_own) {
+    if (!not_told_++)
+      say("a program has more than {} code caches; it is not kept from mapping memory over the others", rt::max_own);
+    return;
+  }
   page->own[page->own_count] = range;
   __atomic_store_n(&page->own_count, page->own_count + 1, __ATOMIC_RELEASE);
 }
@@ -368,8 +390,7 @@ void Space::retire(uint32_t id) {
 }
 
 Result<std::unique_ptr<Space>> Space::copy() const {
-  std::unique_ptr<Space> s(new Space);
-  s->tool_ = tool_->copy();
+  TRY(auto s, create_empty([&] { return tool_->copy(); }));
   s->counters_ = counters_;
   s->table_address_ = table_address_;
   TRY_VOID(s->create_memory());

@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -119,7 +120,10 @@ struct SpaceStats {
 class Space {
  public:
   static constexpr int no_code = -1;  // exit_status of an error of translate(): nothing can be executed there
-  static Result<std::unique_ptr<Space>> create(std::unique_ptr<instrument::Tool> tool, uint64_t table_address);
+  using MakeTool = std::function<std::unique_ptr<instrument::Tool>()>;
+  // For a process that has mapped `taken`. The table lies low, where it is found fastest, unless the program will want those addresses.
+  static Result<std::unique_ptr<Space>> create(const MakeTool& make_tool, std::span<const process::Region> taken,
+                                               bool keeps_off_low);
   // A copy with memory of its own, for a process that takes a way of its own.
   Result<std::unique_ptr<Space>> copy() const;
 
@@ -200,6 +204,7 @@ class Space {
 
  private:
   Space() = default;
+  static Result<std::unique_ptr<Space>> create_empty(const MakeTool& make_tool);
   Result<> create_memory();
 
   // space.cc
@@ -236,7 +241,8 @@ class Space {
   const Arena* arena_of(uint32_t link) const;
   LinkSite& link_site(uint32_t number);
   void link_waiting(AppPc target, CachePc to);
-  static CachePc far_jump(Arena& arena, LinkSite& site, CachePc to);
+  bool has_room(const Arena& arena, size_t size) const;
+  CachePc far_jump(Arena& arena, LinkSite& site, CachePc to);
   void unlink(AppPc target);
   void unlink(Arena& arena, uint32_t number);
   CachePc cache_pc(uint32_t unit, uint32_t offset) const {
@@ -270,6 +276,7 @@ class Space {
   uint64_t table_address_ = rt::table_base;  // in the target
   std::vector<Piece> pieces_;
   std::vector<Arena> arenas_;
+  uint32_t not_told_ = 0;                                 // see tell_own
   bool has_archives_ = false;                             // one of the arenas has, or had, one
   std::vector<std::shared_ptr<const Archive>> given_up_;  // pieces name their files
   std::vector<Region> regions_;                           // by address

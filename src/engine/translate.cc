@@ -135,13 +135,16 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid, rt::Soon* soon) {
   Arena& arena = arenas_[region->arena];  // (prepare() has made room)
   arena.used = aligned(arena.used);
   bool has_links = arena.archived_links() + arena.links.size() + 2 * f.insns.size() < arena.max_links;
-  if (arena.used + room > arena.size || !has_links) return fail("the code cache is full");
   auto most_exits = static_cast<uint32_t>(2 * f.insns.size());
+  // Room that is free again, or behind all that there is.
+  auto free = arena.free_code.take(static_cast<uint32_t>(room));
+  if (!has_room(arena, (free ? 0 : room) + most_exits * instrument::stub_size) || !has_links) {
+    if (free) arena.free_code.give(*free, static_cast<uint32_t>(room));
+    return fail("the code cache is full");
+  }
   uint32_t first_exit = first_exit_for(arena, most_exits);
   bool is_reused = first_exit - arena.first_link - arena.archived_links() < arena.links.size();
-  // Room that is free again, or behind all that there is.
   size_t end = arena.used;
-  auto free = arena.free_code.take(static_cast<uint32_t>(room));
   if (free) arena.used = aligned(*free);
   instrument::lower({f, live, plan_, code, arena.memory->mapping.bytes().subspan(arena.used, bound),
                      arena.base + static_cast<int64_t>(arena.used), table_address_, first_exit,

@@ -5,13 +5,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <sstream>
 
 #include "base/fd.h"
 #include "process/maps.h"
 
 namespace weir::process {
-
-namespace {
 
 Result<std::string> read_whole(const std::string& path) {
   Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -29,7 +28,14 @@ Result<std::string> read_whole(const std::string& path) {
   return text;
 }
 
-}  // namespace
+// The second word, the name, may have blanks and brackets in it.
+Stat stat_of(pid_t pid) {
+  Stat stat;
+  std::string text = read_whole(fmt::format("/proc/{}/stat", pid)).value_or("");
+  std::istringstream rest(text.substr(std::min(text.size(), text.rfind(')') + 1)));
+  for (int field = StatState; field < stat_fields; field++) rest >> stat.words[field];
+  return stat;
+}
 
 Result<std::vector<Region>> regions(pid_t pid) {
   TRY(std::string text, read_whole(fmt::format("/proc/{}/maps", pid)));

@@ -27,6 +27,32 @@ Result<std::vector<Region>> regions(pid_t pid);
 // that cannot be told.
 Result<std::vector<AppPc>> private_pages(pid_t pid, AppRange range);
 
+// A file of /proc, or an error where the process is gone by now. (A stream would throw there.)
+Result<std::string> read_whole(const std::string& path);
+
+// What /proc/PID/stat says, numbered as in proc(5), from 1 on; empty words where there is none.
+enum StatField {
+  StatState = 3,
+  StatStartTime = 22,
+  StatStartCode = 26,
+  StatEndCode,
+  StatStartStack,
+  StatStartData = 45,
+  StatEndData,
+  StatStartBrk,
+  StatArgStart,
+  StatArgEnd,
+  StatEnvStart,
+  StatEnvEnd,
+  StatExitCode,
+  stat_fields
+};
+struct Stat {
+  std::string words[stat_fields];
+  uint64_t number(int field) const { return strtoull(words[field].c_str(), nullptr, 10); }
+};
+Stat stat_of(pid_t pid);
+
 // Reads as much of [address, address + out.size()) as can be read, from its begin; returns how much.
 size_t read(pid_t pid, uint64_t address, std::span<std::byte> out);
 

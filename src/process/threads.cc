@@ -100,6 +100,10 @@ Threads::~Threads() {
     if (t.stopped) ptrace(PTRACE_DETACH, t.tid, 0, 0);
 }
 
+void Threads::end_with_us() {
+  for (const Held& t : held_) ptrace(PTRACE_SETOPTIONS, t.tid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL);
+}
+
 Result<bool> Threads::seize_new() {
   bool any = false;
   std::error_code none;

@@ -29,6 +29,8 @@ class Threads {
   void look();
   // Lets one go on, to be stopped again later.
   void go_on(pid_t tid, int signal = 0);
+  // All stand still, and are about to be changed: when this process is killed in the middle, the kernel ends them before one can run on.
+  void end_with_us();
   std::vector<pid_t> tids() const;
   // The process has executed another program.
   bool executed() const { return executed_; }

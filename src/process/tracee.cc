@@ -206,7 +206,7 @@ uint64_t find_syscall(pid_t pid) {
 
 Result<RemoteSyscalls> RemoteSyscalls::begin(const Tracee& tracee, uint64_t at) {
   TRY(auto regs, tracee.registers());
-  ptrace(PTRACE_SETOPTIONS, tracee.pid(), 0, PTRACE_O_TRACESYSGOOD);
+  ptrace(PTRACE_SETOPTIONS, tracee.pid(), 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
   errno = 0;
   auto code = static_cast<uint64_t>(ptrace(PTRACE_PEEKTEXT, tracee.pid(), at, 0));
   if (errno) return fail_errno("process {}: cannot read code", tracee.pid());

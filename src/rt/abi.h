@@ -430,14 +430,14 @@ struct Guard {
 
 // ---- The control block (slot 0) -----------------------------------------------------------------------------------
 struct ControlBlock {
-  uint32_t doorbell;  // changes when there is something to do for Weir: a futex
-  uint32_t sleeping;  // Weir waits on the doorbell
-  uint32_t weir_pid;
+  uint32_t doorbell;                // changes when there is something to do for Weir: a futex
+  uint32_t sleeping;                // Weir waits on the doorbell
+  uint32_t weir_pid;                // 0: Weir was killed, and nobody will answer any more
   uint64_t posted[max_slots / 64];  // slots with a request
 };
 
 // ---- The space page: what the runtime must know of the translated program, read-only in the target ----------------
-constexpr uint32_t max_ranges = 1024, max_own = 256;
+constexpr uint32_t max_ranges = 1024, max_own = 960;
 struct SpacePage {
   uint64_t id;               // of the space: no two of a run have the same
   uint32_t version;          // odd while it is being changed

@@ -5,50 +5,12 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
+#include "base/temporary_file.h"
 #include "store/fill.h"
 #include "store/tables.h"
 
 namespace weir::store {
 namespace {
-
-// What `path` is called until it is whole.
-std::string part_of(const std::string& path, pid_t run) { return fmt::format("{}.{}.part", path, run); }
-
-// A file that is removed unless it was given its place.
-class TemporaryFile {
- public:
-  static Result<TemporaryFile> beside(const std::string& path, pid_t run) {
-    TemporaryFile file;
-    file.name_ = part_of(path, run);
-    unlink(file.name_.c_str());
-    file.fd_ = Fd(open(file.name_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (file.fd_) return file;  // (what a program does, and with what arguments, is its user's)
-    file.name_.clear();
-    return fail_errno("{}: cannot be written", path);
-  }
-  TemporaryFile(TemporaryFile&& o) noexcept : name_(std::exchange(o.name_, {})), fd_(std::move(o.fd_)) {}
-  TemporaryFile& operator=(TemporaryFile&&) = delete;
-  ~TemporaryFile() {
-    if (!name_.empty()) unlink(name_.c_str());
-  }
-
-  const std::string& name() const { return name_; }
-  int fd() const { return fd_.get(); }
-  Result<> sync() {
-    if (fsync(fd_.get()) != 0) return fail_errno("{}: cannot be written", name_);
-    return {};
-  }
-  Result<> move_to(const std::string& path) {
-    if (rename(name_.c_str(), path.c_str()) != 0) return fail_errno("{}: cannot be written", path);
-    name_.clear();
-    return {};
-  }
-
- private:
-  TemporaryFile() = default;
-  std::string name_;
-  Fd fd_;
-};
 
 std::string directory_of(const std::string& path) {
   size_t slash = path.rfind('/');
@@ -90,12 +52,14 @@ Result<> check_writable(const std::string& path) {
   if (!nameless && errno == ENOENT)
     return fail("{0}: cannot be written: there is no directory {1}; make it first: mkdir -p {1}", path, directory_of(path));
   if (!nameless && errno != EOPNOTSUPP) return fail_errno("{}: cannot be written", path);
-  if (access(part_of(path, getpid()).c_str(), F_OK) && errno != ENOENT) return fail_errno("{}: cannot be written", path);
+  if (access(TemporaryFile::part_of(path, getpid()).c_str(), F_OK) && errno != ENOENT)
+    return fail_errno("{}: cannot be written", path);
   return {};
 }
 
 Result<> write(const profile::Profile& profile, const std::string& path, pid_t run) {
-  TRY(TemporaryFile file, TemporaryFile::beside(path, run));
+  // (What a program does, and with what arguments, is its user's.)
+  TRY(TemporaryFile file, TemporaryFile::beside(path, run, 0600));
   Result<> filled = [&]() -> Result<> {
     TRY(Tables tables, Tables::create(file.name(), file.fd()));
     fill(tables, profile);

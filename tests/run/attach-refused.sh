@@ -21,7 +21,8 @@ start "$T/busy" cs
 if ((UID == 0)); then
   expect_fail 125 'refused even to root; it lacks CAP_SYS_PTRACE' setpriv --bounding-set -sys_ptrace --inh-caps -sys_ptrace "$WEIR" run --pid $P
 fi
-gdb -q -batch -p $P -ex 'shell sleep 1.5' >"$T/gdb" 2>&1 & sleep 0.7
+gdb -q -batch -p $P -ex 'shell sleep 1.5' >"$T/gdb" 2>&1 &
+for ((i = 0; i < 500; i++)); do [[ $(awk '/^TracerPid/ { print $2 }' /proc/$P/status) == 0 ]] || break; sleep 0.02; done
 expect_fail 125 'traced' "$WEIR" run --pid $P
 wait $!
 "$WEIR" run -q --pid $P --seconds 2 & weir=$!

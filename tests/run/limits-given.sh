@@ -17,6 +17,13 @@ for verb in 'run' 'run -q --tool=icount' "profile -q -o $T/run.weir"; do
   works '-c 0' "$WEIR" $verb
   works '-s 256' "$WEIR" $verb
 done
+# Wherever address space ends (of terabytes, for the thread blocks): it works, or says so.
+for verb in 'run' 'run -q --tool=icount' "profile -q -o $T/run.weir"; do
+  for ((gib = 8180; gib < 8340; gib += 6)); do
+    said=$(ulimit -v $((gib << 20)); status=0; timeout 60 "$WEIR" $verb -- true 2>&1 || status=$?; echo "status $status")
+    [[ $said == 'status 0' || $said =~ ^weir:\ [^$'\n']+$'\n'status\ 125$ && $said != *internal* ]] || fail "$verb, $gib GiB of addresses: $said"
+  done
+done
 if ((EUID == 0)) && id nobody >/dev/null && chmod 755 "$T" && setpriv --reuid=nobody --clear-groups test -x "$WEIR" 2>/dev/null; then
   said=$(ulimit -u 1; status=0; HOME=/nonexistent timeout 60 setpriv --reuid=nobody --clear-groups "$WEIR" run -- true 2>&1 || status=$?; echo "status $status")
   [[ $said =~ ^weir:\ [^$'\n']+$'\n'status\ 125$ ]] || fail "no processes: $said"

@@ -126,9 +126,9 @@ inline Ran run_weir(const Words& command, const Planner& planner) {
   Options options{.command = command,
                   .make_tool = [&] { return std::make_unique<TestTool>(planner, ran.cells); },
                   .on_program_end = [&](auto&, auto&) { ends++; },
-                  .finish = [&](const Outcome& outcome) -> Result<int> {
+                  .tell = [&](const Outcome& outcome) -> Result<> {
                     ran.stats = outcome.stats;
-                    return outcome.status;
+                    return {};
                   }};
   auto status = run(options);
   dup2(stdout_before, 1);

@@ -9,6 +9,8 @@ namespace {
 bool is_same(const Block& a, const Block& b) {
   return a.begin == b.begin && a.end == b.end && a.instructions == b.instructions && a.image == b.image;
 }
+// A function that had no room for its counters never ran.
+uint64_t at(std::span<const uint64_t> cells, uint32_t index) { return index < cells.size() ? cells[index] : 0; }
 }  // namespace
 
 // Every block has a counter of its own: additions to different cells do not wait for one another. A block that is translated again
@@ -34,7 +36,7 @@ void Icount::collect(const instrument::ThreadData& data) {
   program.block_counts.resize(blocks_.size());
   Thread thread{data.tid, {}};
   for (size_t i = 0; i < blocks_.size(); i++) {
-    uint64_t n = data.cells[blocks_[i].counter.index];
+    uint64_t n = at(data.cells, blocks_[i].counter.index);
     if (!n) continue;
     Count count{n * blocks_[i].instructions, n};
     if (program.images.size() <= blocks_[i].image) program.images.resize(blocks_[i].image + 1);
