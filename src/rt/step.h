@@ -1,0 +1,233 @@
+// One frame to its caller: the rules of rt/unwind_table.h, frame pointers where there are none, and a guess where those do not
+// help either.
+//
+// A step is a function of the frame's registers (State), the tables, and the words that it reads; it says which words these
+// were. That is what the walker (rt/walk.h) rests on: same registers, same words, same caller.
+//
+// Freestanding, async-signal-safe: no allocation, no locks. Every word of the target is read through `Memory`, which may refuse.
+#pragma once
+
+#include "rt/unwind_table.h"
+
+namespace weir::rt {
+
+// ---- Code -----------------------------------------------------------------------------------------------------------
+// A range of executable addresses. Sorted, apart from each other; one that has no table is code that somebody wrote at run
+// time, or a file without call frame information.
+struct CodeRange {
+  uint64_t begin, end;
+  uint64_t bias;           // address = bias + address in the file
+  const TableHead* table;  // is_table() has agreed to it
+};
+
+struct Code {
+  const CodeRange* ranges = nullptr;
+  uint32_t count = 0;
+  uint32_t generation = 0;  // another one for every change of what is mapped: what was remembered is forgotten
+
+  const CodeRange* find(uint64_t pc) const {
+    const CodeRange* range = ranges;
+    for (uint32_t n = count; n > 1;) {
+      uint32_t half = n / 2;
+      range = range[half].begin <= pc ? range + half : range;
+      n -= half;
+    }
+    return count && pc - range->begin < range->end - range->begin ? range : nullptr;
+  }
+};
+
+// ---- Frames ---------------------------------------------------------------------------------------------------------
+struct State {
+  uint64_t pc, sp, bp;  // bp 0: not known
+  bool is_exact;        // pc is where the frame goes on (it was interrupted); else it is behind a call
+
+  friend bool operator==(const State&, const State&) = default;
+};
+
+// The stack that the thread was given, where that is known: [low, high). Frames on another one are not held against it.
+struct Stack {
+  uint64_t low = 0, high = 0;
+  bool contains(uint64_t address) const { return address - low < high - low; }
+
+  friend bool operator==(const Stack&, const Stack&) = default;
+};
+
+// Why a walk ended. The first two are the ends of a whole stack; the others cut it off.
+enum class Stop : uint8_t {
+  None,          // it goes on
+  Complete,      // there is no caller: a rule says so, or the return address is 0
+  NoCode,        // the address is in no known code
+  NoRule,        // nothing is known of this code, and nothing was found by other means
+  Unsupported,   // call frame information of a kind that the table does not have
+  Unreadable,    // a word could not be read
+  OutsideStack,  // a frame would lie outside the stack
+  NotOutward,    // a frame would not lie further out than its callee
+  TooDeep,       // more frames than there is room for
+  Loop,          // signal frames that lead back and forth between stacks
+  Count
+};
+
+enum class Means : uint8_t { Cfi, FramePointer, Guess };
+
+struct Use {
+  bool cfi = true, frame_pointers = true, guesses = true;
+
+  friend bool operator==(const Use&, const Use&) = default;
+};
+
+// The way from a frame to its caller, with the words that were read for it.
+struct Step {
+  Stop stop = Stop::None;
+  Means means = Means::Cfi;
+  bool has_sp_word = false;
+  State caller{};
+  uint64_t slot = 0;          // holds the return address: caller.pc
+  uint64_t second_slot = 0;   // holds `second`: the caller's rbp; where none was read, the slot again
+  uint64_t second = 0;
+  uint64_t sp_slot = 0;       // has_sp_word: holds `sp_word`, which the caller's rsp follows from
+  uint64_t sp_word = 0;
+};
+
+constexpr uint64_t max_frame_size = uint64_t{1} << 30;
+constexpr uint64_t saved_rbp_at = 120, saved_rsp_at = 160, saved_rip_at = 168;  // in a signal frame, from rsp
+constexpr uint32_t guess_words = 512;                                           // how far a guess looks
+
+template <class Memory>
+class Stepper {
+ public:
+  Stepper(const Code& code, const Stack& stack, Use use, Memory& memory)
+      : code_(code), stack_(stack), use_(use), memory_(memory) {}
+
+  Step step(const State& s) const {
+    uint64_t pc = s.is_exact ? s.pc : s.pc - 1;
+    const CodeRange* range = code_.find(pc);
+    if (!range) return use_.frame_pointers || use_.guesses ? without_rule(s, Stop::NoCode) : stop(Stop::NoCode);
+    if (!use_.cfi) return without_rule(s, Stop::NoRule);
+    if (!range->table) return without_rule(s, Stop::NoRule);
+    return by_rule(s, find_rule(*range->table, pc - range->bias));
+  }
+
+ private:
+  static Step stop(Stop why) { return {.stop = why}; }
+
+  // All but signal frames lie further out than their callee, and not too far.
+  Stop check(const State& s, uint64_t cfa) const {
+    if (cfa - s.sp - 8 > max_frame_size) return Stop::NotOutward;
+    if (stack_.contains(s.sp) && !stack_.contains(cfa - 1)) return Stop::OutsideStack;
+    return Stop::None;
+  }
+
+  Step by_rule(const State& s, const Rule& r) const {
+    Step out;
+    uint64_t cfa;
+    switch (r.kind) {
+      case Rule::Rsp: cfa = s.sp + r.offset; break;
+      case Rule::Rbp: cfa = s.bp + r.offset; break;
+      case Rule::Plt: cfa = s.sp + 8 + ((s.pc & 15) >= static_cast<uint32_t>(r.offset) ? 8 : 0); break;
+      case Rule::AtRsp:
+      case Rule::AtRbp:
+        out.has_sp_word = true;
+        out.sp_slot = (r.kind == Rule::AtRsp ? s.sp : s.bp) + r.offset;
+        if (!memory_.read(out.sp_slot, out.sp_word)) return stop(Stop::Unreadable);
+        cfa = out.sp_word + r.add;
+        break;
+      case Rule::Signal: return by_signal_frame(s);
+      case Rule::End: return stop(Stop::Complete);
+      case Rule::None: return without_rule(s, Stop::NoRule);
+      default: return without_rule(s, Stop::Unsupported);
+    }
+    if (Stop why = check(s, cfa); why != Stop::None) return stop(why);
+    out.slot = cfa - 8;
+    if (!memory_.read(out.slot, out.caller.pc)) return stop(Stop::Unreadable);
+    if (r.rbp == Rule::SavedCfa || r.rbp == Rule::SavedRbp) {
+      out.second_slot = (r.rbp == Rule::SavedCfa ? cfa : s.bp) + r.rbp_offset;
+      if (!memory_.read(out.second_slot, out.second)) return stop(Stop::Unreadable);
+      out.caller.bp = out.second;
+    } else {
+      out.second_slot = out.slot, out.second = out.caller.pc;
+      out.caller.bp = r.rbp == Rule::Same ? s.bp : 0;
+    }
+    out.caller.sp = cfa;
+    out.caller.is_exact = r.is_interrupted;
+    if (out.caller.pc == 0) return stop(Stop::Complete);
+    return out;
+  }
+
+  // The kernel's struct ucontext is at rsp: the interrupted frame may be on another stack.
+  Step by_signal_frame(const State& s) const {
+    Step out{.has_sp_word = true};
+    out.slot = s.sp + saved_rip_at, out.second_slot = s.sp + saved_rbp_at, out.sp_slot = s.sp + saved_rsp_at;
+    if (!memory_.read(out.slot, out.caller.pc) || !memory_.read(out.second_slot, out.second) ||
+        !memory_.read(out.sp_slot, out.sp_word))
+      return stop(Stop::Unreadable);
+    out.caller.sp = out.sp_word, out.caller.bp = out.second, out.caller.is_exact = true;
+    if (out.caller.pc == 0) return stop(Stop::Complete);
+    return out;
+  }
+
+  Step without_rule(const State& s, Stop why) const {
+    if (is_restorer(s)) return by_signal_frame(s);
+    if (use_.frame_pointers) {
+      // CFA = rbp + 16, rbp = *rbp
+      Step out{.means = Means::FramePointer};
+      uint64_t cfa = s.bp + 16;
+      out.slot = s.bp + 8, out.second_slot = s.bp;
+      if (s.bp % 8 == 0 && check(s, cfa) == Stop::None && memory_.read(out.slot, out.caller.pc) &&
+          memory_.read(out.second_slot, out.second)) {
+        out.caller.sp = cfa, out.caller.bp = out.second, out.caller.is_exact = false;
+        if (out.caller.pc == 0) return stop(Stop::Complete);
+        if (is_behind_call(out.caller.pc)) return out;
+      }
+    }
+    return use_.guesses ? guess(s, why) : stop(why);
+  }
+
+  // The nearest word that points behind a call.
+  Step guess(const State& s, Stop why) const {
+    Step out{.means = Means::Guess};
+    for (uint32_t i = 0; i < guess_words; i++) {
+      uint64_t cfa = s.sp + (i + 1) * 8;
+      if (check(s, cfa) != Stop::None || !memory_.read(cfa - 8, out.caller.pc)) break;
+      if (!is_behind_call(out.caller.pc)) continue;
+      out.slot = out.second_slot = cfa - 8, out.second = out.caller.pc;
+      out.caller.sp = cfa, out.caller.is_exact = false;
+      out.caller.bp = s.bp >= cfa ? s.bp : 0;
+      return out;
+    }
+    return stop(why);
+  }
+
+  // Does the frame return to the kernel? `mov $15, %eax` or `%rax ; syscall`: C libraries without CFI, and Go.
+  bool is_restorer(const State& s) const {
+    uint64_t a, b;
+    if (!code_.find(s.pc) || !memory_.read(s.pc, a)) return false;
+    if ((a & 0xff'ffff'ffff'ffff) == 0x05'0f00'0000'0fb8) return true;
+    return a == 0x0f00'0000'0fc0'c748 && memory_.read(s.pc + 8, b) && (b & 0xff) == 0x05;
+  }
+
+  // call rel32; call r/m64 with any addressing: FF /2 at 2 to 7 bytes before.
+  bool is_behind_call(uint64_t pc) const {
+    const CodeRange* range = code_.find(pc - 1);
+    uint64_t bytes;
+    if (!range || pc - range->begin < 8 || !memory_.read(pc - 8, bytes)) return false;
+    auto at = [&](unsigned before) { return static_cast<uint8_t>(bytes >> (64 - 8 * before)); };
+    if (at(5) == 0xe8) return true;
+    for (unsigned before = 2; before <= 7; before++) {
+      uint8_t modrm = at(before - 1);
+      if (at(before) != 0xff || (modrm >> 3 & 7) != 2) continue;
+      unsigned mod = modrm >> 6, rm = modrm & 7, size = 2;
+      if (mod != 3 && rm == 4) size++;
+      bool has_disp32 = mod == 2 || (mod == 0 && rm == 5) || (mod == 0 && rm == 4 && before > 2 && (at(before - 2) & 7) == 5);
+      size += has_disp32 ? 4 : mod == 1;
+      if (size == before) return true;
+    }
+    return false;
+  }
+
+  const Code& code_;
+  const Stack& stack_;
+  Use use_;
+  Memory& memory_;
+};
+
+}  // namespace weir::rt
