@@ -47,7 +47,7 @@ struct State {
 // The stack that the thread was given, where that is known: [low, high). Frames on another one are not held against it.
 struct Stack {
   uint64_t low = 0, high = 0;
-  bool contains(uint64_t address) const { return address - low < high - low; }
+  bool has(uint64_t sp) const { return high && sp - low <= high - low; }
 
   friend bool operator==(const Stack&, const Stack&) = default;
 };
@@ -104,7 +104,11 @@ class Stepper {
     if (!range) return use_.frame_pointers || use_.guesses ? without_rule(s, Stop::NoCode) : stop(Stop::NoCode);
     if (!use_.cfi) return without_rule(s, Stop::NoRule);
     if (!range->table) return without_rule(s, Stop::NoRule);
-    return by_rule(s, find_rule(*range->table, pc - range->bias));
+    const Rule& rule = find_rule(*range->table, pc - range->bias);
+    // "Behind a call" that is the begin of a function: somebody put it there for the first frame of a stack (makecontext).
+    if (rule.kind == Rule::None && !s.is_exact && find_rule(*range->table, s.pc - range->bias).kind != Rule::None)
+      return stop(Stop::Complete);
+    return by_rule(s, rule);
   }
 
  private:
@@ -113,7 +117,7 @@ class Stepper {
   // All but signal frames lie further out than their callee, and not too far.
   Stop check(const State& s, uint64_t cfa) const {
     if (cfa - s.sp - 8 > max_frame_size) return Stop::NotOutward;
-    if (stack_.contains(s.sp) && !stack_.contains(cfa - 1)) return Stop::OutsideStack;
+    if (stack_.has(s.sp) && !stack_.has(cfa)) return Stop::OutsideStack;
     return Stop::None;
   }
 
