@@ -18,10 +18,11 @@ struct TreeNode {
   uint64_t address;  // a return address; of a leaf, where the sample was; of a root, why the walk ended there
   uint64_t samples;  // that ended here
   uint32_t parent;
+  uint32_t recent;  // the child that was asked for last, 0: none: paths are mostly walked again, and lie side by side
   uint32_t kind;
   enum Kind : uint32_t { Root, Caller, Leaf, Full };
 };
-static_assert(sizeof(TreeNode) == 24);
+static_assert(sizeof(TreeNode) == 32);
 
 // One root for each reason why a walk may end: a path that was cut off is not one that began at main.
 constexpr uint32_t root_count = 16, full_node = root_count;
@@ -42,8 +43,8 @@ class CallTree {
     auto* head = static_cast<TreeHead*>(memory);
     head->capacity = capacity;
     CallTree tree(memory);
-    for (uint32_t i = 0; i < root_count; i++) tree.nodes()[i] = {i, 0, i, TreeNode::Root};
-    tree.nodes()[full_node] = {0, 0, full_node, TreeNode::Full};
+    for (uint32_t i = 0; i < root_count; i++) tree.nodes()[i] = {i, 0, i, 0, TreeNode::Root};
+    tree.nodes()[full_node] = {0, 0, full_node, 0, TreeNode::Full};
     head->size = full_node + 1;
     return tree;
   }
@@ -57,9 +58,21 @@ class CallTree {
   // The node for `address` below `parent`, which is made if there is none.
   uint32_t child(uint32_t parent, uint64_t address, TreeNode::Kind kind) {
     if (parent == full_node) return full_node;
+    uint32_t recent = nodes()[parent].recent;
+    if (recent && nodes()[recent].address == address && nodes()[recent].kind == kind) return recent;
+    uint32_t found = find(parent, address, kind);
+    if (found != full_node) nodes()[parent].recent = found;
+    return found;
+  }
+
+  void count(uint32_t node) { nodes()[node].samples++; }
+
+ private:
+  uint32_t find(uint32_t parent, uint64_t address, TreeNode::Kind kind) {
     uint32_t mask = head_->capacity * 2 - 1;
     uint32_t* slots = reinterpret_cast<uint32_t*>(nodes() + head_->capacity);
-    uint64_t hash = (address * 0x9E3779B97F4A7C15ull ^ (uint64_t{parent} << 1 | (kind == TreeNode::Leaf))) * 0xD6E8FEB86659FD93ull;
+    uint64_t key = uint64_t{parent} << 1 | (kind == TreeNode::Leaf);
+    uint64_t hash = (address * 0x9E3779B97F4A7C15ull ^ key) * 0xD6E8FEB86659FD93ull;
     uint32_t i = static_cast<uint32_t>(hash >> 32) & mask;
     for (; slots[i]; i = (i + 1) & mask) {
       const TreeNode& n = nodes()[slots[i]];
@@ -67,15 +80,12 @@ class CallTree {
     }
     uint32_t number = head_->size;
     if (number >= head_->capacity) return full_node;
-    nodes()[number] = {address, 0, parent, kind};
+    nodes()[number] = {address, 0, parent, 0, kind};
     slots[i] = number;
     __atomic_store_n(&head_->size, number + 1, __ATOMIC_RELEASE);
     return number;
   }
 
-  void count(uint32_t node) { nodes()[node].samples++; }
-
- private:
   TreeHead* head_ = nullptr;
 };
 

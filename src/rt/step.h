@@ -23,7 +23,7 @@ struct CodeRange {
 struct Code {
   const CodeRange* ranges = nullptr;
   uint32_t count = 0;
-  uint32_t generation = 0;  // another one for every change of what is mapped: what was remembered is forgotten
+  uint32_t generation = 1;  // not 0; another one for every change of what is mapped: what was remembered is forgotten
 
   const CodeRange* find(uint64_t pc) const {
     const CodeRange* range = ranges;
@@ -35,6 +35,17 @@ struct Code {
     return count && pc - range->begin < range->end - range->begin ? range : nullptr;
   }
 };
+
+// Rules of addresses that came up before: most frames of most samples. A small hash table, one entry a place.
+struct KnownRule {
+  uint64_t pc;
+  Rule rule;
+  uint32_t generation;  // of the code; 0: empty
+};
+static_assert(sizeof(KnownRule) == 24);
+constexpr uint32_t known_count = 2048;
+inline uint32_t known_place(uint64_t pc) { return static_cast<uint32_t>(pc * 0x9E3779B97F4A7C15ull >> 53); }
+static_assert(known_count == 1 << (64 - 53));
 
 // ---- Frames ---------------------------------------------------------------------------------------------------------
 struct State {
@@ -95,24 +106,35 @@ constexpr uint32_t guess_words = 512;                                           
 template <class Memory>
 class Stepper {
  public:
-  Stepper(const Code& code, const Stack& stack, Use use, Memory& memory)
-      : code_(code), stack_(stack), use_(use), memory_(memory) {}
+  // `known` has known_count entries, or is null.
+  Stepper(const Code& code, const Stack& stack, Use use, KnownRule* known, Memory& memory)
+      : code_(code), stack_(stack), use_(use), known_(known), memory_(memory) {}
 
   Step step(const State& s) const {
     uint64_t pc = s.is_exact ? s.pc : s.pc - 1;
-    const CodeRange* range = code_.find(pc);
-    if (!range) return use_.frame_pointers || use_.guesses ? without_rule(s, Stop::NoCode) : stop(Stop::NoCode);
-    if (!use_.cfi) return without_rule(s, Stop::NoRule);
-    if (!range->table) return without_rule(s, Stop::NoRule);
-    const Rule& rule = find_rule(*range->table, pc - range->bias);
-    // "Behind a call" that is the begin of a function: somebody put it there for the first frame of a stack (makecontext).
-    if (rule.kind == Rule::None && !s.is_exact && find_rule(*range->table, s.pc - range->bias).kind != Rule::None)
-      return stop(Stop::Complete);
-    return by_rule(s, rule);
+    if (known_ && use_.cfi) {
+      const KnownRule& k = known_[known_place(pc)];
+      if (k.pc == pc && k.generation == code_.generation) return by_rule(s, k.rule);
+    }
+    return search(s, pc);
   }
 
  private:
   static Step stop(Stop why) { return {.stop = why}; }
+
+  [[gnu::noinline]] Step search(const State& s, uint64_t pc) const {
+    const CodeRange* range = code_.find(pc);
+    if (!range) return without_rule(s, Stop::NoCode);
+    if (!range->table || !use_.cfi) return without_rule(s, Stop::NoRule);
+    const Rule& rule = find_rule(*range->table, pc - range->bias);
+    if (rule.kind != Rule::None) {
+      if (known_) known_[known_place(pc)] = {pc, rule, code_.generation};
+      return by_rule(s, rule);
+    }
+    // "Behind a call" that is the begin of a function: somebody put it there for the first frame of a stack (makecontext).
+    if (!s.is_exact && find_rule(*range->table, s.pc - range->bias).kind != Rule::None) return stop(Stop::Complete);
+    return without_rule(s, Stop::NoRule);
+  }
 
   // All but signal frames lie further out than their callee, and not too far.
   Stop check(const State& s, uint64_t cfa) const {
@@ -137,7 +159,6 @@ class Stepper {
         break;
       case Rule::Signal: return by_signal_frame(s);
       case Rule::End: return stop(Stop::Complete);
-      case Rule::None: return without_rule(s, Stop::NoRule);
       default: return without_rule(s, Stop::Unsupported);
     }
     if (Stop why = check(s, cfa); why != Stop::None) return stop(why);
@@ -158,7 +179,7 @@ class Stepper {
   }
 
   // The kernel's struct ucontext is at rsp: the interrupted frame may be on another stack.
-  Step by_signal_frame(const State& s) const {
+  [[gnu::noinline]] Step by_signal_frame(const State& s) const {
     Step out{.has_sp_word = true};
     out.slot = s.sp + saved_rip_at, out.second_slot = s.sp + saved_rbp_at, out.sp_slot = s.sp + saved_rsp_at;
     if (!memory_.read(out.slot, out.caller.pc) || !memory_.read(out.second_slot, out.second) ||
@@ -169,7 +190,7 @@ class Stepper {
     return out;
   }
 
-  Step without_rule(const State& s, Stop why) const {
+  [[gnu::noinline]] Step without_rule(const State& s, Stop why) const {
     if (is_restorer(s)) return by_signal_frame(s);
     if (use_.frame_pointers) {
       // CFA = rbp + 16, rbp = *rbp
@@ -231,6 +252,7 @@ class Stepper {
   const Code& code_;
   const Stack& stack_;
   Use use_;
+  KnownRule* known_;
   Memory& memory_;
 };
 

@@ -103,6 +103,7 @@ constexpr uint32_t kept_of_deep = 64;  // innermost frames of a stack that is de
 struct Trace {
   Map maps[map_count];
   Map fresh;  // newly found frames, innermost first
+  KnownRule* known;
   uint32_t capacity;
   uint64_t clock;
   // What all maps rest on: when it changes, they are forgotten.
@@ -112,7 +113,7 @@ struct Trace {
   Counts counts;
 
   static uint64_t bytes_for(uint32_t capacity) {
-    return uint64_t{capacity} * (sizeof(Link) + sizeof(Frame)) * (map_count + 1);
+    return uint64_t{capacity} * (sizeof(Link) + sizeof(Frame)) * (map_count + 1) + known_count * sizeof(KnownRule);
   }
   // capacity: the most frames of a stack, at least 64.
   static Trace make(void* memory, uint32_t capacity) {
@@ -124,6 +125,7 @@ struct Trace {
       Map& m = i < map_count ? t.maps[i] : t.fresh;
       m.links = links + uint64_t{capacity} * i, m.frames = frames + uint64_t{capacity} * i;
     }
+    t.known = reinterpret_cast<KnownRule*>(frames + uint64_t{capacity} * (map_count + 1));
     return t;
   }
 };
@@ -342,7 +344,7 @@ template <class Memory>
 Sample restore(Trace& t, CallTree& tree, const Code& code, const Stack& stack, const State& top, const Options& options,
                Memory& memory) {
   static constexpr Map none{};
-  Stepper<Memory> stepper(code, stack, options.use, memory);
+  Stepper<Memory> stepper(code, stack, options.use, t.known, memory);
   forget_if_changed(t, code, stack, options.use);
   Map* m = nearest_map(t, top.sp);
   Walk<Memory> walk(stepper, m ? *m : none, t.fresh, t.capacity, options.confidence, memory);
@@ -371,12 +373,12 @@ Sample restore(Trace& t, CallTree& tree, const Code& code, const Stack& stack, c
 // ---- The proof --------------------------------------------------------------------------------------------------------
 enum class Difference : uint8_t { None, End, Depth, Address, Slot, Registers };
 
-// The sample that was just restored, once more and in full.
+// The sample that was just restored, once more, in full, and without what is known from earlier ones.
 template <class Memory>
 Difference verify(Trace& t, const Sample& sample, const Code& code, const Stack& stack, const State& top,
                   const Options& options, Memory& memory) {
   static constexpr Map none{};
-  Stepper<Memory> stepper(code, stack, options.use, memory);
+  Stepper<Memory> stepper(code, stack, options.use, nullptr, memory);
   Walk<Memory> walk(stepper, none, t.fresh, t.capacity, options.confidence, memory);
   Stop end = walk.run(top).end;
   uint32_t count = t.fresh.count;
