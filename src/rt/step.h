@@ -42,7 +42,7 @@ struct KnownRule {
   Rule rule;
   uint32_t generation;  // of the code; 0: empty
 };
-static_assert(sizeof(KnownRule) == 24);
+static_assert(sizeof(KnownRule) == 32);
 constexpr uint32_t known_count = 2048;
 inline uint32_t known_place(uint64_t pc) { return static_cast<uint32_t>(pc * 0x9E3779B97F4A7C15ull >> 53); }
 static_assert(known_count == 1 << (64 - 53));
@@ -51,8 +51,11 @@ static_assert(known_count == 1 << (64 - 53));
 struct State {
   uint64_t pc, sp, bp;  // bp 0: not known
   bool is_exact;        // pc is where the frame goes on (it was interrupted); else it is behind a call
+  uint64_t bx;          // of the innermost frame only, and no part of what is compared
 
-  friend bool operator==(const State&, const State&) = default;
+  friend bool operator==(const State& a, const State& b) {
+    return a.pc == b.pc && a.sp == b.sp && a.bp == b.bp && a.is_exact == b.is_exact;
+  }
 };
 
 // The stack that the thread was given, where that is known: [low, high). Frames on another one are not held against it.
@@ -75,6 +78,7 @@ enum class Stop : uint8_t {
   NotOutward,    // a frame would not lie further out than its callee
   TooDeep,       // more frames than there is room for
   Loop,          // signal frames that lead back and forth between stacks
+  NeedsRbx,      // only between Stepper and Walk
   Count
 };
 
@@ -86,21 +90,22 @@ struct Use {
   friend bool operator==(const Use&, const Use&) = default;
 };
 
-// The way from a frame to its caller, with the words that were read for it.
+// The way from a frame to its caller, with the words that were read for it. (Nothing has a default: zeroing it took longer than a
+// step.)
 struct Step {
-  Stop stop = Stop::None;
-  Means means = Means::Cfi;
-  bool has_sp_word = false;
-  State caller{};
-  uint64_t slot = 0;          // holds the return address: caller.pc
-  uint64_t second_slot = 0;   // holds `second`: the caller's rbp; where none was read, the slot again
-  uint64_t second = 0;
-  uint64_t sp_slot = 0;       // has_sp_word: holds `sp_word`, which the caller's rsp follows from
-  uint64_t sp_word = 0;
+  State caller;
+  uint64_t slot;         // holds the return address: caller.pc
+  uint64_t second_slot;  // holds `second`: the caller's rbp; where none was read, the slot again
+  uint64_t second;
+  uint64_t sp_slot;  // has_sp_word: holds `sp_word`, which the caller's rsp follows from
+  uint64_t sp_word;
+  Means means;
+  bool has_sp_word;
+  bool is_unsure;  // it rests on more than its registers and these words
 };
 
 constexpr uint64_t max_frame_size = uint64_t{1} << 30;
-constexpr uint64_t saved_rbp_at = 120, saved_rsp_at = 160, saved_rip_at = 168;  // in a signal frame, from rsp
+constexpr uint64_t saved_rbp_at = 120, saved_rbx_at = 128, saved_rsp_at = 160, saved_rip_at = 168;  // in a signal frame, from rsp
 constexpr uint32_t guess_words = 512;                                           // how far a guess looks
 
 template <class Memory>
@@ -110,30 +115,39 @@ class Stepper {
   Stepper(const Code& code, const Stack& stack, Use use, KnownRule* known, Memory& memory)
       : code_(code), stack_(stack), use_(use), known_(known), memory_(memory) {}
 
-  Step step(const State& s) const {
+  // Fills `out` where there is a caller, which is where Stop::None is returned.
+  Stop step(const State& s, Step& out) const {
     uint64_t pc = s.is_exact ? s.pc : s.pc - 1;
     if (known_ && use_.cfi) {
       const KnownRule& k = known_[known_place(pc)];
-      if (k.pc == pc && k.generation == code_.generation) return by_rule(s, k.rule);
+      if (k.pc == pc && k.generation == code_.generation) return by_rule(s, k.rule, 0, out);
     }
-    return search(s, pc);
+    return search(s, pc, out);
+  }
+
+  // After NeedsRbx: with it, or without it.
+  Stop step_with(const State& s, uint64_t rbx, Step& out) const { return by_rule(s, rule_of(s), rbx, out); }
+  Stop step_without(const State& s, Step& out) const { return without_rule(s, Stop::Unsupported, out); }
+
+  Rule rule_of(const State& s) const {
+    uint64_t pc = s.is_exact ? s.pc : s.pc - 1;
+    const CodeRange* range = code_.find(pc);
+    return range && range->table && use_.cfi ? find_rule(*range->table, pc - range->bias) : Rule{};
   }
 
  private:
-  static Step stop(Stop why) { return {.stop = why}; }
-
-  [[gnu::noinline]] Step search(const State& s, uint64_t pc) const {
+  [[gnu::noinline]] Stop search(const State& s, uint64_t pc, Step& out) const {
     const CodeRange* range = code_.find(pc);
-    if (!range) return without_rule(s, Stop::NoCode);
-    if (!range->table || !use_.cfi) return without_rule(s, Stop::NoRule);
+    if (!range) return without_rule(s, Stop::NoCode, out);
+    if (!range->table || !use_.cfi) return without_rule(s, Stop::NoRule, out);
     const Rule& rule = find_rule(*range->table, pc - range->bias);
     if (rule.kind != Rule::None) {
       if (known_) known_[known_place(pc)] = {pc, rule, code_.generation};
-      return by_rule(s, rule);
+      return by_rule(s, rule, 0, out);
     }
     // "Behind a call" that is the begin of a function: somebody put it there for the first frame of a stack (makecontext).
-    if (!s.is_exact && find_rule(*range->table, s.pc - range->bias).kind != Rule::None) return stop(Stop::Complete);
-    return without_rule(s, Stop::NoRule);
+    if (!s.is_exact && find_rule(*range->table, s.pc - range->bias).kind != Rule::None) return Stop::Complete;
+    return without_rule(s, Stop::NoRule, out);
   }
 
   // All but signal frames lie further out than their callee, and not too far.
@@ -143,9 +157,9 @@ class Stepper {
     return Stop::None;
   }
 
-  Step by_rule(const State& s, const Rule& r) const {
-    Step out;
+  [[gnu::always_inline]] Stop by_rule(const State& s, const Rule& r, uint64_t rbx, Step& out) const {
     uint64_t cfa;
+    out.means = Means::Cfi, out.has_sp_word = out.is_unsure = false;
     switch (r.kind) {
       case Rule::Rsp: cfa = s.sp + r.offset; break;
       case Rule::Rbp: cfa = s.bp + r.offset; break;
@@ -154,19 +168,24 @@ class Stepper {
       case Rule::AtRbp:
         out.has_sp_word = true;
         out.sp_slot = (r.kind == Rule::AtRsp ? s.sp : s.bp) + r.offset;
-        if (!memory_.read(out.sp_slot, out.sp_word)) return stop(Stop::Unreadable);
+        if (!memory_.read(out.sp_slot, out.sp_word)) return Stop::Unreadable;
         cfa = out.sp_word + r.add;
         break;
-      case Rule::Signal: return by_signal_frame(s);
-      case Rule::End: return stop(Stop::Complete);
-      default: return without_rule(s, Stop::Unsupported);
+      case Rule::Rbx:
+        if (!rbx) return Stop::NeedsRbx;
+        out.is_unsure = true;
+        cfa = rbx + r.offset;
+        break;
+      case Rule::Signal: return by_signal_frame(s, out);
+      case Rule::End: return Stop::Complete;
+      default: return without_rule(s, Stop::Unsupported, out);
     }
-    if (Stop why = check(s, cfa); why != Stop::None) return stop(why);
+    if (Stop why = check(s, cfa); why != Stop::None) return why;
     out.slot = cfa - 8;
-    if (!memory_.read(out.slot, out.caller.pc)) return stop(Stop::Unreadable);
+    if (!memory_.read(out.slot, out.caller.pc)) return Stop::Unreadable;
     if (r.rbp == Rule::SavedCfa || r.rbp == Rule::SavedRbp) {
       out.second_slot = (r.rbp == Rule::SavedCfa ? cfa : s.bp) + r.rbp_offset;
-      if (!memory_.read(out.second_slot, out.second)) return stop(Stop::Unreadable);
+      if (!memory_.read(out.second_slot, out.second)) return Stop::Unreadable;
       out.caller.bp = out.second;
     } else {
       out.second_slot = out.slot, out.second = out.caller.pc;
@@ -174,42 +193,41 @@ class Stepper {
     }
     out.caller.sp = cfa;
     out.caller.is_exact = r.is_interrupted;
-    if (out.caller.pc == 0) return stop(Stop::Complete);
-    return out;
+    return out.caller.pc ? Stop::None : Stop::Complete;
   }
 
   // The kernel's struct ucontext is at rsp: the interrupted frame may be on another stack.
-  [[gnu::noinline]] Step by_signal_frame(const State& s) const {
-    Step out{.has_sp_word = true};
+  [[gnu::noinline]] Stop by_signal_frame(const State& s, Step& out) const {
+    out.means = Means::Cfi, out.has_sp_word = true, out.is_unsure = false;
     out.slot = s.sp + saved_rip_at, out.second_slot = s.sp + saved_rbp_at, out.sp_slot = s.sp + saved_rsp_at;
     if (!memory_.read(out.slot, out.caller.pc) || !memory_.read(out.second_slot, out.second) ||
         !memory_.read(out.sp_slot, out.sp_word))
-      return stop(Stop::Unreadable);
+      return Stop::Unreadable;
     out.caller.sp = out.sp_word, out.caller.bp = out.second, out.caller.is_exact = true;
-    if (out.caller.pc == 0) return stop(Stop::Complete);
-    return out;
+    return out.caller.pc ? Stop::None : Stop::Complete;
   }
 
-  [[gnu::noinline]] Step without_rule(const State& s, Stop why) const {
-    if (is_restorer(s)) return by_signal_frame(s);
+  [[gnu::noinline]] Stop without_rule(const State& s, Stop why, Step& out) const {
+    if (is_restorer(s)) return by_signal_frame(s, out);
+    out.has_sp_word = out.is_unsure = false;
     if (use_.frame_pointers) {
       // CFA = rbp + 16, rbp = *rbp
-      Step out{.means = Means::FramePointer};
       uint64_t cfa = s.bp + 16;
+      out.means = Means::FramePointer;
       out.slot = s.bp + 8, out.second_slot = s.bp;
       if (s.bp % 8 == 0 && check(s, cfa) == Stop::None && memory_.read(out.slot, out.caller.pc) &&
           memory_.read(out.second_slot, out.second)) {
         out.caller.sp = cfa, out.caller.bp = out.second, out.caller.is_exact = false;
-        if (out.caller.pc == 0) return stop(Stop::Complete);
-        if (is_behind_call(out.caller.pc)) return out;
+        if (out.caller.pc == 0) return Stop::Complete;
+        if (is_behind_call(out.caller.pc)) return Stop::None;
       }
     }
-    return use_.guesses ? guess(s, why) : stop(why);
+    return use_.guesses ? guess(s, why, out) : why;
   }
 
   // The nearest word that points behind a call.
-  Step guess(const State& s, Stop why) const {
-    Step out{.means = Means::Guess};
+  Stop guess(const State& s, Stop why, Step& out) const {
+    out.means = Means::Guess;
     for (uint32_t i = 0; i < guess_words; i++) {
       uint64_t cfa = s.sp + (i + 1) * 8;
       if (check(s, cfa) != Stop::None || !memory_.read(cfa - 8, out.caller.pc)) break;
@@ -217,9 +235,9 @@ class Stepper {
       out.slot = out.second_slot = cfa - 8, out.second = out.caller.pc;
       out.caller.sp = cfa, out.caller.is_exact = false;
       out.caller.bp = s.bp >= cfa ? s.bp : 0;
-      return out;
+      return Stop::None;
     }
-    return stop(why);
+    return why;
   }
 
   // Does the frame return to the kernel? `mov $15, %eax` or `%rax ; syscall`: C libraries without CFI, and Go.

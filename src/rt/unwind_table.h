@@ -28,6 +28,7 @@ struct Rule {
     Plt,          // CFA = rsp + 8 + (rip & 15 ≥ offset ? 8 : 0)
     AtRsp,        // CFA = *(rsp + offset) + add
     AtRbp,        // CFA = *(rbp + offset) + add
+    Rbx,          // CFA = rbx + offset: the dynamic linker, while it looks a function up
     Signal,       // all registers are in the kernel's ucontext, at rsp
     KindCount
   };
@@ -41,13 +42,16 @@ struct Rule {
   int32_t offset = 0;
   int32_t rbp_offset = 0;
   int16_t add = 0;
+  int16_t rbx_offset = 0;  // rbx = *(CFA + rbx_offset); 0: it was not touched
   Kind kind = None;
   uint8_t rbp : 7 = Same;
   uint8_t is_interrupted : 1 = 0;  // the caller goes on at its address; others are behind a call
+  uint16_t unused = 0;
 
+  static constexpr int16_t rbx_lost = INT16_MIN;
   friend bool operator==(const Rule&, const Rule&) = default;
 };
-static_assert(sizeof(Rule) == 12);
+static_assert(sizeof(Rule) == 16);
 
 struct Row {
   uint16_t offset;  // in its KiB

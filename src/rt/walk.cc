@@ -3,6 +3,7 @@
 
 namespace weir::rt {
 
+template class Walk<GuardedMemory>;
 template Sample restore(Trace&, CallTree&, const Code&, const Stack&, const State&, const Options&, GuardedMemory&);
 template Difference verify(Trace&, const Sample&, const Code&, const Stack&, const State&, const Options&, GuardedMemory&);
 

@@ -4,7 +4,7 @@
 //
 //     Trace trace = Trace::make(memory, capacity);  CallTree tree = CallTree::make(memory, capacity);     once
 //     GuardedMemory memory;
-//     Sample s = restore(trace, tree, code, stack, {rip, rsp, rbp, true}, options, memory);               at each sample
+//     Sample s = restore(trace, tree, code, stack, {rip, rsp, rbp, true, rbx}, options, memory);          at each sample
 //
 // `code` is what is mapped (rt/step.h); `stack` the thread's own stack, or {} where that is not known. The sample is counted in
 // tree node s.node: its path to a root is the call sequence; leaves are kept by address. trace.counts adds up. With verify()
@@ -31,6 +31,9 @@
 // Three words are read for signal frames, and for frames that were aligned: these have two links, the inner one, which is
 // *silent*, for the word that rsp follows from. What the last step, which found the end, has read is in no link: it is taken
 // again each time. After a change of what is mapped (code.generation), of the stack's bounds or of the means, all is forgotten.
+//
+// The dynamic linker's frame, whose CFA comes from rbx, rests on which frame inward of it has saved that: its link never compares
+// as equal, so it is unwound each time.
 //
 // Frames that were guessed are no function of so few words. A region of unchanged links with such frames gets a confidence
 // instead: less for inner ones, least for one between two changed regions; below options.confidence it is unwound again.
@@ -163,9 +166,15 @@ class Walk {
     fresh_.count = 0;
     left_ = barrier_ = old_.count;
     turn_ = old_.turn;
+    const State top = state;
+    Step step;
     for (;;) {
-      Step step = stepper_.step(state);
-      if (step.stop != Stop::None) return {0, step.stop};
+      Stop stop = stepper_.step(state, step);
+      if (stop == Stop::NeedsRbx) [[unlikely]] {
+        uint64_t rbx = rbx_of(top);
+        stop = rbx ? stepper_.step_with(state, rbx, step) : stepper_.step_without(state, step);
+      }
+      if (stop != Stop::None) return {0, stop};
       bool is_turn = step.has_sp_word && step.caller.sp <= state.sp;
       if (is_turn && ++turns_ > max_turns) return {0, Stop::Loop};
       if (Stop why = push(step, is_turn); why != Stop::None) return {0, why};
@@ -179,8 +188,8 @@ class Walk {
       uint32_t changed = changed_of(old_.links, outer, memory_);
       if (!is_trusted(changed, outer)) continue;
       if (changed == 0) {
-        Stop end = stepper_.step(outer ? state_of(0) : state).stop;
-        if (end != Stop::None) return fits(outer) ? Found{outer, end} : too_deep(outer);
+        Stop end = stepper_.step(outer ? state_of(0) : state, step);
+        if (end != Stop::None && end != Stop::NeedsRbx) return fits(outer) ? Found{outer, end} : too_deep(outer);
       }
       // The silent link belongs to the one outward of it: one step has read both.
       if (changed < outer && old_.frames[changed].flags & Frame::Silent) changed++;
@@ -196,7 +205,27 @@ class Walk {
  private:
   State state_of(uint32_t i) const {
     const Frame& f = old_.frames[i];
-    return {old_.links[i].value, f.sp, f.bp, (f.flags & Frame::Exact) != 0};
+    return {old_.links[i].value, f.sp, f.bp, (f.flags & Frame::Exact) != 0, 0};
+  }
+
+  // rbx, in the frame outward of all fresh ones: where the nearest of them that saved it has put it, else still in the register.
+  // 0: not known.
+  uint64_t rbx_of(const State& top) const {
+    uint64_t word;
+    for (uint32_t i = fresh_.count; i-- > 0;) {
+      const Frame& behind = fresh_.frames[i];
+      if (behind.flags & Frame::Silent) continue;
+      uint32_t inner = i;  // the frame's own registers are behind the step before
+      while (inner > 0 && fresh_.frames[inner - 1].flags & Frame::Silent) inner--;
+      State own = inner ? State{fresh_.links[inner - 1].value, 0, 0, (fresh_.frames[inner - 1].flags & Frame::Exact) != 0, 0} : top;
+      Rule rule = stepper_.rule_of(own);
+      uint64_t slot = behind.sp + static_cast<int64_t>(rule.rbx_offset);
+      if (rule.kind == Rule::Signal) slot = fresh_.links[i].slot - saved_rip_at + saved_rbx_at;
+      else if (rule.kind == Rule::None || rule.kind == Rule::Unsupported || rule.rbx_offset == Rule::rbx_lost) return 0;
+      else if (rule.rbx_offset == 0) continue;
+      return memory_.read(slot, word) ? word : 0;
+    }
+    return top.bx;
   }
 
   // Old frames that lie inside the one that was just left cannot be met any more.
@@ -241,6 +270,8 @@ class Walk {
     uint8_t flags = (s.caller.is_exact ? Frame::Exact : 0) | (s.means == Means::Guess ? Frame::Guessed : 0) |
                     (s.means == Means::FramePointer ? Frame::ByFramePointer : 0);
     fresh_.links[fresh_.count] = {s.slot, s.caller.pc, s.second, static_cast<int32_t>(second_at), 0};
+    // One word cannot have two values: such a link has always changed.
+    if (s.is_unsure) fresh_.links[fresh_.count].second_at = 0, fresh_.links[fresh_.count].second = ~s.caller.pc;
     fresh_.frames[fresh_.count++] = {s.caller.sp, s.caller.bp, 0, 0, 0, 0, flags};
     return Stop::None;
   }
@@ -352,6 +383,8 @@ Sample restore(Trace& t, CallTree& tree, const Code& code, const Stack& stack, c
   if (end == Stop::TooDeep && t.fresh.count > kept_of_deep) t.fresh.count = kept_of_deep;
   uint64_t base = base_of(t.fresh, m, kept);
   if (!m || (kept == 0 && m->base != base)) {
+    // Its stack was said to end where this one goes on: a walk that was cut off, or a stack that is gone.
+    if (m && m->base < base) m->is_good = false;
     m = &map_for(t, base);
     t.counts.new_maps++;
   }

@@ -1,4 +1,4 @@
-// Of all registers only what the walker needs is followed: the CFA, rbp (6), rsp (7) and the return address (16). After DWARF 5,
+// Of all registers only what the walker needs is followed: the CFA, rbx (3), rbp (6), rsp (7) and the return address (16). After DWARF 5,
 // section 6.4.2, and the x86-64 ABI's register numbers.
 #include "unwind/program.h"
 
@@ -13,7 +13,7 @@ using elf::Cursor;
 using elf::Vaddr;
 using rt::Rule;
 
-constexpr uint64_t rbp = 6, rsp = 7, return_address = 16;
+constexpr uint64_t rbx = 3, rbp = 6, rsp = 7, return_address = 16;
 
 // Where a register's value of before the call is.
 struct Where {
@@ -31,7 +31,7 @@ struct Cfa {
 
 struct State {
   Cfa cfa;
-  Where rbp, rsp, ra;
+  Where rbx, rbp, rsp, ra;
 };
 
 // ---- Expressions: the few shapes that linkers, compilers and libraries write ------------------------------------------
@@ -135,10 +135,17 @@ bool set_rbp(const Where& where, Rule& rule) {
   return false;
 }
 
+void set_rbx(const Where& where, Rule& rule) {
+  if (where.kind == Where::Unset || where.kind == Where::Same) return;
+  bool is_known = where.kind == Where::AtCfa && where.offset != 0 && fits<int16_t>(where.offset);
+  rule.rbx_offset = is_known ? static_cast<int16_t>(where.offset) : Rule::rbx_lost;
+}
+
 bool set_cfa(const Cfa& cfa, Rule& rule) {
   if (cfa.kind == Cfa::Expression) return is_plt(cfa.expression, rule) || is_saved(cfa.expression, rule);
-  if (cfa.kind != Cfa::Register || (cfa.reg != rsp && cfa.reg != rbp) || !fits<int32_t>(cfa.offset)) return false;
-  rule.kind = cfa.reg == rsp ? Rule::Rsp : Rule::Rbp;
+  if (cfa.kind != Cfa::Register || !fits<int32_t>(cfa.offset)) return false;
+  if (cfa.reg != rsp && cfa.reg != rbp && cfa.reg != rbx) return false;
+  rule.kind = cfa.reg == rsp ? Rule::Rsp : cfa.reg == rbp ? Rule::Rbp : Rule::Rbx;
   rule.offset = static_cast<int32_t>(cfa.offset);
   return true;
 }
@@ -153,6 +160,7 @@ Rule rule_of(const State& s, bool is_signal_frame) {
   // The caller's rsp is the CFA, its return address below that: all else would need registers that nobody follows.
   if (s.rsp.kind != Where::Unset || s.ra.kind != Where::AtCfa || s.ra.offset != -8) return unsupported;
   if (!set_rbp(s.rbp, rule)) return unsupported;
+  set_rbx(s.rbx, rule);
   rule.is_interrupted = is_signal_frame;
   return rule;
 }
@@ -194,7 +202,7 @@ class Machine {
   }
 
   Where* find(State& s, uint64_t reg) {
-    return reg == rbp ? &s.rbp : reg == rsp ? &s.rsp : reg == fde_.cie.return_register ? &s.ra : nullptr;
+    return reg == rbx ? &s.rbx : reg == rbp ? &s.rbp : reg == rsp ? &s.rsp : reg == fde_.cie.return_register ? &s.ra : nullptr;
   }
   void set(uint64_t reg, Where where) {
     if (Where* w = find(state_, reg)) *w = where;

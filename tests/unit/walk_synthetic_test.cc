@@ -59,6 +59,7 @@ struct Space {
   uint64_t refused = 0;
 
   bool read(uint64_t address, uint64_t& word) {
+    if (address - text < 0x10000) return word = 0xe8'000000, true;  // all code is behind a call
     if (address < base || address > base + size * count - 8) return refused++, false;
     memcpy(&word, reinterpret_cast<char*>(words.data()) + (address - base), 8);
     return true;
@@ -104,7 +105,7 @@ class Program {
     uint64_t previous_sp;
   };
 
-  State state() const { return {address_in(calls().back().function, pc_), sp_, bp_, true}; }
+  State state() const { return {address_in(calls().back().function, pc_), sp_, bp_, true, 0}; }
   Code code() const { return {&range_, 1, 1}; }
   std::vector<uint64_t> truth() const {
     std::vector<uint64_t> out;
@@ -422,6 +423,22 @@ TEST(Synthetic, WalksThatAreCutOffHaveRootsOfTheirOwn) {
   check(p, m);
 }
 
+// One walk that was cut off does not stand in the way of those after it.
+TEST(Synthetic, OneBadSampleIsForgotten) {
+  Program p(9);
+  Memory m;
+  for (int i = 0; i < 40; i++) p.enter(3, 0);
+  check(p, m);
+  uint64_t& word = p.space.at(p.state().sp + 176 * 4 - 8);
+  uint64_t pc = std::exchange(word, 0x1234);
+  EXPECT_EQ(restore(m.trace, m.tree, p.code(), {}, p.state(), precise, p.space).end, Stop::NoCode);
+  word = pc;
+  check(p, m);
+  uint64_t before = m.trace.counts.unwound;
+  check(p, m);
+  EXPECT_EQ(m.trace.counts.unwound - before, 1u);
+}
+
 TEST(Synthetic, StacksDeeperThanThereIsRoom) {
   Program p(11);
   Memory m(128);
@@ -458,6 +475,35 @@ TEST(Synthetic, AFullTreeSaysSo) {
   for (uint32_t i = 0; i < m.tree.size(); i++) samples += m.tree.nodes()[i].samples;
   EXPECT_EQ(samples, 2000u);
   EXPECT_GT(m.tree.nodes()[full_node].samples, 1000u);
+}
+
+// A word that looks like a return address has appeared in the middle of guessed frames: only who looks again can see it.
+TEST(Synthetic, GuessesAreTrustedAsFarAsTheOptionSays) {
+  for (uint8_t confidence : {0, 60, 90, 100}) {
+    Space space;
+    Memory m;
+    CodeRange range{text, text + 0x1000, text, nullptr};
+    Code code{&range, 1, 1};
+    Options options{.use = {true, true, true}, .confidence = confidence};
+    uint64_t sp = Space::base + 4096;
+    for (uint64_t at : {24, 64, 104, 160, 200, 240, 280}) space.at(sp + at) = text + at;
+    State top{text + 5, sp, 0, true, 0};
+    auto sample = [&] { return restore(m.trace, m.tree, code, {}, top, options, space); };
+    EXPECT_EQ(sample().depth, 8u);
+    EXPECT_EQ(m.trace.counts.guessed, 7u);
+    space.at(sp + 80) = text + 80;
+    uint32_t depth = sample().depth;
+    // The region is all but the innermost frame, and reaches the outermost: a confidence of about 80.
+    EXPECT_EQ(depth, confidence <= 60 ? 8u : 9u) << int{confidence};
+    // Between two changed regions: a quarter to a half.
+    space.at(sp + 240) = text + 241;
+    Counts before = m.trace.counts;
+    Sample s = sample();
+    EXPECT_EQ(m.trace.counts.distrusted > before.distrusted, confidence >= 60) << int{confidence};
+    if (confidence == 100) {
+      EXPECT_EQ(verify(m.trace, s, code, {}, top, options, space), Difference::None);
+    }
+  }
 }
 
 TEST(Synthetic, OtherCodeIsAnotherWalk) {
