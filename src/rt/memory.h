@@ -28,15 +28,16 @@ inline uint64_t landing_of(uint64_t pc) {
 struct GuardedMemory {
   [[gnu::always_inline]] bool read(uint64_t address, uint64_t& word) const {
     uint64_t value;
-    asm goto("1: movq (%1), %0\n"
-             ".pushsection weir_reads, \"a?\", @progbits\n"
-             ".balign 4\n"
-             ".long 1b - ., %l[failed] - .\n"
-             ".popsection"
-             : "=r"(value)
-             : "r"(address)
-             : "memory"
-             : failed);
+    asm goto(
+        "1: movq (%1), %0\n"
+        ".pushsection weir_reads, \"a?\", @progbits\n"
+        ".balign 4\n"
+        ".long 1b - ., %l[failed] - .\n"
+        ".popsection"
+        : "=r"(value)
+        : "r"(address)
+        : "memory"
+        : failed);
     word = value;
     return true;
   failed:

@@ -105,8 +105,9 @@ struct Step {
 };
 
 constexpr uint64_t max_frame_size = uint64_t{1} << 30;
-constexpr uint64_t saved_rbp_at = 120, saved_rbx_at = 128, saved_rsp_at = 160, saved_rip_at = 168;  // in a signal frame, from rsp
-constexpr uint32_t guess_words = 512;                                           // how far a guess looks
+constexpr uint64_t saved_rbp_at = 120, saved_rbx_at = 128, saved_rsp_at = 160,
+                   saved_rip_at = 168;  // in a signal frame, from rsp
+constexpr uint32_t guess_words = 512;   // how far a guess looks
 
 template <class Memory>
 class Stepper {
@@ -260,7 +261,8 @@ class Stepper {
       if (at(before) != 0xff || (modrm >> 3 & 7) != 2) continue;
       unsigned mod = modrm >> 6, rm = modrm & 7, size = 2;
       if (mod != 3 && rm == 4) size++;
-      bool has_disp32 = mod == 2 || (mod == 0 && rm == 5) || (mod == 0 && rm == 4 && before > 2 && (at(before - 2) & 7) == 5);
+      bool has_disp32 =
+          mod == 2 || (mod == 0 && rm == 5) || (mod == 0 && rm == 4 && before > 2 && (at(before - 2) & 7) == 5);
       size += has_disp32 ? 4 : mod == 1;
       if (size == before) return true;
     }

@@ -33,10 +33,10 @@ struct Rule {
     KindCount
   };
   enum Rbp_ : uint8_t {
-    Same,       // rbp was not touched
-    SavedCfa,   // rbp = *(CFA + rbp_offset)
-    SavedRbp,   // rbp = *(rbp + rbp_offset)
-    Lost,       // not known
+    Same,      // rbp was not touched
+    SavedCfa,  // rbp = *(CFA + rbp_offset)
+    SavedRbp,  // rbp = *(rbp + rbp_offset)
+    Lost,      // not known
     RbpCount
   };
   int32_t offset = 0;
@@ -86,8 +86,8 @@ inline bool is_table(const void* bytes, uint64_t size) {
   if (size < sizeof(TableHead) || reinterpret_cast<uint64_t>(bytes) % alignof(TableHead)) return false;
   const TableHead& t = *static_cast<const TableHead*>(bytes);
   return t.magic == table_magic && t.version == table_version && t.text_size <= max_text &&
-         t.pages == (t.text_size + (1 << page_shift) - 1) >> page_shift && t.rule_count > 0 &&
-         t.rule_count <= max_rules && table_bytes(t) == size;
+         t.pages == (t.text_size + (1 << page_shift) - 1) >> page_shift && t.rule_count > 0 && t.rule_count <= max_rules &&
+         table_bytes(t) == size;
 }
 
 // The rule of an address as the file has it; rules[0] where there is none.

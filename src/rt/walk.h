@@ -47,11 +47,11 @@ namespace weir::rt {
 
 // What is compared: 32 bytes a frame, and on the stack one cache line, mostly.
 struct Link {
-  uint64_t slot;      // where the return address is,
-  uint64_t value;     // and what it was
-  uint64_t second;    // the word at slot + second_at
+  uint64_t slot;    // where the return address is,
+  uint64_t value;   // and what it was
+  uint64_t second;  // the word at slot + second_at
   int32_t second_at;
-  uint32_t node;      // of the calling-context tree
+  uint32_t node;  // of the calling-context tree
 };
 static_assert(sizeof(Link) == 32);
 
@@ -59,9 +59,9 @@ static_assert(sizeof(Link) == 32);
 struct Frame {
   enum Flags : uint8_t { Silent = 1, Exact = 2, Guessed = 4, ByFramePointer = 8, Turned = 16 };
   uint64_t sp, bp;
-  uint32_t depth;               // frames from the outermost to this one,
-  uint32_t guesses, pointers;   // and of these so many that were guessed, and found by frame pointers
-  uint16_t turn;                // how many changes of the stack lie further out; within one, sp only grows
+  uint32_t depth;              // frames from the outermost to this one,
+  uint32_t guesses, pointers;  // and of these so many that were guessed, and found by frame pointers
+  uint16_t turn;               // how many changes of the stack lie further out; within one, sp only grows
   uint8_t flags;
 };
 static_assert(sizeof(Frame) == 32);
@@ -187,6 +187,10 @@ class Walk {
       uint32_t outer = left_ - 1;
       uint32_t changed = changed_of(old_.links, outer, memory_);
       if (!is_trusted(changed, outer)) continue;
+      if (turns_ + turns_in(changed, outer) > max_turns) {  // where it ends depends on all of them
+        left_ = 0;
+        continue;
+      }
       if (changed == 0) {
         Stop end = stepper_.step(outer ? state_of(0) : state, step);
         if (end != Stop::None && end != Stop::NeedsRbx) return fits(outer) ? Found{outer, end} : too_deep(outer);
@@ -194,6 +198,7 @@ class Walk {
       // The silent link belongs to the one outward of it: one step has read both.
       if (changed < outer && old_.frames[changed].flags & Frame::Silent) changed++;
       if (!fits(outer - changed)) return too_deep(outer);
+      turns_ += turns_in(changed, outer);
       take_over(changed, outer);
       if (changed < outer) state = state_of(changed), turn_ = old_.frames[changed].turn;
       left_ = changed;
@@ -217,7 +222,8 @@ class Walk {
       if (behind.flags & Frame::Silent) continue;
       uint32_t inner = i;  // the frame's own registers are behind the step before
       while (inner > 0 && fresh_.frames[inner - 1].flags & Frame::Silent) inner--;
-      State own = inner ? State{fresh_.links[inner - 1].value, 0, 0, (fresh_.frames[inner - 1].flags & Frame::Exact) != 0, 0} : top;
+      State own =
+          inner ? State{fresh_.links[inner - 1].value, 0, 0, (fresh_.frames[inner - 1].flags & Frame::Exact) != 0, 0} : top;
       Rule rule = stepper_.rule_of(own);
       uint64_t slot = behind.sp + static_cast<int64_t>(rule.rbx_offset);
       if (rule.kind == Rule::Signal) slot = fresh_.links[i].slot - saved_rip_at + saved_rbx_at;
@@ -254,6 +260,13 @@ class Walk {
     barrier_ = changed + 1;
     while (old_.frames[barrier_ - 1].guesses == before) barrier_++;
     return false;
+  }
+
+  // Changes of the stack in the links [begin, end).
+  uint32_t turns_in(uint32_t begin, uint32_t end) const {
+    if (begin == end) return 0;
+    const Frame& last = old_.frames[end - 1];
+    return last.turn + ((last.flags & Frame::Turned) != 0) - old_.frames[begin].turn;
   }
 
   bool fits(uint32_t more) const { return more <= capacity_ - fresh_.count; }

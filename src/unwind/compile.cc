@@ -84,8 +84,8 @@ Functions read_section(elf::FrameSection section, VRange text, Rules& rules, Sta
       if (out.stretches.size() > first && out.stretches.back().begin == s.begin) out.stretches.back() = s;
       else if (out.stretches.size() == first || out.stretches.back().rule != s.rule) out.stretches.push_back(s);
     });
-    out.functions.push_back({relative(range.begin), relative(range.end), first,
-                             static_cast<uint32_t>(out.stretches.size()) - first});
+    out.functions.push_back(
+        {relative(range.begin), relative(range.end), first, static_cast<uint32_t>(out.stretches.size()) - first});
   });
   std::ranges::stable_sort(out.functions, {}, &Function::begin);
   for (size_t i = 0; i + 1 < out.functions.size(); ++i)
@@ -212,7 +212,8 @@ elf::FrameSection eh_frame_of(const elf::Contents& contents) {
 
 }  // namespace
 
-Result<std::vector<std::byte>> compile(const elf::Image& image, std::span<const std::byte> debug_frame, Statistics* statistics) {
+Result<std::vector<std::byte>> compile(const elf::Image& image, std::span<const std::byte> debug_frame,
+                                       Statistics* statistics) {
   elf::Contents contents{image.bytes(), {image.segments().begin(), image.segments().end()}};
   VRange text = text_of(contents);
   if (text.begin >= text.end) return fail("{}: has no code", image.path());

@@ -18,8 +18,8 @@ constexpr uint64_t rbx = 3, rbp = 6, rsp = 7, return_address = 16;
 // Where a register's value of before the call is.
 struct Where {
   enum Kind { Unset, Same, Undefined, AtCfa, Expression, Other } kind = Unset;
-  int64_t offset = 0;              // AtCfa
-  Cursor expression{{}, {}};       // Expression: where it is saved
+  int64_t offset = 0;         // AtCfa
+  Cursor expression{{}, {}};  // Expression: where it is saved
 };
 
 struct Cfa {
@@ -202,7 +202,11 @@ class Machine {
   }
 
   Where* find(State& s, uint64_t reg) {
-    return reg == rbx ? &s.rbx : reg == rbp ? &s.rbp : reg == rsp ? &s.rsp : reg == fde_.cie.return_register ? &s.ra : nullptr;
+    return reg == rbx                        ? &s.rbx
+           : reg == rbp                      ? &s.rbp
+           : reg == rsp                      ? &s.rsp
+           : reg == fde_.cie.return_register ? &s.ra
+                                             : nullptr;
   }
   void set(uint64_t reg, Where where) {
     if (Where* w = find(state_, reg)) *w = where;
@@ -247,12 +251,12 @@ bool Machine::step(Cursor& c) {
     case 0x02: return advance(c.get<uint8_t>());
     case 0x03: return advance(c.get<uint16_t>());
     case 0x04: return advance(c.get<uint32_t>());
-    case 0x05: reg = c.uleb(), save(reg, unsigned_offset()); return true;          // offset_extended
-    case 0x06: restore(c.uleb()); return true;                                     // restore_extended
-    case 0x07: set(c.uleb(), {Where::Undefined}); return true;                     // undefined
-    case 0x08: set(c.uleb(), {Where::Same}); return true;                          // same_value
-    case 0x09: reg = c.uleb(), c.uleb(), set(reg, {Where::Other}); return true;    // register
-    case 0x0a:                                                                     // remember_state
+    case 0x05: reg = c.uleb(), save(reg, unsigned_offset()); return true;        // offset_extended
+    case 0x06: restore(c.uleb()); return true;                                   // restore_extended
+    case 0x07: set(c.uleb(), {Where::Undefined}); return true;                   // undefined
+    case 0x08: set(c.uleb(), {Where::Same}); return true;                        // same_value
+    case 0x09: reg = c.uleb(), c.uleb(), set(reg, {Where::Other}); return true;  // register
+    case 0x0a:                                                                   // remember_state
       if (remembered_.size() == max_remembered) return false;
       remembered_.push_back(state_);
       return true;
@@ -261,18 +265,18 @@ bool Machine::step(Cursor& c) {
       state_ = remembered_.back();
       remembered_.pop_back();
       return true;
-    case 0x0c: reg = c.uleb(), state_.cfa = {Cfa::Register, reg, unsigned_offset()}; return true;     // def_cfa
-    case 0x0d: state_.cfa.reg = c.uleb(); return state_.cfa.kind == Cfa::Register;                    // def_cfa_register
-    case 0x0e: state_.cfa.offset = unsigned_offset(); return state_.cfa.kind == Cfa::Register;        // def_cfa_offset
-    case 0x0f: state_.cfa = {Cfa::Expression, 0, 0, block()}; return true;                            // def_cfa_expression
-    case 0x10: reg = c.uleb(), set(reg, {Where::Expression, 0, block()}); return true;                // expression
-    case 0x11: reg = c.uleb(), save(reg, c.sleb()); return true;                                      // offset_extended_sf
-    case 0x12: reg = c.uleb(), state_.cfa = {Cfa::Register, reg, factored(c.sleb())}; return true;    // def_cfa_sf
-    case 0x13: state_.cfa.offset = factored(c.sleb()); return state_.cfa.kind == Cfa::Register;       // def_cfa_offset_sf
-    case 0x14: reg = c.uleb(), c.uleb(), set(reg, {Where::Other}); return true;                       // val_offset
-    case 0x15: reg = c.uleb(), c.sleb(), set(reg, {Where::Other}); return true;                       // val_offset_sf
-    case 0x16: reg = c.uleb(), block(), set(reg, {Where::Other}); return true;                        // val_expression
-    case 0x2e: c.uleb(); return true;                                                                 // GNU_args_size
+    case 0x0c: reg = c.uleb(), state_.cfa = {Cfa::Register, reg, unsigned_offset()}; return true;   // def_cfa
+    case 0x0d: state_.cfa.reg = c.uleb(); return state_.cfa.kind == Cfa::Register;                  // def_cfa_register
+    case 0x0e: state_.cfa.offset = unsigned_offset(); return state_.cfa.kind == Cfa::Register;      // def_cfa_offset
+    case 0x0f: state_.cfa = {Cfa::Expression, 0, 0, block()}; return true;                          // def_cfa_expression
+    case 0x10: reg = c.uleb(), set(reg, {Where::Expression, 0, block()}); return true;              // expression
+    case 0x11: reg = c.uleb(), save(reg, c.sleb()); return true;                                    // offset_extended_sf
+    case 0x12: reg = c.uleb(), state_.cfa = {Cfa::Register, reg, factored(c.sleb())}; return true;  // def_cfa_sf
+    case 0x13: state_.cfa.offset = factored(c.sleb()); return state_.cfa.kind == Cfa::Register;     // def_cfa_offset_sf
+    case 0x14: reg = c.uleb(), c.uleb(), set(reg, {Where::Other}); return true;                     // val_offset
+    case 0x15: reg = c.uleb(), c.sleb(), set(reg, {Where::Other}); return true;                     // val_offset_sf
+    case 0x16: reg = c.uleb(), block(), set(reg, {Where::Other}); return true;                      // val_expression
+    case 0x2e: c.uleb(); return true;                                                               // GNU_args_size
     case 0x2f: reg = c.uleb(), save(reg, static_cast<int64_t>(-c.uleb())); return true;  // GNU_negative_offset_extended
     default: return false;
   }

@@ -41,7 +41,7 @@ struct Bench {
   Way way = Incremental;
   uint64_t unwound = 0;
   std::vector<uint64_t> ticks;  // of each sample
-  bool is_warm = false;  // the first samples do not count
+  bool is_warm = false;         // the first samples do not count
 
   [[gnu::noinline]] uint64_t unwind() {
     GuardedMemory guarded;
@@ -164,13 +164,16 @@ int main(int argc, char** argv) {
     for (int changed : {2, 8, depth}) {
       if (changed == depth && depth == 10) changed = 3;  // (the rest is main and this benchmark)
       Cost results[WayCount];
-      for (int way = 0; way < WayCount; way++) results[way] = measure(*bench, static_cast<Way>(way), depth, changed, seconds);
+      for (int way = 0; way < WayCount; way++)
+        results[way] = measure(*bench, static_cast<Way>(way), depth, changed, seconds);
       printf("| %d | %s | %.1f |", depth, changed == depth ? "all" : std::to_string(changed).c_str(), results[0].unwound);
       for (const Cost& r : results) printf(" %.0f |", r.ns);
       double own = results[Incremental].ns;
       bool is_measured = changed < 10;
       printf(" %.1f | %.0f | %s |\n", results[Full].ns / own, results[Step_].ns / own,
-             !is_measured ? "–" : own <= 500 + 3.0 * depth ? "yes" : "no");
+             !is_measured               ? "–"
+             : own <= 500 + 3.0 * depth ? "yes"
+                                        : "no");
       fflush(stdout);
     }
 }

@@ -25,14 +25,16 @@ void compile_and_ask(const elf::Image& image, std::span<const std::byte> debug_f
   CHECK(unwind::is_sound(*table));
   CHECK(statistics.covered + statistics.unsupported <= statistics.text);
   const auto& head = *reinterpret_cast<const rt::TableHead*>(table->data());
-  for (uint64_t at = 0; at < head.text_size + 2; at += head.text_size / 500 + 1) rt::find_rule(head, head.text_begin + at - 1);
+  for (uint64_t at = 0; at < head.text_size + 2; at += head.text_size / 500 + 1)
+    rt::find_rule(head, head.text_begin + at - 1);
 }
 
 // A file with one executable segment of 64 KiB of addresses, and `frames` as its .eh_frame.
 std::vector<std::byte> file_with(const uint8_t* frames, size_t size) {
   constexpr char names[] = "\0.eh_frame\0.shstrtab";
   constexpr uint64_t text_size = 1 << 16, text_at = 0x1000;
-  uint64_t frames_at = text_at + text_size, names_at = frames_at + size, sections_at = (names_at + sizeof names + 7) & ~7ull;
+  uint64_t frames_at = text_at + text_size, names_at = frames_at + size,
+           sections_at = (names_at + sizeof names + 7) & ~7ull;
   std::vector<std::byte> file(sections_at + 3 * sizeof(Elf64_Shdr));
   auto put = [&](uint64_t at, const void* data, size_t n) { memcpy(file.data() + at, data, n); };
   Elf64_Ehdr header{};

@@ -109,7 +109,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   do {
     for (int i = in.byte() % 8; i > 0; i--) memory.stack[in.byte() % words] = word_from(in);
     if (in.byte() % 64 == 0) code.generation++;
-    State top{text + in.half() % text_size, stack_begin + in.byte() % words * 8, word_from(in), in.byte() % 16 != 0, word_from(in)};
+    State top{text + in.half() % text_size, stack_begin + in.byte() % words * 8, word_from(in), in.byte() % 16 != 0,
+              word_from(in)};
     Sample s = restore(trace, tree, code, stack, top, options, memory);
     CHECK(verify(trace, s, code, stack, top, options, memory) == Difference::None);
     CHECK(s.map->count <= capacity && s.node < tree.size());

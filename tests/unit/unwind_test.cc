@@ -89,7 +89,8 @@ Place place_of(Dwarf_Frame* frame, int reg) {
     if (n == 1 && is_breg(ops[0], r)) return {Place::AtRegister, offset_of(ops[0]), r};
   // (With an expression elfutils pushes the CFA first.)
   for (uint64_t r : {6, 7})
-    if (n == 2 && ops[0].atom == DW_OP_call_frame_cfa && is_breg(ops[1], r)) return {Place::AtRegister, offset_of(ops[1]), r};
+    if (n == 2 && ops[0].atom == DW_OP_call_frame_cfa && is_breg(ops[1], r))
+      return {Place::AtRegister, offset_of(ops[1]), r};
   return {Place::Other};
 }
 
@@ -107,7 +108,8 @@ Rule expected(Dwarf_Frame* frame) {
   if (sp.kind == Place::AtCfa || sp.kind == Place::AtRegister) return unsupported;
   if (bp.kind == Place::Same) rule.rbp = Rule::Same;
   else if (bp.kind == Place::AtCfa) rule.rbp = Rule::SavedCfa, rule.rbp_offset = static_cast<int32_t>(bp.offset);
-  else if (bp.kind == Place::AtRegister && bp.reg == 6) rule.rbp = Rule::SavedRbp, rule.rbp_offset = static_cast<int32_t>(bp.offset);
+  else if (bp.kind == Place::AtRegister && bp.reg == 6)
+    rule.rbp = Rule::SavedRbp, rule.rbp_offset = static_cast<int32_t>(bp.offset);
   else rule.rbp = Rule::Lost;
   Place bx = place_of(frame, 3);
   // (elfutils has rax among the registers that a function keeps, in rbx's place.)
@@ -246,7 +248,8 @@ TEST(Table, FromDebugFrame) {
     test::output_of(make + (how.starts_with("-gz") ? how : "") + " -o bare bare.c");
     std::string path = test::scratch() / "bare";
     if (how == "separate")
-      test::output_of("objcopy --only-keep-debug bare bare.debug && strip -g bare && objcopy --add-gnu-debuglink=bare.debug bare");
+      test::output_of(
+          "objcopy --only-keep-debug bare bare.debug && strip -g bare && objcopy --add-gnu-debuglink=bare.debug bare");
     auto image = open_image(path);
     std::vector<std::byte> debug_frame = symbols::debug_frame_of(path, {.debug_root = "/nowhere"});
     ASSERT_FALSE(debug_frame.empty()) << how;
@@ -308,7 +311,8 @@ TEST(Broken, TablesAreSearchedWithinTheirBytes) {
   for (int i = 0; i < 2000; ++i) {
     // A copy of exactly its size on the heap: sanitizers see what reads behind it.
     std::vector<std::byte> bad = good;
-    for (int n = 0; n < 1 + i % 50; ++n) bad[(i % 2 ? sizeof(rt::TableHead) : 0) + random() % (good.size() - 48)] = std::byte(random());
+    for (int n = 0; n < 1 + i % 50; ++n)
+      bad[(i % 2 ? sizeof(rt::TableHead) : 0) + random() % (good.size() - 48)] = std::byte(random());
     if (!rt::is_table(bad.data(), bad.size())) continue;
     const auto& head = *reinterpret_cast<const rt::TableHead*>(bad.data());
     for (int n = 0; n < 200; ++n) {

@@ -37,8 +37,15 @@ class Table {
         rows.push_back({static_cast<uint16_t>(at & 1023), static_cast<uint16_t>(1 + at / function_size)});
     }
     first.push_back(static_cast<uint32_t>(rows.size()));
-    TableHead head{table_magic, table_version, 0, size, pages, static_cast<uint32_t>(rules.size()),
-                   static_cast<uint32_t>(rows.size()), 0, 0};
+    TableHead head{table_magic,
+                   table_version,
+                   0,
+                   size,
+                   pages,
+                   static_cast<uint32_t>(rules.size()),
+                   static_cast<uint32_t>(rows.size()),
+                   0,
+                   0};
     words_.resize(table_bytes(head) / 8 + 1);
     auto* out = reinterpret_cast<char*>(words_.data());
     auto put = [&](const void* data, size_t bytes) { memcpy(out, data, bytes), out += bytes; };
@@ -75,16 +82,16 @@ class Program {
  public:
   explicit Program(uint64_t seed) : random_(seed) {
     functions_ = {
-        {{.kind = Rule::End}, 64},                                                                             // the first
-        {{.offset = 8, .kind = Rule::Rsp}, 0},                                                                 // no frame
+        {{.kind = Rule::End}, 64},              // the first
+        {{.offset = 8, .kind = Rule::Rsp}, 0},  // no frame
         {{.offset = 32, .kind = Rule::Rsp}, 32},
         {{.offset = 176, .kind = Rule::Rsp}, 176},
-        {{.offset = 64, .rbp_offset = -16, .kind = Rule::Rsp, .rbp = Rule::SavedCfa}, 64},                     // rbp as a number
-        {{.offset = 16, .rbp_offset = -16, .kind = Rule::Rbp, .rbp = Rule::SavedCfa}, 0},                      // a frame pointer
-        {{.offset = 16, .rbp_offset = -16, .kind = Rule::Rbp, .rbp = Rule::SavedCfa}, 1},                      // with alloca
-        {{.offset = -8, .kind = Rule::AtRbp, .rbp = Rule::SavedRbp}, 0},                                       // aligned
-        {{.offset = 8, .add = 8, .kind = Rule::AtRsp}, 0},                                                     // aligned, by rsp
-        {{.kind = Rule::Signal, .is_interrupted = 1}, 0},                                                      // the restorer
+        {{.offset = 64, .rbp_offset = -16, .kind = Rule::Rsp, .rbp = Rule::SavedCfa}, 64},  // rbp as a number
+        {{.offset = 16, .rbp_offset = -16, .kind = Rule::Rbp, .rbp = Rule::SavedCfa}, 0},   // a frame pointer
+        {{.offset = 16, .rbp_offset = -16, .kind = Rule::Rbp, .rbp = Rule::SavedCfa}, 1},   // with alloca
+        {{.offset = -8, .kind = Rule::AtRbp, .rbp = Rule::SavedRbp}, 0},                    // aligned
+        {{.offset = 8, .add = 8, .kind = Rule::AtRsp}, 0},                                  // aligned, by rsp
+        {{.kind = Rule::Signal, .is_interrupted = 1}, 0},                                   // the restorer
     };
     table_ = std::make_unique<Table>(functions_);
     range_ = {text, text + functions_.size() * function_size, text, table_->head()};
@@ -96,10 +103,10 @@ class Program {
 
   struct Call {
     uint32_t function;
-    uint64_t cfa;      // what rsp is behind the return
-    uint64_t bp;       // what rbp is behind it
-    uint64_t pc;       // where it returns to; 0: nowhere
-    uint64_t low;      // rsp may not rise above this while the frame lives
+    uint64_t cfa;  // what rsp is behind the return
+    uint64_t bp;   // what rbp is behind it
+    uint64_t pc;   // where it returns to; 0: nowhere
+    uint64_t low;  // rsp may not rise above this while the frame lives
     bool is_signal;
     int previous_stack;
     uint64_t previous_sp;
@@ -141,7 +148,8 @@ class Program {
       case Rule::Rsp:
         sp_ = cfa - f.rule.offset;
         scribble(sp_, cfa - 8);
-        if (f.rule.rbp == Rule::SavedCfa) space.at(cfa + f.rule.rbp_offset) = bp_, bp_ = random_() % 4 ? random_() : bp_ + 1;
+        if (f.rule.rbp == Rule::SavedCfa)
+          space.at(cfa + f.rule.rbp_offset) = bp_, bp_ = random_() % 4 ? random_() : bp_ + 1;
         break;
       case Rule::Rbp:
         space.at(cfa - 16) = bp_;
@@ -186,7 +194,8 @@ class Program {
   // Words that the frame writes for itself: some. The rest is whatever was there.
   void scribble(uint64_t from, uint64_t to) {
     for (uint64_t a = from; a + 8 <= to; a += 8)
-      if (random_() % 8 == 0) space.at(a) = random_() % 3 ? random_() : address_in(random_() % functions_.size(), 64 * (random_() % 3));
+      if (random_() % 8 == 0)
+        space.at(a) = random_() % 3 ? random_() : address_in(random_() % functions_.size(), 64 * (random_() % 3));
   }
 
   void call() {
@@ -219,7 +228,8 @@ class Program {
     bp_ = c.bp;
     pc_ = c.pc - address_in(calls().back().function, 0);
     // Arguments on the stack are popped.
-    if (functions_[calls().back().function].rule.kind == Rule::Rbp) sp_ = std::max(sp_, std::min(calls().back().low, sp_ + 24));
+    if (functions_[calls().back().function].rule.kind == Rule::Rbp)
+      sp_ = std::max(sp_, std::min(calls().back().low, sp_ + 24));
   }
 
   // The kernel's frame, on this stack or on the alternate one; then the handler, which returns to the restorer.
@@ -327,7 +337,8 @@ TEST(Synthetic, IncrementalIsFullIsTrue) {
     }
     samples += m.trace.counts.samples, frames += m.trace.counts.frames, unwound += m.trace.counts.unwound;
   }
-  printf("%lu samples, %.1f frames and %.1f unwound each\n", samples, double(frames) / double(samples), double(unwound) / double(samples));
+  printf("%lu samples, %.1f frames and %.1f unwound each\n", samples, double(frames) / double(samples),
+         double(unwound) / double(samples));
   EXPECT_GE(samples, 300'000u);
   EXPECT_LT(unwound, frames / 3);
 }

@@ -147,12 +147,14 @@ TEST(Backtrace, AlternateStacks) {
   // Above and below the thread's own: the thread's lies where it lies, these two on both sides of it.
   std::thread([] {
     for (uint64_t hint : {uint64_t{0x10000000}, uint64_t{0x7fff'f000'0000}}) {
-      void* memory = mmap(reinterpret_cast<void*>(hint), 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      void* memory =
+          mmap(reinterpret_cast<void*>(hint), 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
       ASSERT_NE(memory, MAP_FAILED);
       stack_t stack{memory, 0, 1 << 20}, old;
       sigaltstack(&stack, &old);
       for (int i = 0; i < 3; i++)
-        recurse(10 + i, [] { raise_with(SA_ONSTACK, [] { recurse(3, [] { compare_with_backtrace(test::own_stack()); }); }); });
+        recurse(10 + i,
+                [] { raise_with(SA_ONSTACK, [] { recurse(3, [] { compare_with_backtrace(test::own_stack()); }); }); });
       compare_with_backtrace(test::own_stack());
       sigaltstack(&old, nullptr);
       munmap(memory, 1 << 20);
@@ -168,17 +170,16 @@ TEST(Backtrace, Coroutines) {
     getcontext(&contexts[i]);
     contexts[i].uc_stack = {stacks[static_cast<size_t>(i)].data(), 0, 1 << 19};
     contexts[i].uc_link = &main_context;
-    makecontext(
-        &contexts[i], reinterpret_cast<void (*)()>(+[](int number) {
-          recurse(number * 3, [number] {
-            for (int n = 0; n < 20; n++) {
-              recurse(n, [] { compare_with_backtrace(); });
-              swapcontext(&contexts[number], &main_context);
-            }
-          });
-          finished++;
-        }),
-        1, i);
+    makecontext(&contexts[i], reinterpret_cast<void (*)()>(+[](int number) {
+      recurse(number * 3, [number] {
+        for (int n = 0; n < 20; n++) {
+          recurse(n, [] { compare_with_backtrace(); });
+          swapcontext(&contexts[number], &main_context);
+        }
+      });
+      finished++;
+    }),
+                1, i);
   }
   for (int turn = 0; turn < 21; turn++)
     for (int i = 0; i < 6; i++) {
@@ -215,7 +216,8 @@ struct Sampler {
     against_backtrace++;
     bool is_same = true;
     for (uint32_t k = s.map->count; k-- > 0 && is_same;)
-      if (!(s.map->frames[k].flags & Frame::Silent)) is_same = ++i < n && reinterpret_cast<uint64_t>(theirs[i]) == s.map->links[k].value;
+      if (!(s.map->frames[k].flags & Frame::Silent))
+        is_same = ++i < n && reinterpret_cast<uint64_t>(theirs[i]) == s.map->links[k].value;
     wrong += !is_same || i + 1 != n;
   }
 
@@ -251,7 +253,11 @@ void work(int size) {
   for (const std::string& w : words) counts[w] += fib(static_cast<int>(w.size()) - 1);
   for (int i = 0; i < size / 16 + 1; i++) {
     try {
-      recurse(i % 20, [&] { allocate(i % 7, [&] { if (i % 2) throw std::out_of_range("here"); }); });
+      recurse(i % 20, [&] {
+        allocate(i % 7, [&] {
+          if (i % 2) throw std::out_of_range("here");
+        });
+      });
     } catch (const std::exception& e) {
       counts[e.what()]++;
     }
