@@ -2,7 +2,7 @@
 //
 // 1. Every FDE's instructions are run; what comes out are rows (address, number of a rule). Rules are few: libc has some hundred.
 // 2. FDEs are sorted. Of two that overlap the one that begins later has the addresses from there on, as in a search of
-//    .eh_frame_hdr; .debug_frame gets what .eh_frame leaves.
+//    .eh_frame_hdr; .debug_frame gets what .eh_frame leaves, and what is known of PLTs (lld writes no FDE for them) the rest.
 // 3. Rows are put down in order, one for two neighbours with the same rule, and one more at the begin of every KiB.
 // After rt/unwind_table.h.
 #include "unwind/compile.h"
@@ -69,6 +69,12 @@ struct Functions {
   std::vector<Stretch> stretches;
 };
 
+void make_apart(std::vector<Function>& functions) {
+  std::ranges::stable_sort(functions, {}, &Function::begin);
+  for (size_t i = 0; i + 1 < functions.size(); ++i) functions[i].end = std::min(functions[i].end, functions[i + 1].begin);
+  std::erase_if(functions, [](const Function& f) { return f.begin >= f.end; });
+}
+
 Functions read_section(elf::FrameSection section, VRange text, Rules& rules, Statistics& statistics) {
   Functions out;
   statistics.bad_fdes += section.for_each([&](const elf::Fde& fde) {
@@ -87,10 +93,34 @@ Functions read_section(elf::FrameSection section, VRange text, Rules& rules, Sta
     out.functions.push_back(
         {relative(range.begin), relative(range.end), first, static_cast<uint32_t>(out.stretches.size()) - first});
   });
-  std::ranges::stable_sort(out.functions, {}, &Function::begin);
-  for (size_t i = 0; i + 1 < out.functions.size(); ++i)
-    out.functions[i].end = std::min(out.functions[i].end, out.functions[i + 1].begin);
-  std::erase_if(out.functions, [](const Function& f) { return f.begin >= f.end; });
+  make_apart(out.functions);
+  return out;
+}
+
+// What linkers make of a procedure linkage table:
+//   .plt             push GOT[1] (6 bytes) ; jmp, called with one word pushed; then entries of 16 bytes, which push a word at byte n
+//   .plt.sec, .plt.got    jumps
+Functions read_plts(const elf::Contents& contents, VRange text, Rules& rules) {
+  Functions out;
+  for (const elf::Section& s : elf::read_sections(contents.file)) {
+    VRange range = intersect(s.range(), text);
+    if (!s.is_code() || !s.name.starts_with(".plt") || range.begin >= range.end) continue;
+    auto begin = static_cast<uint32_t>(range.begin.value - text.begin.value);
+    uint32_t first = static_cast<uint32_t>(out.stretches.size());
+    auto put = [&](uint32_t at, const Rule& rule) { out.stretches.push_back({begin + at, rules.number_of(rule)}); };
+    if (s.name == ".plt" && range.size() >= 16) {
+      auto entry = elf::load<uint32_t>(contents.at(range.begin), 16);
+      put(0, {.offset = 16, .kind = Rule::Rsp});
+      put(6, {.offset = 24, .kind = Rule::Rsp});
+      if (range.size() > 16)
+        put(16, {.offset = entry == 0xfa1e0ff3 ? 9 : 11, .kind = Rule::Plt});  // endbr64 comes first, or not
+    } else {
+      put(0, {.offset = 8, .kind = Rule::Rsp});
+    }
+    out.functions.push_back(
+        {begin, begin + static_cast<uint32_t>(range.size()), first, static_cast<uint32_t>(out.stretches.size()) - first});
+  }
+  make_apart(out.functions);
   return out;
 }
 
@@ -120,17 +150,17 @@ class Division {
   std::vector<Stretch> all_;
 };
 
-Division divide(const Functions& eh, const Functions& debug, uint32_t size) {
-  Division division;
-  division.add(0, nothing);
-  uint32_t at = 0;
-  for (const Function& f : eh.functions) {
-    division.add(debug, at, f.begin);
-    division.add(eh, f.begin, f.end);
-    at = f.end;
+// Each of `sources` has what those before it leave of [begin, end).
+void fill(Division& division, std::span<const Functions> sources, uint32_t begin, uint32_t end) {
+  if (sources.empty()) return;
+  const Functions& first = sources.front();
+  auto f = std::ranges::upper_bound(first.functions, begin, {}, &Function::end);
+  for (; f != first.functions.end() && f->begin < end; ++f) {
+    fill(division, sources.subspan(1), begin, f->begin);
+    division.add(first, std::max(begin, f->begin), std::min(end, f->end));
+    begin = f->end;
   }
-  division.add(debug, at, size);
-  return division;
+  if (begin < end) fill(division, sources.subspan(1), begin, end);
 }
 
 template <class T>
@@ -221,9 +251,12 @@ Result<std::vector<std::byte>> compile(const elf::Image& image, std::span<const 
   Statistics own;
   Rules rules;
   rules.number_of({.kind = Rule::Unsupported});
-  Functions eh = read_section(eh_frame_of(contents), text, rules, own);
-  Functions debug = read_section({debug_frame, {0}, elf::FrameSection::Debug}, text, rules, own);
-  Division division = divide(eh, debug, static_cast<uint32_t>(text.size()));
+  Functions sources[] = {read_section(eh_frame_of(contents), text, rules, own),
+                         read_section({debug_frame, {0}, elf::FrameSection::Debug}, text, rules, own),
+                         read_plts(contents, text, rules)};
+  Division division;
+  division.add(0, nothing);
+  fill(division, sources, 0, static_cast<uint32_t>(text.size()));
   count(division.all(), static_cast<uint32_t>(text.size()), rules.all(), own);
   if (statistics) *statistics = own;
   return write_table(text, division.all(), rules.all(), own.unsupported);
