@@ -6,46 +6,9 @@
 // After the LSB Core Specification, "DWARF Extensions" and "Exception Frames".
 #include "elf/eh_frame.h"
 
+#include "elf/cfi.h"
+
 namespace weir::elf {
-
-namespace {
-
-// DW_EH_PE_*: the low four bits are a format, the next three what the value is relative to.
-constexpr uint8_t format_bits = 0x0f, relative_bits = 0x70, indirect = 0x80;
-constexpr uint8_t absolute = 0x00, pc_relative = 0x10, data_relative = 0x30;
-constexpr uint8_t udata4 = 0x03, data_relative_sdata4 = 0x3b;
-
-uint64_t read_format(Cursor& c, uint8_t encoding) {
-  switch (encoding & format_bits) {
-    case 0x00:
-    case 0x04:
-    case 0x0c: return c.get<uint64_t>();
-    case 0x01: return c.uleb();
-    case 0x02: return c.get<uint16_t>();
-    case 0x03: return c.get<uint32_t>();
-    case 0x09: return static_cast<uint64_t>(c.sleb());
-    case 0x0a: return static_cast<uint64_t>(int64_t{c.get<int16_t>()});
-    case 0x0b: return static_cast<uint64_t>(int64_t{c.get<int32_t>()});
-    default: c.fail(); return 0;
-  }
-}
-
-// An address. What it may be relative to besides itself is `data_base`, where there is one.
-Vaddr read_pointer(Cursor& c, uint8_t encoding, std::optional<Vaddr> data_base) {
-  Vaddr field = c.address();
-  uint64_t value = read_format(c, encoding);
-  if (encoding & indirect) c.fail();
-  switch (encoding & relative_bits) {
-    case absolute: return {value};
-    case pc_relative: return {field.value + value};
-    case data_relative:
-      if (data_base) return {data_base->value + value};
-      [[fallthrough]];
-    default: c.fail(); return {};
-  }
-}
-
-}  // namespace
 
 // A CIE or an FDE: length (4 bytes, or ffffffff and 8), id (4), the rest.
 // id = 0: a CIE; else an FDE, and its CIE is at (address of id) - id.
@@ -71,7 +34,7 @@ void EhFrame::read_header(const Segment& header) {
   Vaddr frames = read_pointer(c, frames_encoding, header.vaddr);
   if (!c.ok() || version != 1) return;
   frames_ = frames;
-  if (count_encoding != udata4 || table_encoding != data_relative_sdata4) return;
+  if (count_encoding != udata4_pointer || table_encoding != data_relative_sdata4_pointer) return;
   uint64_t count = c.get<uint32_t>();
   if (!c.ok() || count > c.left() / 8) return;
   base_ = header.vaddr;
@@ -174,7 +137,7 @@ std::optional<uint8_t> EhFrame::pointer_encoding(Vaddr cie) {
   c.sleb();
   version == 1 ? c.get<uint8_t>() : c.uleb();
 
-  uint8_t encoding = absolute;
+  uint8_t encoding = absolute_pointer;
   if (augmentation.starts_with('z')) {
     c.uleb();
     for (char letter : augmentation.substr(1)) {

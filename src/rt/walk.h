@@ -1,0 +1,203 @@
+// Call sequences, restored incrementally: what a sample costs depends on what changed on the stack since the last one.
+//
+// How a signal handler uses it. For each thread, memory of Trace::bytes_for() and CallTree::bytes_for(), zeroed, and
+//
+//     Trace trace = Trace::make(memory, capacity);  CallTree tree = CallTree::make(memory, capacity);     once
+//     GuardedMemory memory;
+//     Sample s = restore(trace, tree, code, stack, {rip, rsp, rbp, true, rbx}, options, memory);          at each sample
+//
+// `code` is what is mapped (rt/step.h); `stack` the thread's own stack, or {} where that is not known. The sample is counted in
+// tree node s.node: its path to a root is the call sequence; leaves are kept by address. trace.counts adds up. With verify()
+// behind it the sample is restored once more, in full, and compared. Faults of GuardedMemory are the caller's affair: see rt/memory.h.
+// No libc, no allocation, no locks; a thread's trace belongs to the thread.
+//
+// How it works, and why that is right: rt/linkage.h.
+#pragma once
+
+#include "rt/call_tree.h"
+#include "rt/linkage.h"
+#include "rt/memory.h"
+
+namespace weir::rt {
+
+struct Options {
+  Use use{};
+  uint8_t confidence = 100;  // 0 to 100: guessed regions below it are unwound again
+};
+
+struct Counts {
+  uint64_t samples, frames;
+  uint64_t unwound, by_frame_pointer, guessed;  // frames: steps taken; and of all frames, so found
+  uint64_t distrusted;                          // unchanged regions that were unwound again
+  uint64_t new_maps;                            // samples on a stack of which nothing was kept
+  uint64_t ended[root_count];                   // samples, by Stop
+};
+static_assert(static_cast<uint32_t>(Stop::Count) <= root_count);
+
+struct Sample {
+  uint32_t node;
+  uint32_t depth;    // frames
+  uint32_t unwound;  // steps taken for it
+  Stop end;
+  const Map* map;  // its frames, until the next sample
+};
+
+constexpr uint32_t map_count = 4;  // stacks of a thread that are remembered
+struct Trace {
+  Map maps[map_count];
+  Map fresh;  // newly found frames, innermost first
+  KnownRule* known;
+  uint32_t capacity;
+  uint64_t clock;
+  // What all maps rest on: when it changes, they are forgotten.
+  Stack stack;
+  Use use;
+  uint32_t generation;
+  Counts counts;
+
+  static uint64_t bytes_for(uint32_t capacity) {
+    return uint64_t{capacity} * (sizeof(Link) + sizeof(Frame)) * (map_count + 1) + known_count * sizeof(KnownRule);
+  }
+  // capacity: the most frames of a stack, at least 64.
+  static Trace make(void* memory, uint32_t capacity) {
+    Trace t{};
+    t.capacity = capacity;
+    auto* links = static_cast<Link*>(memory);
+    auto* frames = reinterpret_cast<Frame*>(links + uint64_t{capacity} * (map_count + 1));
+    for (uint32_t i = 0; i <= map_count; i++) {
+      Map& m = i < map_count ? t.maps[i] : t.fresh;
+      m.links = links + uint64_t{capacity} * i, m.frames = frames + uint64_t{capacity} * i;
+    }
+    t.known = reinterpret_cast<KnownRule*>(frames + uint64_t{capacity} * (map_count + 1));
+    return t;
+  }
+};
+
+// ---- From a walk to the map -------------------------------------------------------------------------------------------
+// The map whose stack `sp` is probably on. (Any would do: what does not join is unwound.)
+inline Map* nearest_map(Trace& t, uint64_t sp) {
+  Map* best = nullptr;
+  for (Map& m : t.maps)
+    if (m.is_good && m.base >= sp && (!best || m.base < best->base)) best = &m;
+  return best;
+}
+
+inline void forget_if_changed(Trace& t, const Code& code, const Stack& stack, Use use) {
+  if (t.generation == code.generation && t.stack == stack && t.use == use) return;
+  for (Map& m : t.maps) m.is_good = false;
+  t.generation = code.generation, t.stack = stack, t.use = use;
+}
+
+// For a walk that kept nothing: the map of the same stack, or one that is free, or the one that was not used for longest.
+inline Map& map_for(Trace& t, uint64_t base) {
+  Map* best = &t.maps[0];
+  for (Map& m : t.maps) {
+    if (m.is_good && m.base == base) return m;
+    if (best->is_good && (!m.is_good || m.used < best->used)) best = &m;
+  }
+  best->count = 0, best->is_good = false, best->end = Stop::None;
+  return *best;
+}
+
+// The outermost slot of the innermost stack. Kept frames are `m`'s.
+inline uint64_t base_of(const Map& fresh, const Map* m, uint32_t kept) {
+  for (uint32_t i = 0; i < fresh.count; i++)
+    if (i && fresh.frames[i].flags & Frame::Turned) return fresh.links[i - 1].slot;
+  for (uint32_t i = kept; i > 0; i--) {
+    if (m->frames[i - 1].flags & Frame::Turned) return i < kept ? m->links[i].slot : fresh.links[fresh.count - 1].slot;
+    if (m->frames[i - 1].turn == 0) return m->links[0].slot;
+  }
+  return fresh.count ? fresh.links[fresh.count - 1].slot : 0;
+}
+
+// Puts the fresh frames behind the kept ones, with their nodes: a frame whose callers are those of the last sample has its node.
+inline void put_down(Map& m, uint32_t kept, const Map& fresh, Stop end, CallTree& tree) {
+  bool is_same = m.end == end;
+  uint32_t parent = static_cast<uint32_t>(end), depth = 0, guesses = 0, pointers = 0;
+  uint32_t old_count = m.count;
+  uint16_t turn = 0;
+  uint32_t first = is_same ? kept : 0;  // another root: all nodes are others
+  if (first) {
+    const Frame& f = m.frames[first - 1];
+    parent = m.links[first - 1].node, depth = f.depth, guesses = f.guesses, pointers = f.pointers;
+    turn = static_cast<uint16_t>(f.turn + ((f.flags & Frame::Turned) != 0));
+  }
+  m.count = kept + fresh.count;
+  for (uint32_t i = first; i < m.count; i++) {
+    Link& l = m.links[i];
+    Frame& f = m.frames[i];
+    uint64_t old_value = l.value;
+    uint32_t old_node = l.node;
+    bool was_silent = f.flags & Frame::Silent;
+    if (i >= kept) l = fresh.links[m.count - 1 - i], f = fresh.frames[m.count - 1 - i];
+    bool is_silent = f.flags & Frame::Silent;
+    is_same = is_same && i < old_count && l.value == old_value && is_silent == was_silent;
+    if (!is_silent) parent = is_same ? old_node : tree.child(parent, l.value, TreeNode::Caller), depth++;
+    guesses += (f.flags & Frame::Guessed) != 0;
+    pointers += (f.flags & Frame::ByFramePointer) != 0;
+    l.node = parent;
+    f.depth = depth, f.guesses = guesses, f.pointers = pointers, f.turn = turn;
+    turn = static_cast<uint16_t>(turn + ((f.flags & Frame::Turned) != 0));
+  }
+  m.turn = turn, m.end = end;
+}
+
+template <class Memory>
+Sample restore(Trace& t, CallTree& tree, const Code& code, const Stack& stack, const State& top, const Options& options,
+               Memory& memory) {
+  static constexpr Map none{};
+  Stepper<Memory> stepper(code, stack, options.use, t.known, memory);
+  forget_if_changed(t, code, stack, options.use);
+  Map* m = nearest_map(t, top.sp);
+  Walk<Memory> walk(stepper, m ? *m : none, t.fresh, t.capacity, options.confidence, memory);
+  auto [kept, end] = walk.run(top);
+  if (end == Stop::TooDeep && t.fresh.count > kept_of_deep) t.fresh.count = kept_of_deep;
+  uint64_t base = base_of(t.fresh, m, kept);
+  if (!m || (kept == 0 && m->base != base)) {
+    // Its stack was said to end where this one goes on: a walk that was cut off, or a stack that is gone.
+    if (m && m->base < base) m->is_good = false;
+    m = &map_for(t, base);
+    t.counts.new_maps++;
+  }
+  put_down(*m, kept, t.fresh, end, tree);
+  m->base = base, m->used = ++t.clock;
+  m->is_good = end != Stop::TooDeep && m->count > 0;
+
+  uint32_t depth = m->count ? m->frames[m->count - 1].depth : 0;
+  uint32_t caller = m->count ? m->links[m->count - 1].node : static_cast<uint32_t>(end);
+  Sample sample{tree.child(caller, top.pc, TreeNode::Leaf), depth + 1, walk.unwound, end, m};
+  tree.count(sample.node);
+  Counts& c = t.counts;
+  c.samples++, c.frames += sample.depth, c.unwound += walk.unwound, c.distrusted += walk.distrusted;
+  if (m->count) c.guessed += m->frames[m->count - 1].guesses, c.by_frame_pointer += m->frames[m->count - 1].pointers;
+  c.ended[static_cast<uint32_t>(end)]++;
+  return sample;
+}
+
+// ---- The proof --------------------------------------------------------------------------------------------------------
+enum class Difference : uint8_t { None, End, Depth, Address, Slot, Registers };
+
+// The sample that was just restored, once more, in full, and without what is known from earlier ones.
+template <class Memory>
+Difference verify(Trace& t, const Sample& sample, const Code& code, const Stack& stack, const State& top,
+                  const Options& options, Memory& memory) {
+  static constexpr Map none{};
+  Stepper<Memory> stepper(code, stack, options.use, nullptr, memory);
+  Walk<Memory> walk(stepper, none, t.fresh, t.capacity, options.confidence, memory);
+  Stop end = walk.run(top).end;
+  uint32_t count = t.fresh.count;
+  if (end == Stop::TooDeep && count > kept_of_deep) count = kept_of_deep;
+  const Map& m = *sample.map;
+  if (end != sample.end) return Difference::End;
+  if (count != m.count) return Difference::Depth;
+  for (uint32_t i = 0; i < count; i++) {
+    const Link &a = m.links[count - 1 - i], &b = t.fresh.links[i];
+    const Frame &f = m.frames[count - 1 - i], &g = t.fresh.frames[i];
+    if (a.value != b.value) return Difference::Address;
+    if (a.slot != b.slot || a.second_at != b.second_at) return Difference::Slot;
+    if (a.second != b.second || f.sp != g.sp || f.bp != g.bp || f.flags != g.flags) return Difference::Registers;
+  }
+  return Difference::None;
+}
+
+}  // namespace weir::rt
