@@ -39,7 +39,7 @@ _weir() {
   case $last in
     --tool=*) _weir_offer "${last#*=}" -W 'none icount' ;;
     --json=* | --output=* | --log-file=*) _weir_offer "${last#*=}" -f ;;
-    --clock=*) _weir_offer "${last#*=}" -W 'cycles instructions' ;;
+    --clock=*) _weir_offer "${last#*=}" -W 'cycles instructions wall' ;;
     --os-calls=*) _weir_offer "${last#*=}" -W 'self separate' ;;
     --paths=*) _weir_offer "${last#*=}" -W 'callers full' ;;
     --pid=*) _weir_offer "${last#*=}" -W "$(cd /proc && echo [0-9]*)" ;;

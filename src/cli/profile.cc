@@ -45,8 +45,8 @@ Result<Settings> parse(const Words& words, bool& done) {
   app.add_option("-o,--output", s.output, "write the profile there (default: PROGRAM.weir; an older one is kept as .old)")
       ->type_name("FILE");
   app.add_option("--cpu", s.cpu, "the CPU whose cycles are counted, as LLVM calls it (default: this machine's)");
-  app.add_option("--clock", s.clock, "cycles, or instructions")
-      ->check(CLI::IsMember({"cycles", "instructions"}))
+  app.add_option("--clock", s.clock, "cycles, instructions, or wall: the time that passes (with every call path; slower)")
+      ->check(CLI::IsMember({"cycles", "instructions", "wall"}))
       ->capture_default_str();
   app.add_option("--paths", s.paths, "callers: who called whom; full: every call path, for trees and flame graphs (slower)")
       ->check(CLI::IsMember({"callers", "full"}))
@@ -60,6 +60,7 @@ Result<Settings> parse(const Words& words, bool& done) {
   done = !go_on;
   if (done) return s;
   TRY_VOID(check_run_options(s.run, words, "profile"));
+  if (s.clock == "wall") s.paths = "full";
   TRY(s.output, file_name("-o", s.output));
   if (s.output.empty()) s.output = std::filesystem::path(command_of(s, words)[0]).filename().string() + ".weir";
   return s;
@@ -106,11 +107,13 @@ void describe_run(profile::Run& run, const Settings& s) {
 
 Result<int> make_profile(const Words& words, const Settings& s) {
   TRY(cost::Model model, cost::Model::create(s.cpu));
-  bool by_instructions = s.clock == "instructions";
+  count::Clock clock = s.clock == "instructions" ? count::Clock::Instructions
+                       : s.clock == "wall"       ? count::Clock::Wall
+                                                 : count::Clock::Cycles;
   std::vector<uint32_t> ones;
   auto cost = std::make_shared<count::CostModel>([&](std::span<const std::byte> block, std::span<const x86::Insn> insns) {
     cost::Cost c = model.cost(block, insns);
-    if (!by_instructions) return count::BlockCost{c.cycles, c.so_far};
+    if (clock != count::Clock::Instructions) return count::BlockCost{c.cycles, c.so_far};
     ones.resize(c.so_far.size());
     for (uint32_t i = 0; i < ones.size(); i++) ones[i] = i + 1;
     return count::BlockCost{static_cast<uint32_t>(ones.size()), ones};
@@ -119,7 +122,7 @@ Result<int> make_profile(const Words& words, const Settings& s) {
   profile::Profile result;
   count::Assembler assembler(result);
   engine::Options options = engine_options(s.run, words);
-  options.make_tool = [&] { return std::make_unique<count::Count>(cost, s.paths == "full", by_instructions); };
+  options.make_tool = [&] { return std::make_unique<count::Count>(cost, s.paths == "full", clock); };
   auto program = [](const engine::ProgramRun& run) {
     int64_t now = microseconds(CLOCK_REALTIME);
     return count::Program{run.pid,         run.parent,   run.command, run.started, now,

@@ -45,6 +45,8 @@ Result<std::vector<FunctionRow>> rows_anew(View& v, FunctionQuery query) {
 
 // What costs nothing in the run (entries of linkage tables) costs nothing now.
 Result<> cost_anew(View& v) {
+  if (v.run.clock == "wall")
+    return fail("--cpu: the times of {} are wall time, which no other CPU can be asked for", v.reader.path());
   TRY_VOID(v.reader.all_blocks([&](const store::BlockRow& b) {
     v.self_anew[b.function] += b.count * (b.cycles ? v.options.cost(b.bytes) : 0) + b.extra;
   }));

@@ -403,6 +403,8 @@ struct Tools {
   uint32_t stacks;    // that were parked so far
   uint32_t no_time;   // the time stamp counter may not be read
   uint32_t contexts;  // in use; 0: no full paths
+  uint32_t by_wall;   // the clock is the time that passes: it is advanced when somebody looks at it,
+  uint64_t stamp;     // … and was so at this time
   char name[16];      // of the thread
 };
 constexpr uint32_t tools_offset = parked_offset + max_parked * sizeof(Frame);

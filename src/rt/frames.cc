@@ -328,8 +328,19 @@ void shift_frames(ThreadBlock* tb, Times by) {
   for (Frame* f = bottom(tb); tb->frames_top && f < top(tb); f++) f->begin.clock -= by.clock, f->begin.self -= by.self;
 }
 
+// (Time stamps of two processors may differ.)
+void tick(ThreadBlock* tb) {
+  Tools* t = tools(tb);
+  if (!t->by_wall) return;
+  uint64_t stamp = time_stamp(tb);
+  if (t->stamp && int64_t(stamp - t->stamp) > 0) advance(tb, stamp - t->stamp);
+  t->stamp = stamp;
+  tb->clock_at_os_call = now(tb);
+}
+
 void run_routine(ThreadBlock* tb, Routine routine, uint64_t a, uint64_t b) {
   uint64_t rsp = tb->regs.gpr[4];
+  if (routine != Routine::OsLeave) tick(tb);  // (the time of OS calls is kept apart)
   switch (routine) {
     case Routine::AddToCounter:
       if (a < max_counters) cells(tb)[a] += b;
@@ -352,7 +363,10 @@ void run_routine(ThreadBlock* tb, Routine routine, uint64_t a, uint64_t b) {
       tb->clock_at_os_call = now(tb);
       os_enter(tb, uint32_t(a));
       break;
-    case Routine::OsLeave: os_leave(tb); break;
+    case Routine::OsLeave:
+      os_leave(tb);
+      if (tools(tb)->by_wall) tools(tb)->stamp = time_stamp(tb);
+      break;
     case Routine::RepeatBegin: tools(tb)->repeat = tb->rcx; break;
     case Routine::RepeatEnd: {
       uint64_t extra = (tools(tb)->repeat - tb->rcx) * (b >> 16) / (b & 0xffff);
@@ -483,6 +497,8 @@ OsRecord* os_record(ThreadBlock* tb, uint32_t function, uint32_t number) {
 // A handler of the program begins, or has ended. Its frame ends where its signal frame is.
 void begin_handler(ThreadBlock* tb, uint64_t frame) {
   if (!tb->frames_top) return;
+  if (tools(tb)->os_number) tools(tb)->stamp = time_stamp(tb);
+  tick(tb);
   for (uint32_t i = 0; i < interrupted_count; i++)
     if (tb->interrupted[i].frame == frame) tb->interrupted[i].leaf = tb->leaf, set_os_call_aside(tb, i);
   tb->leaf = {};
@@ -490,6 +506,7 @@ void begin_handler(ThreadBlock* tb, uint64_t frame) {
 }
 void end_handler(ThreadBlock* tb, uint64_t frame) {
   if (!tb->frames_top) return;
+  tick(tb);
   settle(tb, frame + handler_frame);
   LeafCall& leaf = tb->leaf;  // that it interrupted: what it took belongs to its total
   if (!leaf.site) return;

@@ -42,7 +42,7 @@ struct Link {
 static_assert(sizeof(Link) == 32);
 
 // What else is known of it: the registers behind the step (pc is link.value), and sums over all that lie further out.
-struct Frame {
+struct KeptFrame {
   enum Flags : uint8_t { Silent = 1, Exact = 2, Guessed = 4, ByFramePointer = 8, Turned = 16 };
   uint64_t sp, bp;
   uint32_t depth;              // frames from the outermost to this one,
@@ -50,11 +50,11 @@ struct Frame {
   uint16_t turn;               // how many changes of the stack lie further out; within one, sp only grows
   uint8_t flags;
 };
-static_assert(sizeof(Frame) == 32);
+static_assert(sizeof(KeptFrame) == 32);
 
 struct Map {
   Link* links;  // outermost first
-  Frame* frames;
+  KeptFrame* frames;
   uint32_t count = 0;
   uint64_t base = 0;  // the outermost slot of the innermost stack: by it the map is found
   uint64_t used = 0;  // when
@@ -130,7 +130,7 @@ class Walk {
         if (end != Stop::None && end != Stop::NeedsRbx) return fits(outer) ? Found{outer, end} : too_deep(outer);
       }
       // The silent link belongs to the one outward of it: one step has read both.
-      if (changed < outer && old_.frames[changed].flags & Frame::Silent) changed++;
+      if (changed < outer && old_.frames[changed].flags & KeptFrame::Silent) changed++;
       if (!fits(outer - changed)) return too_deep(outer);
       turns_ += turns_in(changed, outer);
       take_over(changed, outer);
@@ -143,8 +143,8 @@ class Walk {
 
  private:
   State state_of(uint32_t i) const {
-    const Frame& f = old_.frames[i];
-    return {old_.links[i].value, f.sp, f.bp, (f.flags & Frame::Exact) != 0, 0};
+    const KeptFrame& f = old_.frames[i];
+    return {old_.links[i].value, f.sp, f.bp, (f.flags & KeptFrame::Exact) != 0, 0};
   }
 
   // rbx, in the frame outward of all fresh ones: where the nearest of them that saved it has put it, else still in the register.
@@ -152,12 +152,13 @@ class Walk {
   uint64_t rbx_of(const State& top) const {
     uint64_t word;
     for (uint32_t i = fresh_.count; i-- > 0;) {
-      const Frame& behind = fresh_.frames[i];
-      if (behind.flags & Frame::Silent) continue;
+      const KeptFrame& behind = fresh_.frames[i];
+      if (behind.flags & KeptFrame::Silent) continue;
       uint32_t inner = i;  // the frame's own registers are behind the step before
-      while (inner > 0 && fresh_.frames[inner - 1].flags & Frame::Silent) inner--;
+      while (inner > 0 && fresh_.frames[inner - 1].flags & KeptFrame::Silent) inner--;
       State own =
-          inner ? State{fresh_.links[inner - 1].value, 0, 0, (fresh_.frames[inner - 1].flags & Frame::Exact) != 0, 0} : top;
+          inner ? State{fresh_.links[inner - 1].value, 0, 0, (fresh_.frames[inner - 1].flags & KeptFrame::Exact) != 0, 0}
+                : top;
       Rule rule = stepper_.rule_of(own);
       uint64_t slot = behind.sp + static_cast<int64_t>(rule.rbx_offset);
       if (rule.kind == Rule::Signal) slot = fresh_.links[i].slot - saved_rip_at + saved_rbx_at;
@@ -175,8 +176,8 @@ class Walk {
       turn_ = left_ ? old_.frames[left_ - 1].turn : 0;
     }
     while (left_) {
-      const Frame& f = old_.frames[left_ - 1];
-      if (f.turn != turn_ || !(f.sp < state.sp || f.flags & Frame::Silent)) break;
+      const KeptFrame& f = old_.frames[left_ - 1];
+      if (f.turn != turn_ || !(f.sp < state.sp || f.flags & KeptFrame::Silent)) break;
       left_--;
     }
   }
@@ -199,8 +200,8 @@ class Walk {
   // Changes of the stack in the links [begin, end).
   uint32_t turns_in(uint32_t begin, uint32_t end) const {
     if (begin == end) return 0;
-    const Frame& last = old_.frames[end - 1];
-    return last.turn + ((last.flags & Frame::Turned) != 0) - old_.frames[begin].turn;
+    const KeptFrame& last = old_.frames[end - 1];
+    return last.turn + ((last.flags & KeptFrame::Turned) != 0) - old_.frames[begin].turn;
   }
 
   bool fits(uint32_t more) const { return more <= capacity_ - fresh_.count; }
@@ -211,11 +212,11 @@ class Walk {
     if (!fits(1 + s.has_sp_word)) return Stop::TooDeep;
     if (s.has_sp_word) {
       fresh_.links[fresh_.count] = {s.sp_slot, s.sp_word, s.sp_word, 0, 0};
-      uint8_t flags = is_turn ? Frame::Silent | Frame::Turned : Frame::Silent;
+      uint8_t flags = is_turn ? KeptFrame::Silent | KeptFrame::Turned : KeptFrame::Silent;
       fresh_.frames[fresh_.count++] = {s.caller.sp, s.caller.bp, 0, 0, 0, 0, flags};
     }
-    uint8_t flags = (s.caller.is_exact ? Frame::Exact : 0) | (s.means == Means::Guess ? Frame::Guessed : 0) |
-                    (s.means == Means::FramePointer ? Frame::ByFramePointer : 0);
+    uint8_t flags = (s.caller.is_exact ? KeptFrame::Exact : 0) | (s.means == Means::Guess ? KeptFrame::Guessed : 0) |
+                    (s.means == Means::FramePointer ? KeptFrame::ByFramePointer : 0);
     fresh_.links[fresh_.count] = {s.slot, s.caller.pc, s.second, static_cast<int32_t>(second_at), 0};
     // One word cannot have two values: such a link has always changed.
     if (s.is_unsure) fresh_.links[fresh_.count].second_at = 0, fresh_.links[fresh_.count].second = ~s.caller.pc;

@@ -25,13 +25,6 @@ OsCost cost_of(uint32_t number) {
   return number < sizeof costs / sizeof *costs ? costs[number] : OsCost{OsClass::Timed, 0, 0, false};
 }
 
-uint64_t time_stamp(ThreadBlock* tb) {
-  if (tools(tb)->no_time) return 0;
-  uint32_t low, high;
-  asm volatile("rdtsc" : "=a"(low), "=d"(high));
-  return uint64_t(high) << 32 | low;
-}
-
 bool is_terminal(uint64_t descriptor) {
   constexpr uint64_t TCGETS = 0x5401;
   char settings[64];
@@ -74,6 +67,13 @@ SetAside& aside(ThreadBlock* tb, uint32_t index) {
 
 }  // namespace
 
+uint64_t time_stamp(ThreadBlock* tb) {
+  if (tools(tb)->no_time) return 0;
+  uint32_t low, high;
+  asm volatile("rdtsc" : "=a"(low), "=d"(high));
+  return uint64_t(high) << 32 | low;
+}
+
 void set_os_call_aside(ThreadBlock* tb, uint32_t index) {
   Tools* t = tools(tb);
   aside(tb, index) = {t->os_number, t->os_function, t->os_begin, t->os_size, t->os_descriptor, time_stamp(tb)};
@@ -107,7 +107,7 @@ void os_leave(ThreadBlock* tb) {
   OsCost cost = cost_of(number);
   uint64_t size = cost.by_result ? uint64_t(result) : t->os_size;
   uint64_t time = cost.fixed + (failed ? 0 : size * cost.per_page >> 12);
-  if (cost.os_class == OsClass::Timed) time = t->no_time ? 0 : time_stamp(tb) - t->os_begin;
+  if (cost.os_class == OsClass::Timed || t->by_wall) time = t->no_time ? 0 : time_stamp(tb) - t->os_begin;
   bool is_charged = !waited_for_others(tb, number, t->os_descriptor, failed, time);
   if (OsRecord* record = os_record(tb, t->os_function, number + 1)) {
     record->calls++;

@@ -118,6 +118,7 @@ void make_calls(ThreadBlock* tb) {
 
 void ask(ThreadBlock* tb, Request kind, uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
   RequestBlock& r = tb->request;
+  uint64_t began = tools(tb)->by_wall ? time_stamp(tb) : 0;
   r.args[0] = a, r.args[1] = b, r.args[2] = c, r.args[3] = d;
   r.native = NotNative;
   r.calls = 0;
@@ -129,6 +130,7 @@ void ask(ThreadBlock* tb, Request kind, uint64_t a, uint64_t b, uint64_t c, uint
     wait(tb);
   }
   __atomic_store_n(&r.state, RequestState::Idle, __ATOMIC_RELAXED);
+  if (began && tools(tb)->stamp) tools(tb)->stamp += time_stamp(tb) - began;  // the program did not wait: we did
 }
 
 void tell(ThreadBlock* tb, Request kind) { post(tb, kind); }

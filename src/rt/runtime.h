@@ -25,6 +25,7 @@ void run_routine(ThreadBlock* tb, Routine routine, uint64_t a, uint64_t b);
 void charge_os(ThreadBlock* tb, uint64_t time);
 OsRecord* os_record(ThreadBlock* tb, uint32_t function, uint32_t number);
 Times now(ThreadBlock* tb);  // the virtual clock
+void tick(ThreadBlock* tb);  // advances it, where it goes by wall time
 void set_clock(ThreadBlock* tb, Times t);
 // It will begin again: as if it had been so all the time.
 void shift_frames(ThreadBlock* tb, Times by);
@@ -33,6 +34,7 @@ void end_handler(ThreadBlock* tb, uint64_t frame);
 inline Tools* tools(ThreadBlock* tb) { return reinterpret_cast<Tools*>(reinterpret_cast<char*>(tb) + tools_offset); }
 
 // os_calls.cc
+uint64_t time_stamp(ThreadBlock* tb);
 void os_enter(ThreadBlock* tb, uint32_t function);
 void os_leave(ThreadBlock* tb);
 // The OS call that the handler of a signal frame interrupted: `index` is that of the frame in ThreadBlock::interrupted.

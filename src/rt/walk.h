@@ -56,14 +56,14 @@ struct Trace {
   Counts counts;
 
   static uint64_t bytes_for(uint32_t capacity) {
-    return uint64_t{capacity} * (sizeof(Link) + sizeof(Frame)) * (map_count + 1) + known_count * sizeof(KnownRule);
+    return uint64_t{capacity} * (sizeof(Link) + sizeof(KeptFrame)) * (map_count + 1) + known_count * sizeof(KnownRule);
   }
   // capacity: the most frames of a stack, at least 64.
   static Trace make(void* memory, uint32_t capacity) {
     Trace t{};
     t.capacity = capacity;
     auto* links = static_cast<Link*>(memory);
-    auto* frames = reinterpret_cast<Frame*>(links + uint64_t{capacity} * (map_count + 1));
+    auto* frames = reinterpret_cast<KeptFrame*>(links + uint64_t{capacity} * (map_count + 1));
     for (uint32_t i = 0; i <= map_count; i++) {
       Map& m = i < map_count ? t.maps[i] : t.fresh;
       m.links = links + uint64_t{capacity} * i, m.frames = frames + uint64_t{capacity} * i;
@@ -102,9 +102,9 @@ inline Map& map_for(Trace& t, uint64_t base) {
 // The outermost slot of the innermost stack. Kept frames are `m`'s.
 inline uint64_t base_of(const Map& fresh, const Map* m, uint32_t kept) {
   for (uint32_t i = 0; i < fresh.count; i++)
-    if (i && fresh.frames[i].flags & Frame::Turned) return fresh.links[i - 1].slot;
+    if (i && fresh.frames[i].flags & KeptFrame::Turned) return fresh.links[i - 1].slot;
   for (uint32_t i = kept; i > 0; i--) {
-    if (m->frames[i - 1].flags & Frame::Turned) return i < kept ? m->links[i].slot : fresh.links[fresh.count - 1].slot;
+    if (m->frames[i - 1].flags & KeptFrame::Turned) return i < kept ? m->links[i].slot : fresh.links[fresh.count - 1].slot;
     if (m->frames[i - 1].turn == 0) return m->links[0].slot;
   }
   return fresh.count ? fresh.links[fresh.count - 1].slot : 0;
@@ -118,26 +118,26 @@ inline void put_down(Map& m, uint32_t kept, const Map& fresh, Stop end, CallTree
   uint16_t turn = 0;
   uint32_t first = is_same ? kept : 0;  // another root: all nodes are others
   if (first) {
-    const Frame& f = m.frames[first - 1];
+    const KeptFrame& f = m.frames[first - 1];
     parent = m.links[first - 1].node, depth = f.depth, guesses = f.guesses, pointers = f.pointers;
-    turn = static_cast<uint16_t>(f.turn + ((f.flags & Frame::Turned) != 0));
+    turn = static_cast<uint16_t>(f.turn + ((f.flags & KeptFrame::Turned) != 0));
   }
   m.count = kept + fresh.count;
   for (uint32_t i = first; i < m.count; i++) {
     Link& l = m.links[i];
-    Frame& f = m.frames[i];
+    KeptFrame& f = m.frames[i];
     uint64_t old_value = l.value;
     uint32_t old_node = l.node;
-    bool was_silent = f.flags & Frame::Silent;
+    bool was_silent = f.flags & KeptFrame::Silent;
     if (i >= kept) l = fresh.links[m.count - 1 - i], f = fresh.frames[m.count - 1 - i];
-    bool is_silent = f.flags & Frame::Silent;
+    bool is_silent = f.flags & KeptFrame::Silent;
     is_same = is_same && i < old_count && l.value == old_value && is_silent == was_silent;
     if (!is_silent) parent = is_same ? old_node : tree.child(parent, l.value, TreeNode::Caller), depth++;
-    guesses += (f.flags & Frame::Guessed) != 0;
-    pointers += (f.flags & Frame::ByFramePointer) != 0;
+    guesses += (f.flags & KeptFrame::Guessed) != 0;
+    pointers += (f.flags & KeptFrame::ByFramePointer) != 0;
     l.node = parent;
     f.depth = depth, f.guesses = guesses, f.pointers = pointers, f.turn = turn;
-    turn = static_cast<uint16_t>(turn + ((f.flags & Frame::Turned) != 0));
+    turn = static_cast<uint16_t>(turn + ((f.flags & KeptFrame::Turned) != 0));
   }
   m.turn = turn, m.end = end;
 }
@@ -192,7 +192,7 @@ Difference verify(Trace& t, const Sample& sample, const Code& code, const Stack&
   if (count != m.count) return Difference::Depth;
   for (uint32_t i = 0; i < count; i++) {
     const Link &a = m.links[count - 1 - i], &b = t.fresh.links[i];
-    const Frame &f = m.frames[count - 1 - i], &g = t.fresh.frames[i];
+    const KeptFrame &f = m.frames[count - 1 - i], &g = t.fresh.frames[i];
     if (a.value != b.value) return Difference::Address;
     if (a.slot != b.slot || a.second_at != b.second_at) return Difference::Slot;
     if (a.second != b.second || f.sp != g.sp || f.bp != g.bp || f.flags != g.flags) return Difference::Registers;

@@ -99,7 +99,7 @@ def startup(all_engines, turns, directory):
     starts, compiles, wrong = {}, {}, {}
     for argv in 3 * [["/usr/bin/true"], compile_hello]:
         run(all_engines["weir"] + argv, directory, environment=environment)
-    for times, argv, count in ((starts, ["/usr/bin/true"], STARTS), (compiles, compile_hello, max(3, turns))):
+    for times, argv, count in ((starts, ["/usr/bin/true"], STARTS), (compiles, compile_hello, max(7, turns))):
         for _ in range(count):
             for engine, prefix in all_engines.items():
                 now = run(prefix + argv, directory, environment=environment)

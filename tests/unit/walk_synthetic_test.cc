@@ -292,7 +292,7 @@ struct Memory {
 std::vector<uint64_t> frames_of(const Map& m) {
   std::vector<uint64_t> out;
   for (uint32_t i = m.count; i-- > 0;)
-    if (!(m.frames[i].flags & Frame::Silent)) out.push_back(m.links[i].value);
+    if (!(m.frames[i].flags & KeptFrame::Silent)) out.push_back(m.links[i].value);
   return out;
 }
 

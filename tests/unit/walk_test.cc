@@ -33,7 +33,7 @@ OwnCode& own_code() {
 std::vector<uint64_t> frames_of(const Map& m) {
   std::vector<uint64_t> out;
   for (uint32_t i = m.count; i-- > 0;)
-    if (!(m.frames[i].flags & Frame::Silent)) out.push_back(m.links[i].value);
+    if (!(m.frames[i].flags & KeptFrame::Silent)) out.push_back(m.links[i].value);
   return out;
 }
 
@@ -216,7 +216,7 @@ struct Sampler {
     against_backtrace++;
     bool is_same = true;
     for (uint32_t k = s.map->count; k-- > 0 && is_same;)
-      if (!(s.map->frames[k].flags & Frame::Silent))
+      if (!(s.map->frames[k].flags & KeptFrame::Silent))
         is_same = ++i < n && reinterpret_cast<uint64_t>(theirs[i]) == s.map->links[k].value;
     wrong += !is_same || i + 1 != n;
   }

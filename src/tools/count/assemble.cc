@@ -6,11 +6,13 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "tools/count/sums.h"
 
 namespace weir::count {
 
+using profile::Cycles;
 using profile::none;
 using profile::SiteKind;
 
@@ -221,10 +223,11 @@ void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process)
     f.function = functions[function];
     return f;
   };
+  is_by_wall_ = tool.is_by_wall();
   for (const profile::BlockCount& c : t.blocks) {
     const Block& b = tool.blocks()[c.block];
     out.blocks.push_back({blocks[c.block], c.count, c.extra});
-    uint64_t cycles = c.count * b.cycles + c.extra;
+    uint64_t cycles = is_by_wall_ ? 0 : c.count * b.cycles + c.extra;
     if (out.functions.empty() || out.functions.back().function != functions[b.function]) add_function(b.function);
     out.functions.back().self += cycles;
     out.cycles += cycles;
@@ -245,6 +248,7 @@ void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process)
     const rt::Context& c = t.contexts[i];
     out.contexts.push_back(
         {c.parent && c.parent < i ? c.parent - 1 : none, sites[c.site], functions[c.callee], c.calls, c.self, c.os});
+    if (is_by_wall_) add_function(c.callee).self = c.self, out.cycles += c.self;
   }
   add_up_functions(out.functions);
   // What was called before Weir was there took at least its own time.
@@ -313,6 +317,35 @@ void Assembler::find_parents() {
     }
 }
 
+// Wall time is known by function. Its blocks have their shares of it, as the model of the CPU guesses: so all sums are right, and lines can be told.
+void Assembler::spread_wall_time() {
+  auto weight = [&](const profile::BlockCount& c) {
+    return double(c.count) * p_.blocks[c.block].cycles + double(c.extra) + 1e-9;
+  };
+  for (profile::Thread& t : p_.threads) {
+    struct Sum {
+      double weight = 0;
+      Cycles left = 0;
+      profile::BlockCount* last = nullptr;
+    };
+    std::unordered_map<uint32_t, Sum> sums;
+    for (const profile::FunctionCount& f : t.functions) sums[f.function].left = f.self;
+    for (const profile::BlockCount& c : t.blocks) sums[p_.blocks[c.block].function].weight += weight(c);
+    for (profile::BlockCount& c : t.blocks) {
+      Sum& sum = sums[p_.blocks[c.block].function];
+      double own = weight(c);
+      c.extra = std::min(sum.left, static_cast<Cycles>(double(sum.left) * own / sum.weight));
+      sum.weight -= own;
+      sum.left -= c.extra;
+      sum.last = &c;
+    }
+    for (auto& [function, sum] : sums)
+      if (sum.last) sum.last->extra += sum.left;
+  }
+  for (profile::Block& b : p_.blocks) b.cycles = 0;
+  for (profile::LinePart& l : p_.lines) l.cycles = 0;
+}
+
 void Assembler::finish() {
   if (others_ != none) {
     add_up_others();
@@ -332,6 +365,7 @@ void Assembler::finish() {
       for (const std::string& note : images_[i].symbols->notes())
         if (!p_.processes.empty()) p_.processes[0].notes.push_back(note);
   }
+  if (is_by_wall_) spread_wall_time();
 }
 
 namespace {

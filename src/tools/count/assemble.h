@@ -66,10 +66,12 @@ class Assembler {
   uint32_t add_process(const Program& program);
   void find_parents();
   void cut_blocks();
+  void spread_wall_time();
   void name_functions(uint32_t image);
   void find_lines(uint32_t image);
 
   profile::Profile& p_;
+  bool is_by_wall_ = false;
   std::vector<ImageState> images_;
   std::map<std::string, uint32_t> image_by_path_;
   std::map<uint32_t, Open> open_;  // by pid

@@ -72,6 +72,7 @@ void Count::begin_thread(std::byte* memory, const std::byte* parent, bool is_for
   if (frames.empty())
     frames.push_back({{}, rt::start_site, cell_of_function_[function_around(pc)], ~uint64_t{rt::frame_bits}, 0, 0});
   reinterpret_cast<rt::Tools*>(memory + rt::tools_offset)->start = parent && is_fork ? tools_of(parent).start : pc.value;
+  reinterpret_cast<rt::Tools*>(memory + rt::tools_offset)->by_wall = is_by_wall();
   if (full_paths_) {
     auto* contexts = reinterpret_cast<rt::Context*>(memory + rt::contexts_offset);
     for (uint32_t i = 0; i < frames.size(); i++) {
@@ -171,12 +172,14 @@ uint32_t Count::function_around(AppPc pc) const {
   return 0;
 }
 
-// Calls that had not returned: they took what they took up to now. What the clock is now follows from the blocks. How much of it belongs to
+// Calls that had not returned: they took what they took up to now. What the clock is now follows from the blocks (wall time is what it was when
+// somebody last looked at it). How much of it belongs to
 // the innermost call is known if the thread ended in an OS call; else it is no minimum or maximum.
 void Count::close_frames(const std::byte* memory, const rt::Tools& tools, Thread& thread) const {
   uint64_t clock = 0, os = 0;
   for (const profile::BlockCount& b : thread.blocks) clock += b.count * blocks_[b.block].cycles + b.extra;
   rt::Times last = copy_of(block_of(memory).clock_at_os_call);
+  if (is_by_wall()) clock = last.clock;
   bool self_is_known = last.clock == clock;
   uint64_t self_clock = last.self;
   auto end_leaf = [&](const rt::LeafCall& leaf) {

@@ -96,11 +96,14 @@ struct ProfileIds {
   std::vector<uint32_t> functions, blocks, sites;
 };
 
+// What the clock counts (T6). Of the clock of instructions a repeated string instruction is one, however often it repeats. Wall time is read
+// by the runtime, at each call and return.
+enum class Clock : uint8_t { Cycles, Instructions, Wall };
+
 class Count : public instrument::Tool {
  public:
-  // Of the clock of instructions a repeated string instruction is one, however often it repeats.
-  Count(std::shared_ptr<CostModel> cost, bool full_paths, bool by_instructions)
-      : cost_(std::move(cost)), by_instructions_(by_instructions), full_paths_(full_paths) {}
+  Count(std::shared_ptr<CostModel> cost, bool full_paths, Clock clock)
+      : cost_(std::move(cost)), clock_(clock), full_paths_(full_paths || clock == Clock::Wall) {}
   std::unique_ptr<Tool> copy() const override { return std::make_unique<Count>(*this); }
   bool has_clock() const override { return true; }
   void plan(const instrument::Subject& subject, instrument::Counters& counters, instrument::Plan& plan) override;
@@ -114,6 +117,7 @@ class Count : public instrument::Tool {
   std::span<const Block> blocks() const { return blocks_; }
   const Pool& pool() const { return pool_; }
   std::span<const Site> sites() const { return sites_; }
+  bool is_by_wall() const { return clock_ == Clock::Wall; }
   // The threads that have been collected since it was last asked.
   std::vector<Thread> take(uint32_t pid);
   ProfileIds ids;
@@ -134,7 +138,7 @@ class Count : public instrument::Tool {
   void close_frames(const std::byte* memory, const rt::Tools& tools, Thread& thread) const;
 
   std::shared_ptr<CostModel> cost_;
-  bool by_instructions_;
+  Clock clock_;
   bool full_paths_;  // A6: every call goes through the runtime, which keeps the calling-context tree
   Published<Function> functions_{{}};
   Published<uint32_t> cell_of_function_{rt::unknown_function};  // ascending, as cells are handed out

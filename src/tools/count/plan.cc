@@ -58,7 +58,7 @@ class Count::Planner {
     if (s_.is_volatile) plan_.insert(Where::Entry, 0, {resync});
     else plan_.insert(Where::Arrival, 0, {f_.entry == f_.bounds.begin ? arrive : resync});
     for (BlockId b = 0; b < f_.blocks.size(); b++) watch_end(b);
-    for (BlockId b = 0; b < f_.blocks.size() && !tool_.by_instructions_; b++) watch_repetitions(b);
+    for (BlockId b = 0; b < f_.blocks.size() && tool_.clock_ == Clock::Cycles; b++) watch_repetitions(b);
   }
 
  private:
@@ -128,7 +128,7 @@ class Count::Planner {
     for (BlockId b = 0; b < f_.blocks.size(); b++) {
       if (!flows[b].is_counted) continue;
       Op count{.kind = Op::AddCounter, .counter = block(b).counter = counters_.allocate(), .value = 1};
-      if (!flows[b].advance) plan_.insert(Where::Block, b, {count});
+      if (!flows[b].advance || tool_.is_by_wall()) plan_.insert(Where::Block, b, {count});
       else plan_.insert(Where::Block, b, {count, {.kind = Op::AddClock, .value = flows[b].advance}});
     }
   }
