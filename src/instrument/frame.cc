@@ -50,6 +50,8 @@ void memory32(Emitter& e, uint8_t op, Gpr reg, Gpr base, int8_t disp) {
   if ((base & 7) == 4) e.bytes(0x24);
   e.bytes(disp);
 }
+// and r, imm8
+void and_imm(Emitter& e, Gpr r, int imm) { e.bytes(0x48 | r >> 3, 0x83, 0xe0 | (r & 7), static_cast<uint8_t>(imm)); }
 // op reg, gs:[disp], 64 bits
 void gs_op(Emitter& e, uint8_t op, Gpr reg, uint32_t disp) {
   e.bytes(0x65, 0x48 | (reg >> 3) << 2, op, 0x04 | (reg & 7) << 3, 0x25);
@@ -166,11 +168,12 @@ void Lowering::go_through(Door door, rt::Routine routine) {
   if (!rcx_in_slot_) e_.load_gs(x86::RCX, gs_rcx);
 }
 
-// Flags: are the frames below t several tail calls that end together, at rsp + `above`? Those are the runtime's: it ends long chains.
-void Lowering::compare_chain(Gpr t, Gpr u, int32_t above) {
+// ZF: the frames below t are several tail calls that end together, at rsp + `end`. Those are the runtime's: it ends long chains.
+void Lowering::compare_chain(Gpr t, Gpr u, int32_t end) {
   constexpr int several = 3;
-  e_.lea(u, x86::RSP, above);
-  memory(e_, 0x39, u, t, rsp_at - several * size);
+  e_.lea(u, x86::RSP, end | static_cast<int32_t>(rt::FrameIsTail));
+  memory(e_, 0x33, u, t, rsp_at - several * size);  // xor
+  and_imm(e_, u, ~int8_t{rt::FrameHasOs | rt::FrameIsCounted});
 }
 
 void Lowering::push_frame(const Op& op, Gpr t, Gpr u) {
@@ -339,10 +342,10 @@ void Lowering::arrive_by_tail_call(const Tail& tail) {
   uint32_t slow[2];
   if (!tail.rax_in_slot) e_.store_gs(u, gs_spill(2));
   e_.lea(u, x86::RSP, end);
-  memory(e_, 0x33, u, t, rsp_at - size);                               // xor
-  e_.bytes(0x48, 0x83, 0xe0, static_cast<uint8_t>(~rt::FrameIsTail));  // and rax, …
+  memory(e_, 0x33, u, t, rsp_at - size);  // xor
+  and_imm(e_, u, ~int8_t{rt::FrameIsTail});
   slow[0] = jump_if(jne);
-  compare_chain(t, u, end | rt::FrameIsTail);
+  compare_chain(t, u, end);
   slow[1] = jump_if(je);
   store_times(e_, t, clock_at);
   e_.bytes(0x65, 0x8b, 0x04, 0x25);  // mov eax, gs:[…]

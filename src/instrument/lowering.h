@@ -112,7 +112,7 @@ class Lowering {
 
   // frame.cc
   void frame_op(const Op& op, x86::Gpr t, x86::Gpr u, bool flags_free);
-  void compare_chain(x86::Gpr t, x86::Gpr u, int32_t above);
+  void compare_chain(x86::Gpr t, x86::Gpr u, int32_t end);
   void push_frame(const Op& op, x86::Gpr t, x86::Gpr u);
   void begin_leaf(const Op& op, x86::Gpr t, x86::Gpr u);
   void end_leaf(const Op& op, x86::Gpr u);
