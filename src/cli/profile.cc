@@ -45,7 +45,8 @@ Result<Settings> parse(const Words& words, bool& done) {
   app.add_option("-o,--output", s.output, "write the profile there (default: PROGRAM.weir; an older one is kept as .old)")
       ->type_name("FILE");
   app.add_option("--cpu", s.cpu, "the CPU whose cycles are counted, as LLVM calls it (default: this machine's)");
-  app.add_option("--clock", s.clock, "cycles, instructions, or wall: the time that passes (with every call path; slower)")
+  app.add_option("--clock", s.clock,
+                 "cycles, instructions, or wall: the time that passes, the probes' included (every call path; slow)")
       ->check(CLI::IsMember({"cycles", "instructions", "wall"}))
       ->capture_default_str();
   app.add_option("--paths", s.paths, "callers: who called whom; full: every call path, for trees and flame graphs (slower)")

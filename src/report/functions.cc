@@ -150,7 +150,9 @@ Result<> summary(View& v) {
   line("functions", fmt::format("{} of {} ran", with_commas(t.functions_run), with_commas(t.functions)));
   line("threads",
        fmt::format("{} in {} process{}", with_commas(t.threads), with_commas(t.processes), t.processes == 1 ? "" : "es"));
-  line("model", fmt::format("{} (host: {})", run.cpu, run.host_cpu));
+  if (run.clock == "wall") line("clock", "wall: probes count, so small functions look slower than they are");
+  else if (run.clock == "instructions") line("clock", "instructions");
+  else line("model", fmt::format("{} (host: {})", run.cpu, run.host_cpu));
   line("wall time", fmt::format("{:.3f} s under Weir {}", wall, run.weir_version));
   for (const store::ProcessRow& p : v.processes)
     for (const std::string& note : p.notes) line("note", fmt::format("process {}: {}", p.pid, printable(note)));
