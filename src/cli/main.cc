@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "cli/verbs.h"
-#include "engine/keeper.h"
+#include "process/keeper.h"
 
 namespace weir::cli {
 
@@ -68,7 +68,7 @@ Result<int> dispatch(int argc, char** argv) {
     fputs(usage, stdout);
     return 0;
   }
-  if (verb == engine::Keeper::verb) return engine::Keeper::keep(argc, argv);  // (not for people)
+  if (verb == process::Keeper::verb) return process::Keeper::keep(argc, argv);  // (not for people)
   if (verb == "--version") {
     fmt::print("weir {}\n", WEIR_VERSION);
     return 0;

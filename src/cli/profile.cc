@@ -11,6 +11,7 @@
 #include "cli/run_options.h"
 #include "cli/terminal.h"
 #include "cost/model.h"
+#include "process/program.h"
 #include "report/report.h"
 #include "store/write.h"
 #include "tools/count/assemble.h"
@@ -29,7 +30,7 @@ struct Settings {
 // What is profiled, as its command line says.
 std::vector<std::string> command_of(const Settings& s, const Words& words) {
   if (s.run.pids.empty()) return words.program;
-  auto command = engine::command_of(s.run.pids[0]);
+  auto command = process::command_of(s.run.pids[0]);
   return command.empty() || command[0].empty() ? std::vector{fmt::format("process-{}", s.run.pids[0])} : command;
 }
 
