@@ -105,7 +105,7 @@ void declare(profile::Function& f, const Place& place) { f.file = place.file, f.
 
 // "libc.so.6+0x1234". What lies before all that is known of an image begins nowhere.
 std::string unnamed(const std::string& base, uint64_t offset) {
-  return offset ? fmt::format("{}+{:#x}", base, offset) : base;
+  return offset || base.empty() ? fmt::format("{}+{:#x}", base, offset) : base;
 }
 
 }  // namespace
