@@ -16,6 +16,7 @@ constexpr const char* usage = R"(usage: weir VERB [options] [--] PROGRAM [argume
 
   weir run      run a program from the code cache, unchanged; count its instructions
   weir profile  count and cost every call, line and block of a program
+  weir sample   interrupt a program at a rate, and see where it is; it runs as fast as ever
   weir report   show a profile: functions, callers, source, call paths; as text, JSON or CSV
   weir export   turn a profile into a file for callgrind_annotate, KCachegrind, pprof or flame graphs
   weir help     this text;  weir VERB --help tells more;  weir --version
@@ -23,6 +24,7 @@ constexpr const char* usage = R"(usage: weir VERB [options] [--] PROGRAM [argume
   weir run -- ls -l
   weir run --tool=icount --json counts.json -- python3 script.py
   weir profile -- sort big.txt
+  weir sample --pid 1234 --seconds 10
   weir report sort.weir detail strcoll
   weir export sort.weir --format pprof -o sort.pb.gz
 )";
@@ -41,7 +43,8 @@ Words split(int argc, char** argv) {
     words.options.push_back(word);
     constexpr std::string_view with_value[] = {"--json",    "--tool",     "-o",        "--output", "--cpu",
                                                "--clock",   "--os-calls", "--paths",   "-p",       "--pid",
-                                               "--seconds", "--cache-mb", "--log-file"};
+                                               "--seconds", "--cache-mb",   "--log-file", "-F",      "--frequency",
+                                               "-e",        "--event",    "--unwind",  "--confidence", "--source"};
     if (std::ranges::find(with_value, word) != std::end(with_value)) {
       if (i + 1 < argc && strcmp(argv[i + 1], "--")) words.options.push_back(argv[++i]);
     }
@@ -57,6 +60,7 @@ Result<int> dispatch(int argc, char** argv) {
   std::string verb = argv[1];
   if (verb == "run") return run(split(argc, argv));
   if (verb == "profile") return profile(split(argc, argv));
+  if (verb == "sample") return sample(split(argc, argv));
   if (verb == "report") return report(all_options(argc, argv));
   if (verb == "export") return export_profile(all_options(argc, argv));
   if (verb == "help" && argc > 2) {

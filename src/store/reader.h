@@ -177,6 +177,7 @@ class Reader {
   Result<> images(const std::function<void(uint32_t, const profile::Image&)>& each) const;
 
  private:
+  Result<std::optional<profile::Sampling>> sampling() const;  // none: the profile is exact
   Reader(Database db, uint64_t version) : db_(std::move(db)), version_(version) {}
   // A column that older files do not have.
   const char* since_schema_2(const char* column) const { return version_ >= 2 ? column : "NULL"; }
