@@ -123,9 +123,17 @@ Result<bool> Threads::seize_new() {
   return any;
 }
 
-// What the kernel has to tell of it. (A signal is delivered first, and the stop comes behind it.)
+// What the kernel has to tell of it. (A signal is delivered first, and the stop comes behind it.) How a child of ours has ended is left for
+// waitpid() to tell.
 void Threads::look(Held& thread) {
   int status = 0;
+  siginfo_t info{};
+  if (thread.tid == pid_ && status_word(pid_, "PPid") == std::to_string(getpid()) &&
+      waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WEXITED | WNOWAIT | WNOHANG | __WALL) == 0 &&
+      (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED)) {
+    thread.tid = 0;
+    return;
+  }
   pid_t tid = waitpid(thread.tid, &status, WNOHANG | __WALL);
   if (tid == 0) return;
   if (tid < 0 || !WIFSTOPPED(status)) {

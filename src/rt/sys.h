@@ -46,6 +46,7 @@ enum Nr : int64_t {
   SYS_kill = 62,
   SYS_getrlimit = 97,
   SYS_getppid = 110,
+  SYS_rt_sigtimedwait = 128,
   SYS_prctl = 157,
   SYS_arch_prctl = 158,
   SYS_setrlimit = 160,
@@ -74,6 +75,10 @@ constexpr uint64_t SA_SIGINFO = 4, SA_NOCLDSTOP = 1, SA_NOCLDWAIT = 2, SA_RESTOR
                    SA_RESTART = 0x10000000, SA_NODEFER = 0x40000000, SA_RESETHAND = 0x80000000;
 constexpr uint64_t SIG_DFL = 0, SIG_IGN = 1;
 constexpr uint64_t flag_tf = 0x100;
+
+struct Timespec {
+  int64_t seconds, nanoseconds;
+};
 
 // The head of the kernel's siginfo.
 struct SigInfo {

@@ -1,6 +1,7 @@
 #include "sample/code.h"
 
 #include <elf.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
 #include <cstring>
@@ -12,17 +13,19 @@ namespace weir::sample {
 
 namespace {
 
-// mov $13, %eax ; syscall: how compilers and assemblers make the call, in all C libraries and in Go.
-std::vector<uint64_t> find_sigactions(const elf::Image& image) {
-  constexpr std::string_view code("\xb8\x0d\0\0\0\x0f\x05", 7);
-  constexpr uint64_t syscall_at = 5;
-  std::vector<uint64_t> found;
+// mov $number, %eax ; syscall: how compilers and assemblers make the call, in all C libraries.
+std::vector<Site> find_sites(const elf::Image& image) {
+  constexpr size_t syscall_at = 5;
+  std::vector<Site> found;
   std::string_view bytes(reinterpret_cast<const char*>(image.bytes().data()), image.bytes().size());
-  for (const elf::Segment& s : image.segments()) {
-    if (s.type != PT_LOAD || !(s.flags & PF_X)) continue;
-    std::string_view text = bytes.substr(std::min(s.offset, bytes.size()), s.file_size);
-    for (size_t at = text.find(code); at != text.npos; at = text.find(code, at + 1))
-      found.push_back(s.vaddr.value + at + syscall_at);
+  for (int number : {SYS_execve, SYS_rt_sigaction, SYS_execveat}) {
+    char code[] = {'\xb8', static_cast<char>(number & 0xff), static_cast<char>(number >> 8), 0, 0, '\x0f', '\x05'};
+    for (const elf::Segment& s : image.segments()) {
+      if (s.type != PT_LOAD || !(s.flags & PF_X)) continue;
+      std::string_view text = bytes.substr(std::min(s.offset, bytes.size()), s.file_size), wanted(code, sizeof code);
+      for (size_t at = text.find(wanted); at != text.npos; at = text.find(wanted, at + 1))
+        found.push_back({s.vaddr.value + at + syscall_at, number != SYS_rt_sigaction});
+    }
   }
   return found;
 }
@@ -39,7 +42,7 @@ const Images::Known* Images::of(pid_t pid, const process::Region& region) {
   Known& k = at->second;
   if (!is_new) return &k;
   k.image = image;
-  k.sigactions = find_sigactions(*image);
+  k.sites = find_sites(*image);
   auto debug_frame = [&] { return symbols::debug_frame_of(image->path()); };
   if (auto table = unwind::table_of(*image, debug_frame)) k.table = shared_.append((*table)->bytes());
   return &k;
@@ -57,7 +60,7 @@ bool Code::look(pid_t pid, uint32_t index, Shared& shared, Images& images) {
   regions_ = std::move(*regions);
   has_ours_ = std::ranges::any_of(regions_, is_ours);
   std::vector<Range> now;
-  std::vector<uint64_t> sigactions;
+  std::vector<Site> sites;
   for (const process::Region& r : regions_) {
     if (!r.executable || is_ours(r) || r.path == "[vsyscall]") continue;
     const Images::Known* known = images.of(pid, r);
@@ -65,16 +68,19 @@ bool Code::look(pid_t pid, uint32_t index, Shared& shared, Images& images) {
     Range range{r.range.begin.value, r.range.end.value, known ? process::bias_of(r, *known->image) : 0, name(path),
                 known ? known->table : 0};
     now.push_back(range);
-    if (!known) continue;
-    for (uint64_t v : known->sigactions)
-      if (uint64_t at = v + range.bias; at >= range.begin && at < range.end) sigactions.push_back(at);
+    // (The C library's loader has the calls, too, and makes none of them once a program runs.)
+    if (!known || r.path.contains("/ld-linux-")) continue;
+    for (Site site : known->sites) {
+      site.at += range.bias;
+      if (site.at >= range.begin && site.at < range.end) sites.push_back(site);
+    }
   }
   std::ranges::sort(now, {}, &Range::begin);
   if (now == ranges_) return false;
   for (const Range& r : ranges_)
     if (std::ranges::find(now, r) == now.end()) earlier_.push_back(r);
   ranges_ = std::move(now);
-  sigactions_ = std::move(sigactions);
+  sites_ = std::move(sites);
 
   std::vector<rt::CodeRange> told;
   for (const Range& r : ranges_)

@@ -30,8 +30,6 @@ constexpr auto longest_pause = 1000ms;
 
 int shell_status(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
 
-uint64_t signals_in(pid_t tid, const char* name) { return strtoull(process::status_word(tid, name).c_str(), nullptr, 16); }
-
 // Do the two have the same memory? (vfork)
 bool share_memory(pid_t a, pid_t b) { return syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0) == 0; }
 
@@ -183,7 +181,9 @@ void Sampler::loop() {
   while (!is_over()) {
     wait();
     take_signals();
+    reap();
     look_at_records();
+    for (auto& [pid, p] : processes_) answer(p);
     if (std::exchange(shared_->control().attention, 0))
       for (auto& [pid, p] : processes_)
         if (steady_clock::now() >= p.next_look) attend(p);
@@ -210,9 +210,8 @@ void Sampler::take_signals() {
   signalfd_siginfo info;
   while (read(signals_.get(), &info, sizeof info) == sizeof info) {
     int sig = static_cast<int>(info.ssi_signo);
-    if (sig == SIGCHLD) reap();
-    else if (!options_.pids.empty()) leave_wanted_ |= sig != SIGCONT;
-    else if (sig != SIGINT && sig != SIGQUIT && !main_ended_ && (sig != SIGCONT || process::is_stopped(main_pid_)))
+    if (!options_.pids.empty()) leave_wanted_ |= sig != SIGCONT && sig != SIGCHLD;
+    else if (sig != SIGCHLD && sig != SIGINT && sig != SIGQUIT && !main_ended_ && (sig != SIGCONT || process::is_stopped(main_pid_)))
       kill(main_pid_, sig);
   }
 }
@@ -297,22 +296,16 @@ Process& Sampler::add(pid_t pid, pid_t parent) {
 void Sampler::follow(pid_t pid) {
   if (!options_.follow || processes_.contains(pid) || !process::own_id(pid)) return;
   auto parent = static_cast<pid_t>(strtol(process::status_word(pid, "PPid").c_str(), nullptr, 10));
-  uint64_t word = 0;
-  bool has_ours = process::read(pid, rt::sampler_base, std::as_writable_bytes(std::span(&word, 1))) == sizeof word;
-  if (!has_ours) {
+  if (!has_ours(pid)) {
     if (!has_watch_) executed(pid);  // else that is told
     return;
   }
   auto from = processes_.find(parent);
   if (from == processes_.end()) return;
-  // One that shares its parent's memory is about to execute another program, and so may be one that blocks signals: to take away the
-  // signal's action, perhaps, which it would not live through.
-  uint64_t bit = uint64_t{1} << (signal_ - 1);
-  if (share_memory(pid, parent) || signals_in(pid, "SigBlk") & bit) {
+  if (share_memory(pid, parent)) {  // it is about to execute another program
     newborn_.insert(pid);
     return;
   }
-  if (!(signals_in(pid, "SigCgt") & bit)) return;
   Process& p = add(pid, parent);
   const Process& q = from->second;
   rt::SampleControl& control = shared_->control();
@@ -334,6 +327,7 @@ void Sampler::find_children(const Process& p) {
 
 void Sampler::executed(pid_t pid) {
   newborn_.erase(pid);
+  if (has_ours(pid)) return;  // this was told of late: we have entered it meanwhile
   auto parent = static_cast<pid_t>(strtol(process::status_word(pid, "PPid").c_str(), nullptr, 10));
   if (auto old = processes_.find(pid); old != processes_.end()) {
     parent = old->second.parent;
@@ -346,7 +340,7 @@ void Sampler::executed(pid_t pid) {
 }
 
 void Sampler::ended(Process& p, const char* how, std::optional<int> status) {
-  p.events.clear();
+  end_events(p);
   p.program.ended_by = how;
   p.program.exit_status = status;
   collect(p);
@@ -374,7 +368,7 @@ void Sampler::attend(Process& p) {
 
 // Threads that block our signal have it waiting.
 void Sampler::look_at_threads(Process& p) {
-  uint64_t bit = uint64_t{1} << (signal_ - 1);
+  uint64_t bit = signal_bit(signal_);
   for (pid_t tid : threads_of(p.pid))
     if (signals_in(tid, "SigPnd") & signals_in(tid, "SigBlk") & bit) unblock(p, tid);
 }

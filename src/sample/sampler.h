@@ -26,10 +26,10 @@ struct Process {
   Program program;     // as far as it is known
   Code code;
   Fd pidfd, perf_map;
-  std::vector<Fd> events;
-  std::set<uint64_t> guarded;                  // instructions with a breakpoint
+  std::vector<Fd> events, guards;
+  Fd entry;                                    // a breakpoint where the program begins
+  std::vector<uint64_t> guarded;               // instructions with a breakpoint
   bool has_ours = false;                       // our memory is mapped there, and the signal is ours
-  bool is_sampled = false;                     // threads are interrupted
   std::set<pid_t> unblocked;                   // threads whose mask we have changed
   std::map<pid_t, int> timers;                 // of threads: their ids; −1: none was to be had
   std::map<uint32_t, std::string> names = {};  // of threads
@@ -74,7 +74,11 @@ class Sampler {
   void take_out(Process& p, process::RemoteSyscalls& remote);
   // Events need no standstill, but a thread that is created meanwhile may be left out.
   Result<> begin_events(Process& p, const std::vector<pid_t>& tids);
+  void end_events(Process& p);
   void guard(Process& p, const std::vector<pid_t>& tids);
+  void guard_entry(Process& p);
+  bool is_whole_guard(const Process& p) const;
+  void answer(Process& p);
   // These stop it.
   Result<> enter(Process& p, bool watch);
   Result<> begin_child(Process& p);
@@ -110,6 +114,10 @@ class Sampler {
 };
 
 std::vector<pid_t> threads_of(pid_t pid);
+bool has_ours(pid_t pid);
+uint64_t signal_bit(int signal);
+// A set of signals, as /proc/TID/status has it.
+uint64_t signals_in(pid_t tid, const char* name);
 
 // A slot's tree, as call paths by address. What makes no sense is left out: the target can write to it.
 Thread collect_thread(const rt::SampleSlot& slot, const Code& code);
