@@ -17,7 +17,7 @@ constexpr const char* usage = R"(usage: weir VERB [options] [--] PROGRAM [argume
   weir run      run a program from the code cache, unchanged; count its instructions
   weir profile  count and cost every call, line and block of a program
   weir report   show a profile: functions, callers, source, call paths; as text, JSON or CSV
-  weir export   turn a profile into a file for callgrind_annotate, KCachegrind, pprof or flame graphs
+  weir export   turn a profile into a file for callgrind_annotate, KCachegrind, pprof, speedscope or flame graphs
   weir help     this text;  weir VERB --help tells more;  weir --version
 
   weir run -- ls -l

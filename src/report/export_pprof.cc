@@ -1,5 +1,7 @@
 // pprof: a gzipped protobuf (profile.proto). A sample is a call path with its own cycles, OS time and calls; its first location
-// is the function itself, the others are the call sites that led there.
+// is the function itself, the others are the call sites that led there. Of a sampled profile it has its samples, and the time or
+// the events that they stand for.
+#include <cmath>
 #include <map>
 #include <unordered_map>
 
@@ -15,6 +17,11 @@ namespace pb = perftools::profiles;
 
 // Offsets of different images overlap; here each image has 256 GiB to itself.
 uint64_t base_of(uint64_t image) { return (image + 1) << 38; }
+
+// Nanoseconds, or events, that a sample stands for.
+double period_of(const profile::Sampling& s) {
+  return s.rate > 0 ? std::min(1e9 / s.rate, 1e18) : std::min(static_cast<double>(s.period), 1e18);
+}
 
 class PprofBuilder {
  public:
@@ -94,16 +101,41 @@ class PprofBuilder {
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> locations_;
 };
 
+// What the values of a path are.
+void describe_values(PprofBuilder& b, const std::optional<profile::Sampling>& sampling) {
+  if (!sampling) {
+    b.value_type(b.profile.add_sample_type(), "cycles", "count");
+    b.value_type(b.profile.add_sample_type(), "os_time", "cycles");
+    b.value_type(b.profile.add_sample_type(), "calls", "count");
+    b.profile.set_default_sample_type(b.string("cycles"));
+    return;
+  }
+  std::string event = printable(sampling->event);
+  const char* unit = sampling->rate > 0 ? "nanoseconds" : "count";
+  b.value_type(b.profile.add_sample_type(), "samples", "count");
+  b.value_type(b.profile.add_sample_type(), event.c_str(), unit);
+  b.value_type(b.profile.mutable_period_type(), event.c_str(), unit);
+  b.profile.set_period(std::llround(period_of(*sampling)));
+  b.profile.set_default_sample_type(b.string(event));
+}
+
+void add_values(pb::Sample& sample, const Path& path, const std::optional<profile::Sampling>& sampling) {
+  sample.add_value(static_cast<int64_t>(path.self));
+  if (sampling) {
+    sample.add_value(std::llround(std::min(static_cast<double>(path.self) * period_of(*sampling), 9e18)));
+    return;
+  }
+  sample.add_value(static_cast<int64_t>(path.os_time));
+  sample.add_value(static_cast<int64_t>(path.calls));
+}
+
 }  // namespace
 
 Result<> export_pprof(const store::Reader& reader, const Sink& sink) {
-  TRY(std::vector<Path> paths, merged_paths(reader, true));
+  TRY(std::vector<Path> paths, merged_paths(reader, {.sites = true}));
   TRY(profile::Run run, reader.run());
   PprofBuilder b;
-  b.value_type(b.profile.add_sample_type(), "cycles", "count");
-  b.value_type(b.profile.add_sample_type(), "os_time", "cycles");
-  b.value_type(b.profile.add_sample_type(), "calls", "count");
-  b.profile.set_default_sample_type(b.string("cycles"));
+  describe_values(b, run.sampling);
   b.profile.set_time_nanos(run.started * 1000);
   b.profile.set_duration_nanos((run.ended - run.started) * 1000);
   TRY_VOID(reader.images([&](uint32_t id, const profile::Image& image) { b.mapping(id, image); }));
@@ -115,9 +147,7 @@ Result<> export_pprof(const store::Reader& reader, const Sink& sink) {
     sample->add_location_id(b.location(path.function, store::none));
     for (const Path* p = &path; p->parent != store::none; p = &paths[p->parent])
       sample->add_location_id(b.location(paths[p->parent].function, p->site));
-    sample->add_value(static_cast<int64_t>(path.self));
-    sample->add_value(static_cast<int64_t>(path.os_time));
-    sample->add_value(static_cast<int64_t>(path.calls));
+    add_values(*sample, path, run.sampling);
   }
   std::string message;
   if (b.profile.ByteSizeLong() > INT32_MAX || !b.profile.SerializeToString(&message))
