@@ -153,6 +153,7 @@ Result<std::optional<profile::Sampling>> Reader::sampling() const {
     s.event = rows.text(0);
     s.source = rows.text(1);
     s.rate = rows.real(2);
+    if (s.rate < 1e-6 || s.rate > 1e9) s.rate = 0;  // (no clock can do that: seconds would be nonsense)
     s.period = rows.u64(3);
     s.unwind = rows.text(4);
     s.confidence = rows.small(5);

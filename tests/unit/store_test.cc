@@ -222,6 +222,30 @@ void expect_round_trip(const Profile& given, const std::string& file) {
 
 TEST_F(StoreTest, TablesComeBack) { expect_round_trip(fixture::tables(), file); }
 TEST_F(StoreTest, EveryFieldComesBack) { expect_round_trip(fixture::rich(), file); }
+TEST_F(StoreTest, S9_ASampledProfileComesBack) {
+  Profile p = fixture::sampled();
+  expect_round_trip(p, file);
+  p.run.sampling->rate = 99.5;
+  expect_round_trip(p, file);
+  p.run.sampling.emplace();  // nothing is known
+  expect_round_trip(p, file);
+}
+// SQL must not take for none what is not known.
+TEST_F(StoreTest, S9_WhatSamplesDoNotTellIsNull) {
+  ASSERT_TRUE(write(fixture::sampled(), file));
+  auto db = Database::open_to_read(file);
+  for (const char* unknown : {"calls FROM function_count", "calls FROM call_count", "calls FROM context",
+                              "instructions FROM thread", "os_calls FROM function_count", "calls FROM function_total"}) {
+    Statement rows = db->prepare(fmt::format("SELECT {}", unknown));
+    ASSERT_TRUE(rows.next()) << unknown;
+    do EXPECT_EQ(rows.maybe(0), std::nullopt) << unknown;
+    while (rows.next());
+  }
+  Statement kind = db->prepare("SELECT kind, schema FROM weir");
+  ASSERT_TRUE(kind.next());
+  EXPECT_EQ(kind.text(0), "sampled profile");
+  EXPECT_EQ(kind.u64(1), 3u);
+}
 TEST_F(StoreTest, AnEmptyProfileComesBack) { expect_round_trip({}, file); }
 
 // What SQLite itself finds wrong with a file that it did not fill.
