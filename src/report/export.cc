@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <map>
 
 #include "report/views.h"
@@ -59,6 +60,15 @@ Result<std::vector<Path>> merged_paths(const store::Reader& reader, Apart apart)
     path.calls += c.calls;
     path.self += c.self;
     path.os_time += c.os_time;
+  }));
+  if (!apart.leaves) return paths;
+  TRY_VOID(reader.leaves([&](const store::LeafRow& leaf) {
+    uint32_t path = leaf.context < path_of.size() ? path_of[leaf.context] : store::none;
+    if (path == store::none) return;  // of a thread that is not selected
+    std::vector<store::LeafRow>& leaves = paths[path].leaves;
+    auto known = std::ranges::find(leaves, leaf.block, &store::LeafRow::block);
+    if (known == leaves.end()) leaves.push_back(leaf);
+    else known->samples += leaf.samples;
   }));
   return paths;
 }

@@ -29,9 +29,11 @@ struct Path {
   uint64_t calls = 0;
   store::Cycles self = 0, os_time = 0;
   uint32_t thread = store::none;  // of several the first
+  std::vector<store::LeafRow> leaves =
+      {};  // of a sampled profile, where they are asked for: where in the function it was sampled
 };
 struct Apart {
-  bool sites = false, threads = false;
+  bool sites = false, threads = false, leaves = false;
 };
 Result<std::vector<Path>> merged_paths(const store::Reader& reader, Apart apart);
 

@@ -52,8 +52,8 @@ Result<> check_kind(const Database& db) {
   TRY(uint64_t tables, db.number("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('run', 'run_word', "
                                  "'string', 'image', 'function', 'block', 'block_line', 'site', 'process', "
                                  "'process_word', 'thread', 'function_count', 'call_count', 'block_count', 'context', "
-                                 "'os_call', 'os_count', 'sampling', 'sampling_reason')"));
-  uint64_t all = version >= 3 ? 19 : 17;
+                                 "'os_call', 'os_count', 'sampling', 'sampling_reason', 'leaf_count')"));
+  uint64_t all = version >= 3 ? 20 : 17;
   if (tables < all) return fail("{}: {} of its {} tables are missing: the file is damaged", db.path(), all - tables, all);
   return {};
 }

@@ -20,9 +20,13 @@ find_line '^period_type \{$' "$T/decoded"
 [[ $(awk '/value:/ { n++; if (n % 2) samples += $2; else ns += $2 } END { printf "%d %d", samples, ns }' "$T/decoded") == '1000 1000000000' ]] ||
   fail "values: $(<"$T/decoded")"
 if command -v go >/dev/null; then
-  go tool pprof -top "$T/s.pb.gz" >"$T/top" 2>"$T/err" || fail "go tool pprof: $(<"$T/err")"
+  go tool pprof -noinlines -top "$T/s.pb.gz" >"$T/top" 2>"$T/err" || fail "go tool pprof: $(<"$T/err")"
   find_line '^Type: cpu$' "$T/top"
   find_line '490ms 49.00% 49.00% +490ms 49.00% +fib' "$T/top"
-  go tool pprof -sample_index=samples -top "$T/s.pb.gz" 2>"$T/err" >"$T/top"
+  go tool pprof -top "$T/s.pb.gz" 2>"$T/err" | grep -Eq '250ms 25.00% .* square \(inline\)' || fail "no inlined function: $(go tool pprof -top "$T/s.pb.gz" 2>&1)"
+  mkdir "$T/src"; "$FIXTURE" source sampled >"$T/src/spin.c"
+  go tool pprof -trim_path /src -source_path "$T/src" -list '^fib$' "$T/s.pb.gz" >"$T/list" 2>"$T/err" || fail "pprof -list: $(<"$T/err")"
+  find_line '290ms +290ms +4:  if \(n < 2\) return n;' "$T/list"
+  go tool pprof -noinlines -sample_index=samples -top "$T/s.pb.gz" 2>"$T/err" >"$T/top"
   find_line '300 30.00% 79.00% +850 85.00% +work' "$T/top"
 fi

@@ -26,5 +26,5 @@ expect_fail 125 'cpu: not in a sampled' "$WEIR" report "$T/s.weir" functions --c
 expect_fail 125 'os-calls.* no OS calls' "$WEIR" report "$T/s.weir" functions --os-calls=separate
 # A file of schema 2, which knows of no samples.
 "$FIXTURE" tables "$T/old.weir"
-sqlite3 "$T/old.weir" 'DROP TABLE sampling; DROP TABLE sampling_reason; UPDATE weir SET schema = 2; PRAGMA user_version = 2'
+sqlite3 "$T/old.weir" 'DROP TABLE sampling; DROP TABLE sampling_reason; DROP TABLE leaf_count; UPDATE weir SET schema = 2; PRAGMA user_version = 2'
 [[ $("$WEIR" report "$T/old.weir" --format json | jq -c '[.sampling, .run.total]') == '[null,101100]' ]] || fail "schema 2"

@@ -162,7 +162,15 @@ void expect_sound(const Profile& p) {
       ASSERT_LT(c.function, p.functions.size());
       ASSERT_LT(c.site, p.sites.size());
     }
-    for (const profile::BlockCount& c : t.blocks) ASSERT_LT(c.block, p.blocks.size());
+    std::map<uint32_t, uint64_t> in_leaves;
+    for (const profile::LeafCount& c : t.leaves) {
+      ASSERT_LT(c.context, t.contexts.size());
+      in_leaves[c.block] += c.samples;
+    }
+    for (const profile::BlockCount& c : t.blocks) {
+      ASSERT_LT(c.block, p.blocks.size());
+      EXPECT_EQ(c.count, in_leaves[c.block]);
+    }
     EXPECT_EQ(self, t.cycles);
     EXPECT_EQ(in_contexts, t.cycles);
     ASSERT_LT(t.process, p.processes.size());
