@@ -105,7 +105,7 @@ _weir_export() {
   local _weir_option last=${COMP_WORDS[COMP_CWORD]#=}
   _weir_before
   case $_weir_option in
-    --format) _weir_offer "$last" -W 'callgrind folded pprof' ;;
+    --format) _weir_offer "$last" -W 'callgrind folded pprof speedscope' ;;
     --thread | --process) ;;
     *)
       if [[ $last == -* ]]; then

@@ -24,6 +24,7 @@ offers 'json' weir report weir.bash --format j
 offers 'tree' weir report --format = json weir.bash tr
 offers 'calls' weir report weir.bash --sort ca
 offers 'callgrind' weir export weir.bash --format c
+offers 'speedscope' weir export weir.bash --format s
 offers 'weir.bash' weir export weir.b
 offers '--version' weir --
 offers '--tool=' weir run --to

@@ -13,12 +13,14 @@ Result<int> export_profile(const Words& words) {
       "Turns a profile into a file for another tool.\n\n"
       "  weir export a.weir --format callgrind -o callgrind.out.a      callgrind_annotate, KCachegrind\n"
       "  weir export a.weir --format pprof -o a.pb.gz                  go tool pprof, speedscope, Perfetto\n"
-      "  weir export a.weir --format folded -o - | flamegraph.pl       flame graphs\n"};
+      "  weir export a.weir --format folded -o - | flamegraph.pl       flame graphs\n"
+      "  weir export a.weir --format speedscope -o a.speedscope.json   speedscope, thread by thread\n"};
   app.name("weir export");
-  app.add_option("FILE", file, "a profile, as weir profile writes it")->required();
-  app.add_option("--format", format, "callgrind, folded or pprof")
+  app.add_option("FILE", file, "a profile, exact or sampled")->required();
+  app.add_option("--format", format, "callgrind, folded, pprof or speedscope")
       ->required()
-      ->check(CLI::IsMember({"callgrind", "folded", "pprof"}));
+      ->check(
+          CLI::IsMember(std::vector<std::string>(std::begin(report::export_formats), std::end(report::export_formats))));
   app.add_option("-o,--output", out, "where to; -: standard output")->required()->type_name("OUT");
   app.add_option("--thread", thread, "only this thread (tid, or index)")->type_name("T");
   app.add_option("--process", process, "only this process (pid, or index)")->type_name("P");

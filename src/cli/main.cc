@@ -18,7 +18,7 @@ constexpr const char* usage = R"(usage: weir VERB [options] [--] PROGRAM [argume
   weir profile  count and cost every call, line and block of a program
   weir sample   interrupt a program at a rate, and see where it is; it runs as fast as ever
   weir report   show a profile: functions, callers, source, call paths; as text, JSON or CSV
-  weir export   turn a profile into a file for callgrind_annotate, KCachegrind, pprof or flame graphs
+  weir export   turn a profile into a file for callgrind_annotate, KCachegrind, pprof, speedscope or flame graphs
   weir help     this text;  weir VERB --help tells more;  weir --version
 
   weir run -- ls -l

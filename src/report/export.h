@@ -10,22 +10,31 @@
 
 namespace weir::report {
 
-// Writes the selected threads of a profile to `path` ("-": standard output), as "callgrind", "folded" or "pprof".
+inline constexpr const char* export_formats[] = {"callgrind", "folded", "pprof", "speedscope"};
+
+// Writes the selected threads of a profile to `path` ("-": standard output), in one of these formats.
 Result<> write_export(const store::Reader& reader, const std::string& format, const std::string& path);
 
 using Sink = std::function<void(std::string_view)>;
 Result<> export_callgrind(const store::Reader& reader, const Sink& sink);
 Result<> export_folded(const store::Reader& reader, const Sink& sink);
 Result<> export_pprof(const store::Reader& reader, const Sink& sink);
+Result<> export_speedscope(const store::Reader& reader, const Sink& sink);
 
-// The calling-context tree, with the threads laid over each other. Parents come before their children.
+// The calling-context tree, with the threads laid over each other, unless they are told apart. Parents come before their children.
 struct Path {
   uint32_t parent = store::none;  // index
   uint32_t function = store::none;
   uint32_t site = store::none;  // in the parent; none where sites are not told apart
   uint64_t calls = 0;
   store::Cycles self = 0, os_time = 0;
+  uint32_t thread = store::none;  // of several the first
+  std::vector<store::LeafRow> leaves =
+      {};  // of a sampled profile, where they are asked for: where in the function it was sampled
 };
-Result<std::vector<Path>> merged_paths(const store::Reader& reader, bool by_site);
+struct Apart {
+  bool sites = false, threads = false, leaves = false;
+};
+Result<std::vector<Path>> merged_paths(const store::Reader& reader, Apart apart);
 
 }  // namespace weir::report
