@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -67,6 +68,23 @@ bool is_64_bit(pid_t pid) {
   unsigned char head[20] = {};
   constexpr unsigned char class_64 = 2;
   return !fd || ::read(fd.get(), head, sizeof head) != sizeof head || head[4] == class_64;
+}
+
+// Some calls end with EINTR when their thread is stopped, though no signal has come. These can be made again: nothing has happened in them.
+void make_again(pid_t tid) {
+  constexpr int calls[] = {SYS_epoll_wait, SYS_epoll_pwait, SYS_epoll_pwait2, SYS_rt_sigtimedwait, SYS_semop,   SYS_semtimedop,
+                           SYS_accept,     SYS_accept4,     SYS_recvfrom,     SYS_recvmsg,         SYS_recvmmsg, SYS_io_getevents};
+  Tracee tracee(tid);
+  auto regs = tracee.registers();
+  if (!regs || static_cast<int64_t>(regs->rax) != -EINTR) return;
+  if (std::ranges::find(calls, static_cast<int64_t>(regs->orig_rax)) == std::end(calls)) return;
+  auto set = [&](const char* name) { return strtoull(status_word(tid, name).c_str(), nullptr, 16); };
+  if ((set("SigPnd") | set("ShdPnd")) & ~set("SigBlk")) return;  // so that one has
+  constexpr uint64_t none = ~uint64_t{0}, syscall_size = 2;
+  regs->rax = regs->orig_rax;
+  regs->orig_rax = none;
+  regs->rip -= syscall_size;
+  (void)tracee.set_registers(*regs);
 }
 
 }  // namespace
@@ -143,6 +161,7 @@ void Threads::look(Held& thread) {
   int event = status >> 16;
   if (event == PTRACE_EVENT_EXEC) executed_ = true;
   if (event) thread.stopped = true;
+  if (event == PTRACE_EVENT_STOP) make_again(tid);
   else ptrace(PTRACE_CONT, tid, 0, WSTOPSIG(status));
 }
 

@@ -256,6 +256,7 @@ void Sampler::look_around() {
     }
     if (process::status_word(pid, "Seccomp") != "0") shared_->control().processes[p.index].may_call = 0;
     name_threads(p);
+    collect_ended_threads(p);
     look_at_threads(p);
     if (!has_watch_ && options_.follow) {
       find_children(p);

@@ -88,6 +88,8 @@ class Sampler {
 
   // collect.cc
   void collect(Process& p);
+  void collect_slot(Process& p, uint32_t place);
+  void collect_ended_threads(Process& p);
   void name_threads(Process& p);
 
   const Options& options_;
