@@ -43,10 +43,8 @@ void Sampler::name_threads(Process& p) {
     std::ifstream file(fmt::format("/proc/{}/comm", p.pid));
     if (std::string name; std::getline(file, name)) p.names[static_cast<uint32_t>(p.pid)] = name;
   }
-  for (uint32_t place = 1; place < rt::max_sample_slots; place++) {
-    uint64_t key = shared_->control().keys[place];
-    if (key >> 32 != p.index + 1 || p.names.contains(static_cast<uint32_t>(key))) continue;
-    auto tid = static_cast<uint32_t>(key);
+  for (auto [place, tid] : slots_of(p)) {
+    if (p.names.contains(tid)) continue;
     std::ifstream file(fmt::format("/proc/{}/task/{}/comm", p.pid, tid));
     if (std::string name; std::getline(file, name)) p.names[tid] = name;
   }
@@ -102,16 +100,23 @@ void Sampler::collect_slot(Process& p, uint32_t place) {
       merge(others, t);
     }
   }
-  shared_->free(place);
+  retired_.insert(place);
+  guardian_is_old_ = true;
+}
+
+std::vector<std::pair<uint32_t, uint32_t>> Sampler::slots_of(const Process& p) const {
+  std::vector<std::pair<uint32_t, uint32_t>> slots;
+  for (uint32_t place = 1; place < rt::max_sample_slots; place++)
+    if (uint64_t key = __atomic_load_n(&shared_->control().keys[place], __ATOMIC_ACQUIRE);
+        key >> 32 == p.index + 1 && !retired_.contains(place))
+      slots.push_back({place, static_cast<uint32_t>(key)});
+  return slots;
 }
 
 // Those of threads that have ended are needed for others. (Who has a slot now, and is not there afterwards, has ended.)
 void Sampler::collect_ended_threads(Process& p) {
   constexpr uint32_t no_id = 1u << 31;
-  std::vector<std::pair<uint32_t, uint32_t>> slots;  // place, thread
-  for (uint32_t place = 1; place < rt::max_sample_slots; place++)
-    if (uint64_t key = __atomic_load_n(&shared_->control().keys[place], __ATOMIC_ACQUIRE); key >> 32 == p.index + 1)
-      slots.push_back({place, static_cast<uint32_t>(key)});
+  auto slots = slots_of(p);
   std::set<uint32_t> alive;
   bool is_elsewhere = process::own_id(p.pid) != p.pid;  // in another namespace
   for (pid_t tid : threads_of(p.pid)) alive.insert(static_cast<uint32_t>(is_elsewhere ? process::own_id(tid) : tid));
@@ -124,8 +129,7 @@ void Sampler::collect(Process& p) {
   p.program.ended = process::microseconds_now();
   p.program.images = p.code.names();
   if (!p.perf_map) p.perf_map = process::open_perf_map(p.pid, process::own_id(p.pid), p.program.started);
-  for (uint32_t place = 1; place < rt::max_sample_slots; place++)
-    if (__atomic_load_n(&shared_->control().keys[place], __ATOMIC_ACQUIRE) >> 32 == p.index + 1) collect_slot(p, place);
+  for (auto [place, tid] : slots_of(p)) collect_slot(p, place);
   std::vector<Thread>& threads = p.program.threads;
   std::ranges::sort(threads, {}, [](const Thread& t) { return t.tid ? t.tid : UINT32_MAX; });
   if (uint64_t lost = shared_->control().processes[p.index].lost) {

@@ -1,5 +1,5 @@
 // One sampled run: the processes, and what happens to them. Its parts: sampler.cc (the loop), inject.cc (into a process, and out of it
-// again), collect.cc (what is left).
+// again), collect.cc (what is left), guardian.cc (for the day that Weir is killed).
 #pragma once
 
 #include <sys/resource.h>
@@ -86,9 +86,16 @@ class Sampler {
   void unblock(Process& p, pid_t tid);
   void leave(Process& p);
 
+  // guardian.cc
+  void renew_guardian();
+  void dismiss_guardian();
+  [[noreturn]] void stand_by(Fd dismissed, pid_t weir);
+
   // collect.cc
   void collect(Process& p);
   void collect_slot(Process& p, uint32_t place);
+  // Their places and threads.
+  std::vector<std::pair<uint32_t, uint32_t>> slots_of(const Process& p) const;
   void collect_ended_threads(Process& p);
   void name_threads(Process& p);
 
@@ -113,6 +120,13 @@ class Sampler {
   uint32_t left_running_ = 0, not_followed_ = 0;
   std::optional<Time> deadline_;
   Time next_sweep_ = {};
+  // The guardian is a copy of this process as it was when it was made. Slots that were collected since are kept for it.
+  pid_t guardian_ = 0;
+  Fd guardian_pipe_;
+  bool guardian_is_old_ = true, is_cut_short_ = false;
+  Time guardian_made_ = {};
+  std::set<uint32_t> retired_;
+  pid_t weir_ = getpid();
 };
 
 std::vector<pid_t> threads_of(pid_t pid);
