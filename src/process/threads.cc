@@ -113,9 +113,15 @@ Result<> may_attach(pid_t pid) {
   return {};
 }
 
+// Only a thread that stands still can be let go of.
 Threads::~Threads() {
-  for (const Held& t : held_)
-    if (t.stopped) ptrace(PTRACE_DETACH, t.tid, 0, 0);
+  constexpr auto patience = std::chrono::seconds(1);
+  for (const Held& t : held_) {
+    if (t.stopped && ptrace(PTRACE_DETACH, t.tid, 0, 0) == 0) continue;
+    if (ptrace(PTRACE_INTERRUPT, t.tid, 0, 0)) continue;
+    auto status = wait_stop(t.tid, patience);
+    if (status && *status) ptrace(PTRACE_DETACH, t.tid, 0, **status >> 16 ? 0 : WSTOPSIG(**status));
+  }
 }
 
 void Threads::end_with_us() {
@@ -159,7 +165,12 @@ void Threads::look(Held& thread) {
     return;
   }
   int event = status >> 16;
-  if (event == PTRACE_EVENT_EXEC) executed_ = true;
+  if (event == PTRACE_EVENT_EXEC) {  // the stop that we have asked for comes behind it
+    executed_ = true;
+    ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+    ptrace(PTRACE_CONT, tid, 0, 0);
+    return;
+  }
   if (event) thread.stopped = true;
   if (event == PTRACE_EVENT_STOP) make_again(tid);
   else ptrace(PTRACE_CONT, tid, 0, WSTOPSIG(status));

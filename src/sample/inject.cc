@@ -19,7 +19,7 @@ namespace weir::sample {
 
 namespace {
 
-constexpr auto patience = std::chrono::milliseconds(100);
+constexpr auto patience = std::chrono::seconds(1);
 constexpr auto much_patience = std::chrono::seconds(30);
 constexpr uint64_t ignore = 1;  // SIG_IGN
 
@@ -248,13 +248,14 @@ void Sampler::time_new_threads(Process& p) {
 void Sampler::unblock(Process& p, pid_t tid) {
   if (ptrace(PTRACE_SEIZE, tid, 0, 0)) return;
   ptrace(PTRACE_INTERRUPT, tid, 0, 0);
-  if (auto status = process::wait_stop(tid, patience); !status || !*status) return;
+  auto status = process::wait_stop(tid, patience);
+  if (!status || !*status) return;
   uint64_t mask = 0;
   if (!ptrace(PTRACE_GETSIGMASK, tid, sizeof mask, &mask)) {
     mask &= ~signal_bit(signal_);
     if (!ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask)) p.unblocked.insert(tid);
   }
-  ptrace(PTRACE_DETACH, tid, 0, 0);
+  ptrace(PTRACE_DETACH, tid, 0, **status >> 16 ? 0 : WSTOPSIG(**status));
 }
 
 // The signal's action, the timers and the mappings are as they were.

@@ -341,7 +341,9 @@ void Sampler::executed(pid_t pid) {
     ended(old->second, "exec");
   }
   if (!options_.follow || !process::own_id(pid)) return;
-  if (enter(add(pid, parent), false)) return;
+  auto entered = enter(add(pid, parent), false);
+  if (entered) return;
+  if (getenv("WEIR_DEBUG")) say("{}: {}", pid, entered.error().what);
   not_followed_ += process::own_id(pid) != 0;
   processes_.erase(pid);
 }
