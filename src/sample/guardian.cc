@@ -50,7 +50,7 @@ void Sampler::stand_by(Fd dismissed, pid_t weir) {
   sigprocmask(SIG_SETMASK, &all, nullptr);
   // Its descriptors must not keep the events alive.
   watch_ = {};
-  for (auto& [pid, p] : processes_) p.events.clear(), p.guards.clear(), p.entry = {};
+  for (auto& [pid, p] : processes_) p.events.clear(), p.guards.clear(), p.switches.clear(), p.entry = Fd();
   char byte;
   ssize_t n;
   do n = read(dismissed.get(), &byte, 1);

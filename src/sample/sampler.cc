@@ -183,7 +183,10 @@ void Sampler::loop() {
     take_signals();
     reap();
     look_at_records();
-    for (auto& [pid, p] : processes_) answer(p);
+    for (auto& [pid, p] : processes_) {
+      answer(p);
+      if (p.switches_begin && steady_clock::now() >= *p.switches_begin) begin_switches(p);
+    }
     if (std::exchange(shared_->control().attention, 0))
       for (auto& [pid, p] : processes_)
         if (steady_clock::now() >= p.next_look) attend(p);
@@ -259,6 +262,7 @@ void Sampler::look_around() {
     name_threads(p);
     collect_ended_threads(p);
     look_at_threads(p);
+    if (switches_) look_at_sleepers(p);
     if (!has_watch_ && options_.follow) {
       find_children(p);
       p.code.look(pid, p.index, *shared_, *images_);
@@ -341,9 +345,7 @@ void Sampler::executed(pid_t pid) {
     ended(old->second, "exec");
   }
   if (!options_.follow || !process::own_id(pid)) return;
-  auto entered = enter(add(pid, parent), false);
-  if (entered) return;
-  if (getenv("WEIR_DEBUG")) say("{}: {}", pid, entered.error().what);
+  if (enter(add(pid, parent), false)) return;
   not_followed_ += process::own_id(pid) != 0;
   processes_.erase(pid);
 }
@@ -386,6 +388,7 @@ void Sampler::look_at_threads(Process& p) {
 Result<int> Sampler::finish() {
   while (!processes_.empty()) {
     Process& p = processes_.begin()->second;
+    if (switches_) look_at_sleepers(p);
     leave(p);
     left_running_++;
     ended(p, "detach");
