@@ -92,18 +92,20 @@ bool Code::look(pid_t pid, uint32_t index, Shared& shared, Images& images) {
   return true;
 }
 
-rt::KnownStack Code::stack_of(uint64_t sp) const {
+rt::KnownStack Code::own_stack(uint64_t sp, uint64_t fs) const {
   for (size_t i = 0; i < regions_.size(); i++) {
     const process::Region& r = regions_[i];
-    bool is_main = r.path == "[stack]";
-    uint64_t low = r.range.begin.value, high = r.range.end.value, limit = low;
-    // The main stack grows, until it comes near to what lies below it.
-    constexpr uint64_t gap = 1 << 20, most = uint64_t{8} << 30;
-    if (is_main) limit = std::max(high - std::min(high, most), i ? regions_[i - 1].range.end.value + gap : gap);
-    if (sp < std::min(limit, low) || sp >= high) continue;
-    // The heap may shrink, and a file may be cut off: such stacks are read with the kernel's help.
-    if (!r.readable || r.path == "[heap]" || r.inode) return {};
-    return {std::min(limit, low), low, high};
+    uint64_t low = r.range.begin.value, high = r.range.end.value;
+    if (r.path == "[stack]") {
+      // It grows, until it comes near to what lies below it.
+      constexpr uint64_t gap = 1 << 20, most = uint64_t{8} << 30;
+      uint64_t limit = std::max(high - std::min(high, most), i ? regions_[i - 1].range.end.value + gap : gap);
+      limit = std::min(limit, low);
+      if (sp >= limit && sp < high) return {limit, low, high};
+    } else if (sp >= low && sp < high) {
+      bool is_own = fs >= low && fs < high && r.readable && r.writable && r.path != "[heap]" && !r.inode;
+      return is_own ? rt::KnownStack{low, low, high} : rt::KnownStack{};
+    }
   }
   return {};
 }
