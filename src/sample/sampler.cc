@@ -369,10 +369,11 @@ void Sampler::attend(Process& p) {
   p.pause = has_changed ? 0ms : std::clamp(2 * p.pause, 1ms, longest_pause);
   p.next_look = steady_clock::now() + p.pause;
   if (has_changed && by_perf_) guard(p, threads_of(p.pid));
+  pid_t own_pid = process::own_id(p.pid);
   for (auto [place, tid] : slots_of(p)) {
     rt::SampleSlot& slot = shared_->slot(place);
     if (!slot.wanted || slot.stack.high) continue;
-    rt::KnownStack stack = p.code.own_stack(slot.wanted, slot.fs);
+    rt::KnownStack stack = p.code.own_stack(slot.wanted, slot.fs, static_cast<pid_t>(tid) == own_pid);
     slot.stack.limit = stack.limit, slot.stack.low = stack.low;
     __atomic_store_n(&slot.stack.high, stack.high, __ATOMIC_RELEASE);
   }
