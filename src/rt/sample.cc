@@ -236,16 +236,23 @@ int64_t set_action(SampledProcess& p, const UContext& c) {
   return 0;
 }
 
-// A signal that waits, or that an event sends from inside the call, would reach the new program, which has no handler for it.
+void set_own_action(const KernelSigaction& action) {
+  sys(SYS_rt_sigaction, control().signal, address(&action), 0, 8);
+}
+
+// A signal that waits, or that an event sends from inside the call, would reach the new program, which has no handler for it. So there are no
+// more events, and what waits is forgotten with an action that ignores it; which stays, if that is what the program wants.
 int64_t execute(SampledProcess& p, const UContext& c) {
   constexpr uint64_t SIG_SETMASK = 2;
   ask(p, Ask::Stop);
-  uint64_t ours = signal_bit(static_cast<int>(control().signal));
-  const Timespec at_once{0, 0};
-  while (!is_error(sys(SYS_rt_sigtimedwait, address(&ours), 0, address(&at_once), 8))) {}
+  KernelSigaction ours;
+  sys(SYS_rt_sigaction, control().signal, 0, address(&ours), 8);
+  set_own_action({SIG_IGN, 0, 0, 0});
+  if (p.action.handler != SIG_IGN) set_own_action(ours);
   sys(SYS_rt_sigprocmask, SIG_SETMASK, address(&c.sigmask), 0, 8);
   int64_t result = sys(static_cast<int64_t>(c.rax), c.rdi, c.rsi, c.rdx, c.r10, c.r8);
   sys(SYS_rt_sigprocmask, SIG_SETMASK, address(&all_signals), 0, 8);
+  set_own_action(ours);
   ask(p, Ask::Go);
   return result;
 }

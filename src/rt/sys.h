@@ -46,7 +46,6 @@ enum Nr : int64_t {
   SYS_kill = 62,
   SYS_getrlimit = 97,
   SYS_getppid = 110,
-  SYS_rt_sigtimedwait = 128,
   SYS_prctl = 157,
   SYS_arch_prctl = 158,
   SYS_setrlimit = 160,

@@ -395,6 +395,7 @@ Result<int> Sampler::finish() {
     left_running_++;
     ended(p, "detach");
   }
+  watch_ = {};  // descriptors may be few
   Outcome outcome;
   outcome.status = status_;
   outcome.sampling = {.event = options_.event,
