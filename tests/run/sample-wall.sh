@@ -1,0 +1,12 @@
+# spec 3, S1: wall time has what a thread waits for, at the call that waits; CPU time has not.
+. "$(dirname "$0")/lib.sh"
+compile waits.c <<'C'
+#include "posix.h"
+__attribute__((noipa)) static void rest(void) { struct timespec t = {0, 500000000}; CHECK(nanosleep(&t, NULL) == 0); }
+int main() { rest(); puts("rested"); }
+C
+seconds() { report functions --format json | python3 -c "import json, sys; print(sum(f['total_seconds'] for f in json.load(sys.stdin)['functions'] if f['name'] == 'rest'))"; }
+OPTIONS=--clock=wall RATE=1000 sampled "$T/waits"
+python3 -c "import sys; sys.exit(not 0.4 < $(seconds) < 5)" || fail "it rested $(seconds) s: $(report)"
+OPTIONS=--clock=cpu RATE=1000 sampled "$T/waits"
+python3 -c "import sys; sys.exit(not $(seconds) < 0.2)" || fail "it computed $(seconds) s"
