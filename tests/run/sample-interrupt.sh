@@ -21,7 +21,7 @@ for signal in INT TERM; do
   start "$T/endless"
   timeout --preserve-status -k 9 -s $signal 1 "$WEIR" sample -q --pid $P -o "$T/run.weir" || fail "attached, $signal: status $?"
   seen turn
-  [[ $(grep -c weir /proc/$P/maps) == 0 ]] || fail "attached, $signal: something is left"
+  [[ $(grep -c memfd:weir /proc/$P/maps) == 0 ]] || fail "attached, $signal: something is left"
   kill $P; finish
   [[ $(<"$T/started.status") == 143 ]] || fail "attached, $signal: $(<"$T/started.status")"
 done

@@ -8,7 +8,7 @@ __attribute__((noipa)) static void outer(void) { char room[100]; memset(room, n,
 int main() { outer(); puts("done"); }'
 tables='-fno-asynchronous-unwind-tables -fno-unwind-tables'
 compile cfi.c -fomit-frame-pointer <<<"$source"
-compile fp.c -fno-omit-frame-pointer $tables <<<"$source"
+compile fp.c -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer $tables <<<"$source"
 compile none.c -fomit-frame-pointer $tables <<<"$source"
 for how in cfi:cfi cfi:auto fp:fp fp:auto none:heuristic none:auto cfi:heuristic; do
   OPTIONS="--unwind=${how#*:} --verify" RATE=2000 sampled "$T/${how%:*}"
