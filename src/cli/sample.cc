@@ -105,6 +105,8 @@ Result<int> sample(const Words& words) {
     describe_run(result.run, s.keep_environment);
     result.run.complete = !outcome.cut_short;
     TRY_VOID(store::write(result, s.output, outcome.weir));
+    if (outcome.cut_short)
+      return say("weir was killed; the program goes on without it, and what was sampled is in {}", s.output), Result<>();
     if (s.run.quiet) return {};
     if (outcome.left_running)
       say("{} processes outlive the program, and are sampled no longer", outcome.left_running);

@@ -70,23 +70,6 @@ bool is_64_bit(pid_t pid) {
   return !fd || ::read(fd.get(), head, sizeof head) != sizeof head || head[4] == class_64;
 }
 
-// Some calls end with EINTR when their thread is stopped, though no signal has come. These can be made again: nothing has happened in them.
-void make_again(pid_t tid) {
-  constexpr int calls[] = {SYS_epoll_wait, SYS_epoll_pwait, SYS_epoll_pwait2, SYS_rt_sigtimedwait, SYS_semop,   SYS_semtimedop,
-                           SYS_accept,     SYS_accept4,     SYS_recvfrom,     SYS_recvmsg,         SYS_recvmmsg, SYS_io_getevents};
-  Tracee tracee(tid);
-  auto regs = tracee.registers();
-  if (!regs || static_cast<int64_t>(regs->rax) != -EINTR) return;
-  if (std::ranges::find(calls, static_cast<int64_t>(regs->orig_rax)) == std::end(calls)) return;
-  auto set = [&](const char* name) { return strtoull(status_word(tid, name).c_str(), nullptr, 16); };
-  if ((set("SigPnd") | set("ShdPnd")) & ~set("SigBlk")) return;  // so that one has
-  constexpr uint64_t none = ~uint64_t{0}, syscall_size = 2;
-  regs->rax = regs->orig_rax;
-  regs->orig_rax = none;
-  regs->rip -= syscall_size;
-  (void)tracee.set_registers(*regs);
-}
-
 }  // namespace
 
 Result<> may_attach(pid_t pid) {
@@ -113,9 +96,34 @@ Result<> may_attach(pid_t pid) {
   return {};
 }
 
+// Some calls end with EINTR when their thread is stopped, though no signal has come. These can be made again: nothing has happened in them.
+void Threads::make_again(pid_t tid) const {
+  constexpr int calls[] = {SYS_epoll_wait, SYS_epoll_pwait, SYS_epoll_pwait2, SYS_rt_sigtimedwait, SYS_semop,   SYS_semtimedop,
+                           SYS_accept,     SYS_accept4,     SYS_recvfrom,     SYS_recvmsg,         SYS_recvmmsg, SYS_io_getevents};
+  Tracee tracee(tid);
+  auto regs = tracee.registers();
+  if (!regs || static_cast<int64_t>(regs->rax) != -EINTR) return;
+  if (std::ranges::find(calls, static_cast<int64_t>(regs->orig_rax)) == std::end(calls)) return;
+  auto set = [&](const char* name) { return strtoull(status_word(tid, name).c_str(), nullptr, 16); };
+  if ((set("SigPnd") | set("ShdPnd")) & ~set("SigBlk") & ~ours_) return;  // so that one has
+  constexpr uint64_t none = ~uint64_t{0}, syscall_size = 2;
+  regs->rax = regs->orig_rax;
+  regs->orig_rax = none;
+  regs->rip -= syscall_size;
+  (void)tracee.set_registers(*regs);
+}
+
+// Only a thread that stands still can be let go of.
 Threads::~Threads() {
-  for (const Held& t : held_)
-    if (t.stopped) ptrace(PTRACE_DETACH, t.tid, 0, 0);
+  constexpr auto patience = std::chrono::seconds(1);
+  for (const Held& t : held_) {
+    if (t.stopped && ptrace(PTRACE_DETACH, t.tid, 0, 0) == 0) continue;
+    if (ptrace(PTRACE_INTERRUPT, t.tid, 0, 0)) continue;
+    auto status = wait_stop(t.tid, patience);
+    if (!status || !*status) continue;
+    make_again(t.tid);
+    ptrace(PTRACE_DETACH, t.tid, 0, **status >> 16 ? 0 : WSTOPSIG(**status));
+  }
 }
 
 void Threads::end_with_us() {
@@ -159,7 +167,12 @@ void Threads::look(Held& thread) {
     return;
   }
   int event = status >> 16;
-  if (event == PTRACE_EVENT_EXEC) executed_ = true;
+  if (event == PTRACE_EVENT_EXEC) {  // the stop that we have asked for comes behind it
+    executed_ = true;
+    ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+    ptrace(PTRACE_CONT, tid, 0, 0);
+    return;
+  }
   if (event) thread.stopped = true;
   if (event == PTRACE_EVENT_STOP) make_again(tid);
   else ptrace(PTRACE_CONT, tid, 0, WSTOPSIG(status));

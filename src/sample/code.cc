@@ -108,6 +108,13 @@ rt::KnownStack Code::stack_of(uint64_t sp) const {
   return {};
 }
 
+std::vector<rt::CodeRange> Code::local(const Shared& shared) const {
+  std::vector<rt::CodeRange> result;
+  for (const Range& r : ranges_)
+    result.push_back({r.begin, r.end, r.bias, r.table ? reinterpret_cast<const rt::TableHead*>(shared.at(r.table)) : nullptr});
+  return result;
+}
+
 Code::Place Code::find(uint64_t address) const {
   auto in = [&](const Range& r) { return address >= r.begin && address < r.end; };
   auto at = std::ranges::find_if(ranges_, in);

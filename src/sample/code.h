@@ -43,6 +43,9 @@ class Code {
   const std::vector<Site>& sites() const { return sites_; }
   bool has_ours() const { return has_ours_; }
 
+  // As the walker needs it, in this process.
+  std::vector<rt::CodeRange> local(const Shared& shared) const;
+
   struct Place {
     uint32_t image = UINT32_MAX;  // in names()
     uint64_t offset = 0;

@@ -19,7 +19,7 @@ namespace weir::sample {
 
 namespace {
 
-constexpr auto patience = std::chrono::milliseconds(100);
+constexpr auto patience = std::chrono::seconds(1);
 constexpr auto much_patience = std::chrono::seconds(30);
 constexpr uint64_t ignore = 1;  // SIG_IGN
 
@@ -128,24 +128,37 @@ Result<> Sampler::begin_events(Process& p, const std::vector<pid_t>& tids) {
   guard(p, tids);
   Event event = event_;
   event.excludes_kernel |= !is_whole_guard(p);
-  std::vector<Fd> opened;
+  std::vector<Fd> opened, switches;
   for (pid_t tid : tids) {
     TRY(Fd time, open_event(tid, event, rt::sample_word(rt::SampleKind::Time, p.index)));
     opened.push_back(std::move(time));
     if (!switches_ || !is_whole_guard(p)) continue;
-    TRY(Fd switches, open_event(tid, *switches_, rt::sample_word(rt::SampleKind::Switch, p.index)));
-    opened.push_back(std::move(switches));
+    TRY(Fd waits, open_event(tid, *switches_, rt::sample_word(rt::SampleKind::Switch, p.index)));
+    switches.push_back(std::move(waits));
   }
   for (const Fd& fd : opened) enable(fd);
+  std::ranges::for_each(p.events, close_event);
+  std::ranges::for_each(p.switches, close_event);
   p.events = std::move(opened);
+  p.switches = std::move(switches);
+  // That a thread goes on is a switch: its signal would end with EINTR a call that is about to be begun again.
+  constexpr auto pause = std::chrono::milliseconds(10);
+  p.switches_begin = std::chrono::steady_clock::now() + pause;
   return {};
 }
 
+void Sampler::begin_switches(Process& p) {
+  for (const Fd& fd : p.switches) enable(fd);
+  p.switches_begin.reset();
+}
+
 void Sampler::end_events(Process& p) {
-  p.events.clear();
-  p.guards.clear();
+  for (std::vector<Fd>* list : {&p.events, &p.guards, &p.switches}) {
+    std::ranges::for_each(*list, close_event);
+    list->clear();
+  }
   p.guarded.clear();
-  p.entry = {};
+  close_event(p.entry);
 }
 
 namespace {
@@ -196,10 +209,10 @@ void Sampler::answer(Process& p) {
   uint32_t asked = __atomic_load_n(&told.asked, __ATOMIC_ACQUIRE);
   if (asked == told.answered) return;
   switch (told.ask) {
-    case rt::Ask::Look: p.entry = {}; [[fallthrough]];
+    case rt::Ask::Look: close_event(p.entry); [[fallthrough]];
     case rt::Ask::Go:
       p.code.look(p.pid, p.index, *shared_, *images_);
-      (void)begin_events(p, threads_of(p.pid));
+      if (begin_events(p, threads_of(p.pid))) begin_switches(p);
       break;
     case rt::Ask::Stop: end_events(p); break;
     default: break;
@@ -210,7 +223,7 @@ void Sampler::answer(Process& p) {
 }
 
 Result<> Sampler::enter(Process& p, bool watch) {
-  process::Threads threads(p.pid);
+  process::Threads threads(p.pid, signal_bit(signal_));
   TRY_VOID(threads.stop(for_some_time()));
   if (watch && by_perf_ && options_.follow) {
     has_watch_ = true;
@@ -222,7 +235,7 @@ Result<> Sampler::enter(Process& p, bool watch) {
 // A child has all that its parent has, but for events. It is stopped for them: that tells whether it has executed another program, and that
 // it is not about to. One that blocks signals may be: to take away the signal's action, perhaps, which it would not live through.
 Result<> Sampler::begin_child(Process& p) {
-  process::Threads threads(p.pid);
+  process::Threads threads(p.pid, signal_bit(signal_));
   TRY_VOID(threads.stop(for_some_time()));
   if (threads.executed() || !has_ours(p.pid)) return fail("it has executed another program");
   if (!(signals_in(p.pid, "SigCgt") & signal_bit(signal_))) return fail("it has taken the signal's action away");
@@ -238,7 +251,7 @@ void Sampler::time_new_threads(Process& p) {
   std::vector<pid_t> tids = threads_of(p.pid);
   std::erase_if(p.timers, [&](const auto& t) { return std::ranges::find(tids, t.first) == tids.end(); });
   if (p.timers.size() == tids.size()) return;
-  process::Threads threads(p.pid);
+  process::Threads threads(p.pid, signal_bit(signal_));
   if (!threads.stop(for_some_time())) return;
   auto remote = process::RemoteSyscalls::begin(process::Tracee(threads.agent()), process::find_syscall(p.pid));
   if (remote) (void)begin_timers(p, *remote, threads.tids());
@@ -248,13 +261,14 @@ void Sampler::time_new_threads(Process& p) {
 void Sampler::unblock(Process& p, pid_t tid) {
   if (ptrace(PTRACE_SEIZE, tid, 0, 0)) return;
   ptrace(PTRACE_INTERRUPT, tid, 0, 0);
-  if (auto status = process::wait_stop(tid, patience); !status || !*status) return;
+  auto status = process::wait_stop(tid, patience);
+  if (!status || !*status) return;
   uint64_t mask = 0;
   if (!ptrace(PTRACE_GETSIGMASK, tid, sizeof mask, &mask)) {
     mask &= ~signal_bit(signal_);
     if (!ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask)) p.unblocked.insert(tid);
   }
-  ptrace(PTRACE_DETACH, tid, 0, 0);
+  ptrace(PTRACE_DETACH, tid, 0, **status >> 16 ? 0 : WSTOPSIG(**status));
 }
 
 // The signal's action, the timers and the mappings are as they were.
@@ -273,7 +287,7 @@ void Sampler::leave(Process& p) {
   end_events(p);
   if (!p.has_ours) return;
   auto end = std::chrono::steady_clock::now() + much_patience;
-  process::Threads threads(p.pid);
+  process::Threads threads(p.pid, signal_bit(signal_));
   auto is_in_handler = [&](pid_t tid) {
     auto regs = process::Tracee(tid).registers();
     return regs && regs->rip - rt::sampler_base < shared_->header().image_size;

@@ -183,12 +183,16 @@ void Sampler::loop() {
     take_signals();
     reap();
     look_at_records();
-    for (auto& [pid, p] : processes_) answer(p);
+    for (auto& [pid, p] : processes_) {
+      answer(p);
+      if (p.switches_begin && steady_clock::now() >= *p.switches_begin) begin_switches(p);
+    }
     if (std::exchange(shared_->control().attention, 0))
       for (auto& [pid, p] : processes_)
         if (steady_clock::now() >= p.next_look) attend(p);
     for (pid_t pid : std::exchange(newborn_, {})) follow(pid);
     if (steady_clock::now() >= next_sweep_) look_around();
+    renew_guardian();
   }
 }
 
@@ -258,6 +262,7 @@ void Sampler::look_around() {
     name_threads(p);
     collect_ended_threads(p);
     look_at_threads(p);
+    if (switches_) look_at_sleepers(p);
     if (!has_watch_ && options_.follow) {
       find_children(p);
       p.code.look(pid, p.index, *shared_, *images_);
@@ -282,10 +287,15 @@ Process& Sampler::add(pid_t pid, pid_t parent) {
   p.program.command = process::command_of(pid);
   p.program.started = process::microseconds_now();
   rt::SampleControl& control = shared_->control();
-  uint32_t index = 0;  // one that is free
-  auto is_used = [&](const auto& q) { return q.second.pid != pid && q.second.index == index; };
-  while (std::ranges::any_of(processes_, is_used)) index++;
+  // One that is free; slots of an earlier one may be kept for the guardian.
+  std::set<uint64_t> used;
+  for (auto& [other, q] : processes_)
+    if (other != pid) used.insert(q.index + 1);
+  for (uint64_t key : control.keys) used.insert(key >> 32);
+  uint32_t index = 0;
+  while (used.contains(index + 1)) index++;
   p.index = index;
+  guardian_is_old_ = true;
   control.processes[index] = {};
   control.processes[index].pid = static_cast<uint32_t>(process::own_id(pid));
   control.processes[index].may_call = process::status_word(pid, "Seccomp") == "0";
@@ -352,11 +362,11 @@ void Sampler::ended(Process& p, const char* how, std::optional<int> status) {
 void Sampler::attend(Process& p) {
   if (!p.has_ours) return;
   bool has_changed = p.code.look(p.pid, p.index, *shared_, *images_);
+  guardian_is_old_ |= has_changed;
   p.pause = has_changed ? 0ms : std::clamp(2 * p.pause, 1ms, longest_pause);
   p.next_look = steady_clock::now() + p.pause;
   if (has_changed && by_perf_) guard(p, threads_of(p.pid));
-  for (uint32_t place = 1; place < rt::max_sample_slots; place++) {
-    if (shared_->control().keys[place] >> 32 != p.index + 1) continue;
+  for (auto [place, tid] : slots_of(p)) {
     rt::SampleSlot& slot = shared_->slot(place);
     uint32_t count = slot.stack_count;
     if (!slot.wanted || !slot.is_ready || count >= rt::known_stacks) continue;
@@ -378,6 +388,7 @@ void Sampler::look_at_threads(Process& p) {
 Result<int> Sampler::finish() {
   while (!processes_.empty()) {
     Process& p = processes_.begin()->second;
+    if (switches_) look_at_sleepers(p);
     leave(p);
     left_running_++;
     ended(p, "detach");
@@ -394,8 +405,11 @@ Result<int> Sampler::finish() {
                       .sees_kernel = !by_perf_ || !event_.excludes_kernel};
   outcome.programs = std::move(programs_);
   outcome.left_running = options_.pids.empty() ? left_running_ : 0;
-  outcome.weir = getpid();
-  TRY_VOID(options_.write(outcome));
+  outcome.weir = weir_;
+  outcome.cut_short = is_cut_short_;
+  auto written = options_.write(outcome);
+  dismiss_guardian();
+  if (!written) return std::unexpected(written.error());
   return status_;
 }
 
