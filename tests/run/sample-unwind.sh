@@ -2,7 +2,7 @@
 . "$(dirname "$0")/lib.sh"
 source='#include "posix.h"
 static volatile long n;
-__attribute__((noipa)) static void inner(void) { for (long i = 0; i < 150000000; i++) n++; }
+__attribute__((noipa)) static void inner(void) { for (volatile long i = 0; i < 60000000; i++) n++; }
 __attribute__((noipa)) static void middle(void) { inner(); n = 0; }
 __attribute__((noipa)) static void outer(void) { char room[100]; memset(room, n, 100), n = room[5], middle(); n = 0; }
 int main() { outer(); puts("done"); }'
