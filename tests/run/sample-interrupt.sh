@@ -7,7 +7,7 @@ static void on(int number, siginfo_t *info, void *context) { stop = 1; }
 __attribute__((noipa)) static void turn(void) { for (volatile long n = 0; !stop; n++) {} }
 int main(int argc, char **argv) {
   if (argc > 1) on_signal(SIGINT, on, 0), on_signal(SIGTERM, on, 0);
-  puts("ready"), fflush(stdout), turn(); return 5;
+  alarm(60), puts("ready"), fflush(stdout), turn(); return 5;
 }
 C
 for signal in INT TERM; do
