@@ -109,7 +109,8 @@ Result<int> sample(const Words& words) {
       return say("weir was killed; the program goes on without it, and what was sampled is in {}", s.output), Result<>();
     if (s.run.quiet) return {};
     if (outcome.left_running)
-      say("{} processes outlive the program, and are sampled no longer", outcome.left_running);
+      say("processes that outlive the program, and are sampled no longer: {}", outcome.left_running);
+    if (outcome.not_followed) say("programs that could not be followed: {}", outcome.not_followed);
     return print_summary(s.output);
   };
   TRY(int status, sample::run(options));

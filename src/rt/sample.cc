@@ -137,9 +137,11 @@ void take_sample(SampledProcess& p, SampleSlot& s, const SigInfo& info, const UC
   static constexpr Code nothing{};
   uint64_t published = __atomic_load_n(&p.code, __ATOMIC_ACQUIRE);
   const Code& code = published ? *reinterpret_cast<const Code*>(published) : nothing;
-  OwnMemory memory(s.stacks, s.stack_count, at.rsp, p.may_call ? p.pid : 0);
-  if (!memory.is_known() && s.wanted != at.rsp) s.wanted = at.rsp, call_attention(p);
-  Stack own = s.stack_count ? Stack{s.stacks[0].limit, s.stacks[0].high} : Stack{};
+  KnownStack stack{};
+  if (__atomic_load_n(&s.stack.high, __ATOMIC_ACQUIRE)) stack = s.stack;
+  else if (s.wanted != at.rsp) s.fs = fs_base(), s.wanted = at.rsp, call_attention(p);
+  OwnMemory memory(stack, at.rsp, p.may_call ? p.pid : 0);
+  Stack own{stack.limit, stack.high};
   State top{at.rip, at.rsp, at.rbp, true, at.rbx};
   const Options options = control().options;
   Sample sample = restore(s.trace, s.tree, code, own, top, options, memory);
@@ -207,10 +209,10 @@ void ring_doorbell() {
   if (!is_error(sys(SYS_prctl, PR_GET_NAME, address(name)))) sys(SYS_prctl, PR_SET_NAME, address(name));
 }
 
-// Returns when Weir has answered, or is not there any more.
+// Returns when Weir has answered, or is not there any more: its events are gone with it.
 void ask(SampledProcess& p, Ask what) {
   constexpr uint64_t FUTEX_WAIT = 0;
-  constexpr int most_waits = 100;
+  constexpr int most_waits = 1500;
   const Timespec some_time{0, 20'000'000};
   for (int i = 0; i < most_waits && __atomic_exchange_n(&p.asking, 1, __ATOMIC_ACQUIRE); i++)
     sys(SYS_futex, address(&p.asking), FUTEX_WAIT, 1, address(&some_time));
@@ -219,7 +221,7 @@ void ask(SampledProcess& p, Ask what) {
   ring_doorbell();
   for (int i = 0; i < most_waits; i++) {
     uint32_t answered = __atomic_load_n(&p.answered, __ATOMIC_ACQUIRE);
-    if (answered == number) break;
+    if (answered == number || (p.sees_weir && sys(SYS_kill, control().weir, 0) == -ESRCH)) break;
     sys(SYS_futex, address(&p.answered), FUTEX_WAIT, answered, address(&some_time));
   }
   __atomic_store_n(&p.asking, 0, __ATOMIC_RELEASE);

@@ -65,6 +65,7 @@ struct SampledProcess {
   uint64_t code;       // the address of a Code in the tables; 0: nothing is known yet
   uint32_t pid;
   uint8_t may_call;    // system calls are allowed
+  uint8_t sees_weir;   // it is in the same namespace of processes
   uint64_t entry;      // where the program begins
   uint64_t sites[4];   // `syscall` instructions that are guarded
   uint32_t answered;   // as many questions
@@ -81,6 +82,7 @@ struct SampledProcess {
 struct SampleControl {
   uint32_t version;
   uint32_t signal;       // that samples come with
+  uint32_t weir;         // the process
   uint64_t period;       // of wall time, in ticks of the time stamp counter; 0: each sample is one
   uint64_t began;        // when sampling began, by the same counter
   uint8_t verify;        // restore every sample twice
@@ -111,10 +113,9 @@ struct SampleSlot {
   uint64_t rest;  // what has passed, and is no whole period
   uint64_t lost, late;
   uint64_t differences[difference_kinds];
-  // A stack pointer whose stack is not known; Weir answers with a stack.
-  uint64_t wanted;
-  uint32_t stack_count;  // the first is the thread's own
-  KnownStack stacks[known_stacks];
+  // The thread's own stack, which Weir tells; where that is not known yet, a stack pointer, and fs: the C library has put that there, too.
+  KnownStack stack;
+  uint64_t wanted, fs;
   CallTree tree;
   Trace trace;
 };

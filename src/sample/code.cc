@@ -92,18 +92,20 @@ bool Code::look(pid_t pid, uint32_t index, Shared& shared, Images& images) {
   return true;
 }
 
-rt::KnownStack Code::stack_of(uint64_t sp) const {
+// That of the first thread has a name. On top of those of others the C library keeps what fs points to; what may be above that is not theirs.
+rt::KnownStack Code::own_stack(uint64_t sp, uint64_t fs, bool is_first_thread) const {
   for (size_t i = 0; i < regions_.size(); i++) {
     const process::Region& r = regions_[i];
-    bool is_main = r.path == "[stack]";
-    uint64_t low = r.range.begin.value, high = r.range.end.value, limit = low;
-    // The main stack grows, until it comes near to what lies below it.
-    constexpr uint64_t gap = 1 << 20, most = uint64_t{8} << 30;
-    if (is_main) limit = std::max(high - std::min(high, most), i ? regions_[i - 1].range.end.value + gap : gap);
-    if (sp < std::min(limit, low) || sp >= high) continue;
-    // The heap may shrink, and a file may be cut off: such stacks are read with the kernel's help.
-    if (!r.readable || r.path == "[heap]" || r.inode) return {};
-    return {std::min(limit, low), low, high};
+    uint64_t low = r.range.begin.value, high = r.range.end.value;
+    if (is_first_thread && r.path == "[stack]") {
+      // It grows, until it comes near to what lies below it.
+      constexpr uint64_t gap = 1 << 20, most = uint64_t{8} << 30;
+      uint64_t limit = std::max(high - std::min(high, most), i ? regions_[i - 1].range.end.value + gap : gap);
+      limit = std::min(limit, low);
+      if (sp >= limit && sp < high) return {limit, low, high};
+    }
+    bool is_private = r.readable && r.writable && !r.shared && !r.inode && r.path != "[heap]";
+    if (!is_first_thread && is_private && sp >= low && sp < fs && fs < high) return {low, low, fs};
   }
   return {};
 }

@@ -37,8 +37,8 @@ class Code {
   // Reads the map of the process, and tells the handler (of process `index`) what is new. Returns whether anything is.
   bool look(pid_t pid, uint32_t index, Shared& shared, Images& images);
 
-  // The stack that a stack pointer is on, as it is mapped now; high 0: none, or one that is not read directly.
-  rt::KnownStack stack_of(uint64_t sp) const;
+  // The stack that a stack pointer is on, if that is the thread's own. high 0: it is not.
+  rt::KnownStack own_stack(uint64_t sp, uint64_t fs, bool is_first_thread) const;
 
   const std::vector<Site>& sites() const { return sites_; }
   bool has_ours() const { return has_ours_; }

@@ -23,11 +23,6 @@ constexpr auto patience = std::chrono::seconds(1);
 constexpr auto much_patience = std::chrono::seconds(30);
 constexpr uint64_t ignore = 1;  // SIG_IGN
 
-std::function<bool()> for_some_time() {
-  auto end = std::chrono::steady_clock::now() + patience;
-  return [end] { return std::chrono::steady_clock::now() < end; };
-}
-
 }  // namespace
 
 uint64_t signal_bit(int signal) { return uint64_t{1} << (signal - 1); }
@@ -36,6 +31,15 @@ uint64_t signals_in(pid_t tid, const char* name) { return strtoull(process::stat
 bool has_ours(pid_t pid) {
   uint64_t word = 0;
   return process::read(pid, rt::sampler_base, std::as_writable_bytes(std::span(&word, 1))) == sizeof word;
+}
+
+// For some time. Others may wait for an answer.
+std::function<bool()> Sampler::while_serving() {
+  auto end = std::chrono::steady_clock::now() + patience;
+  return [this, end] {
+    for (auto& [pid, p] : processes_) answer(p);
+    return std::chrono::steady_clock::now() < end;
+  };
 }
 
 Result<> Sampler::map_files(process::RemoteSyscalls& remote, pid_t pid) {
@@ -224,7 +228,7 @@ void Sampler::answer(Process& p) {
 
 Result<> Sampler::enter(Process& p, bool watch) {
   process::Threads threads(p.pid, signal_bit(signal_));
-  TRY_VOID(threads.stop(for_some_time()));
+  TRY_VOID(threads.stop(while_serving()));
   if (watch && by_perf_ && options_.follow) {
     has_watch_ = true;
     for (pid_t tid : threads.tids()) has_watch_ = has_watch_ && watch_.add(tid);
@@ -236,7 +240,7 @@ Result<> Sampler::enter(Process& p, bool watch) {
 // it is not about to. One that blocks signals may be: to take away the signal's action, perhaps, which it would not live through.
 Result<> Sampler::begin_child(Process& p) {
   process::Threads threads(p.pid, signal_bit(signal_));
-  TRY_VOID(threads.stop(for_some_time()));
+  TRY_VOID(threads.stop(while_serving()));
   if (threads.executed() || !has_ours(p.pid)) return fail("it has executed another program");
   if (!(signals_in(p.pid, "SigCgt") & signal_bit(signal_))) return fail("it has taken the signal's action away");
   for (pid_t tid : threads.tids())
@@ -252,7 +256,7 @@ void Sampler::time_new_threads(Process& p) {
   std::erase_if(p.timers, [&](const auto& t) { return std::ranges::find(tids, t.first) == tids.end(); });
   if (p.timers.size() == tids.size()) return;
   process::Threads threads(p.pid, signal_bit(signal_));
-  if (!threads.stop(for_some_time())) return;
+  if (!threads.stop(while_serving())) return;
   auto remote = process::RemoteSyscalls::begin(process::Tracee(threads.agent()), process::find_syscall(p.pid));
   if (remote) (void)begin_timers(p, *remote, threads.tids());
 }
@@ -295,7 +299,7 @@ void Sampler::leave(Process& p) {
   for (bool is_ready = false; !is_ready;) {
     if (std::chrono::steady_clock::now() > end)
       return say("process {}: a thread of it does not stop; weir's handler stays there, and does nothing", p.pid);
-    if (!threads.stop(for_some_time())) {
+    if (!threads.stop(while_serving())) {
       if (process::own_id(p.pid) == 0) return;
       continue;
     }

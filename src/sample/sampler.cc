@@ -98,6 +98,7 @@ Result<> Sampler::set_up() {
   images_.emplace(*shared_);
   rt::SampleControl& control = shared_->control();
   control.signal = static_cast<uint32_t>(signal_);
+  control.weir = static_cast<uint32_t>(getpid());
   control.options = options_.walk;
   control.verify = options_.verify;
   if (switches_) control.period = static_cast<uint64_t>(ticks_per_second() / options_.rate);
@@ -298,6 +299,7 @@ Process& Sampler::add(pid_t pid, pid_t parent) {
   guardian_is_old_ = true;
   control.processes[index] = {};
   control.processes[index].pid = static_cast<uint32_t>(process::own_id(pid));
+  control.processes[index].sees_weir = process::own_id(pid) == pid;
   control.processes[index].may_call = process::status_word(pid, "Seccomp") == "0";
   control.process_count = std::max(control.process_count, index + 1);
   return p;
@@ -351,9 +353,10 @@ void Sampler::executed(pid_t pid) {
 }
 
 void Sampler::ended(Process& p, const char* how, std::optional<int> status) {
-  end_events(p);
   p.program.ended_by = how;
   p.program.exit_status = status;
+  p.is_blind = by_perf_ && !p.entry && p.has_ours && !event_.excludes_kernel && !is_whole_guard(p);
+  end_events(p);
   collect(p);
   processes_.erase(p.pid);
 }
@@ -366,14 +369,13 @@ void Sampler::attend(Process& p) {
   p.pause = has_changed ? 0ms : std::clamp(2 * p.pause, 1ms, longest_pause);
   p.next_look = steady_clock::now() + p.pause;
   if (has_changed && by_perf_) guard(p, threads_of(p.pid));
+  pid_t own_pid = process::own_id(p.pid);
   for (auto [place, tid] : slots_of(p)) {
     rt::SampleSlot& slot = shared_->slot(place);
-    uint32_t count = slot.stack_count;
-    if (!slot.wanted || !slot.is_ready || count >= rt::known_stacks) continue;
-    rt::KnownStack stack = p.code.stack_of(slot.wanted);
-    if (!stack.high) continue;
-    slot.stacks[count] = stack;
-    __atomic_store_n(&slot.stack_count, count + 1, __ATOMIC_RELEASE);
+    if (!slot.wanted || slot.stack.high) continue;
+    rt::KnownStack stack = p.code.own_stack(slot.wanted, slot.fs, static_cast<pid_t>(tid) == own_pid);
+    slot.stack.limit = stack.limit, slot.stack.low = stack.low;
+    __atomic_store_n(&slot.stack.high, stack.high, __ATOMIC_RELEASE);
   }
 }
 
@@ -405,6 +407,7 @@ Result<int> Sampler::finish() {
                       .sees_kernel = !by_perf_ || !event_.excludes_kernel};
   outcome.programs = std::move(programs_);
   outcome.left_running = options_.pids.empty() ? left_running_ : 0;
+  outcome.not_followed = not_followed_;
   outcome.weir = weir_;
   outcome.cut_short = is_cut_short_;
   auto written = options_.write(outcome);

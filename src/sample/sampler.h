@@ -37,6 +37,7 @@ struct Process {
   std::optional<Time> switches_begin;          // … which is here
   Fd entry;                                    // a breakpoint where the program begins
   std::vector<uint64_t> guarded;               // instructions with a breakpoint
+  bool is_blind = false;                       // time in the kernel was not sampled
   bool has_ours = false;                       // our memory is mapped there, and the signal is ours
   std::set<pid_t> unblocked;                   // threads whose mask we have changed
   std::map<pid_t, int> timers;                 // of threads: their ids; −1: none was to be had
@@ -89,6 +90,7 @@ class Sampler {
   void begin_switches(Process& p);
   bool is_whole_guard(const Process& p) const;
   void answer(Process& p);
+  std::function<bool()> while_serving();
   // These stop it.
   Result<> enter(Process& p, bool watch);
   Result<> begin_child(Process& p);
