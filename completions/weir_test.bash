@@ -40,3 +40,10 @@ offers '*basename*' weir run basenam
 offers '*basename*' weir run --stats -- basenam
 offers 'weir.bash' weir run --stats -- cat weir.b
 offers 'weir.bash' weir run --tool = none cat weir.b
+offers 'sample' weir sa
+offers '--verify --verbose' weir sample --ver
+offers 'cpu wall' weir sample --clock =
+offers 'page-faults' weir sample --event page
+offers 'heuristic' weir sample --unwind = h
+offers 'weir.bash' weir sample -F 100 -- cat weir.b
+offers '*basename*' weir sample --frequency = 100 basenam

@@ -38,20 +38,23 @@ Result<Settings> parse(const Words& words, bool& done) {
       ->check(CLI::IsMember({"cpu", "wall"}))
       ->capture_default_str();
   app.add_option("-e,--event", s.event,
-                 fmt::format("sample every N-th of these instead: {}", fmt::join(sample::event_names(), ", ")))
+                 fmt::format("sample every N-th of these, not time: {}", fmt::join(sample::event_names(), ", ")))
       ->type_name("NAME[:N]");
   app.add_option("--unwind", s.unwind,
                  "how callers are found: by call frame information, by frame pointers, by words that look like return "
                  "addresses; auto: by the first of these that there is")
       ->check(CLI::IsMember({"auto", "cfi", "fp", "heuristic"}))
       ->capture_default_str();
-  app.add_option("--confidence", s.confidence,
-                 "0 to 1: guessed frames that are older are looked for again, unless it is at least as likely as that that "
-                 "they still hold")
+  app.add_option(
+         "--confidence", s.confidence,
+         "guessed callers of the last sample are taken over where they are at least so likely to hold still; 1: they are "
+         "guessed again each time")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  app.add_flag("--verify", s.verify, "find all callers of each sample twice, from what is known and anew, and compare");
-  app.add_option("--source", s.source, "what interrupts threads: perf's events, or timers, where those are not allowed")
+  app.add_flag("--verify", s.verify,
+               "find the callers of each sample twice, from the last sample and in full, and count the differences");
+  app.add_option("--source", s.source,
+                 "what interrupts threads: perf's events, or timers; auto: timers where perf is not allowed")
       ->check(CLI::IsMember({"auto", "perf", "timer"}))
       ->capture_default_str();
   add_result_options(app, s.output, s.keep_environment);
@@ -75,9 +78,12 @@ Result<sample::Options> sample_options(const Settings& s, const Words& words) {
   if (size_t colon = s.event.find(':'); colon != s.event.npos) {
     char* end;
     options.period = strtoull(s.event.c_str() + colon + 1, &end, 10);
-    if (!options.period || *end) return fail("--event {}: behind the colon is how many events a sample stands for", s.event);
+    if (!options.period || *end)
+      return fail("--event {}: behind the colon is how many events a sample stands for", s.event);
   }
-  options.source = s.source == "perf" ? sample::Source::Perf : s.source == "timer" ? sample::Source::Timer : sample::Source::Any;
+  options.source = s.source == "perf"    ? sample::Source::Perf
+                   : s.source == "timer" ? sample::Source::Timer
+                                         : sample::Source::Any;
   options.unwind = s.unwind;
   options.walk.use = {.cfi = s.unwind == "auto" || s.unwind == "cfi",
                       .frame_pointers = s.unwind == "auto" || s.unwind == "fp",
