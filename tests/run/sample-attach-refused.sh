@@ -1,7 +1,6 @@
 # issue 5, 7: processes that cannot be attached to: status 125, one line with the reason, no profile; and they go on.
 . "$(dirname "$0")/lib.sh"
 build "$PROGRAMS/busy.c" "$T/busy" -pthread
-sample() { timeout -k 1 20 "$WEIR" sample -q -o "$T/x.weir" "$@"; }
 refuse() { expect_fail 125 "$1" "$WEIR" sample -o "$T/x.weir" "${@:2}"; [[ ! -e $T/x.weir ]] || fail "a profile of what was refused"; }
 refuse 'there is none' --pid 4194000 --seconds 1
 refuse 'numbers of processes' --pid 0
