@@ -98,8 +98,11 @@ Result<> may_attach(pid_t pid) {
 
 // Some calls end with EINTR when their thread is stopped, though no signal has come. These can be made again: nothing has happened in them.
 void Threads::make_again(pid_t tid) const {
-  constexpr int calls[] = {SYS_epoll_wait, SYS_epoll_pwait, SYS_epoll_pwait2, SYS_rt_sigtimedwait, SYS_semop,   SYS_semtimedop,
-                           SYS_accept,     SYS_accept4,     SYS_recvfrom,     SYS_recvmsg,         SYS_recvmmsg, SYS_io_getevents};
+  constexpr int calls[] = {SYS_epoll_wait,   SYS_epoll_pwait,   SYS_epoll_pwait2,   SYS_rt_sigtimedwait, SYS_semop,
+                           SYS_semtimedop,   SYS_accept,        SYS_accept4,        SYS_recvfrom,        SYS_recvmsg,
+                           SYS_recvmmsg,     SYS_sendto,        SYS_sendmsg,        SYS_sendmmsg,        SYS_read,
+                           SYS_readv,        SYS_write,         SYS_writev,         SYS_io_getevents,    SYS_io_pgetevents,
+                           SYS_io_uring_enter};
   Tracee tracee(tid);
   auto regs = tracee.registers();
   if (!regs || static_cast<int64_t>(regs->rax) != -EINTR) return;
@@ -113,17 +116,26 @@ void Threads::make_again(pid_t tid) const {
   (void)tracee.set_registers(*regs);
 }
 
-// Only a thread that stands still can be let go of.
+// Only a thread that stands still can be let go of. One that does not stop now (it waits for a vfork) is let go of when it does.
+namespace {
+std::vector<pid_t> late;
+}  // namespace
+
+void let_go(pid_t tid) {
+  constexpr auto patience = std::chrono::milliseconds(20);
+  if (ptrace(PTRACE_INTERRUPT, tid, 0, 0)) return;
+  auto status = wait_stop(tid, patience);
+  if (status && !*status) late.push_back(tid);
+  if (status && *status) ptrace(PTRACE_DETACH, tid, 0, **status >> 16 ? 0 : WSTOPSIG(**status));
+}
+
+void let_go_of_late() {
+  for (pid_t tid : std::exchange(late, {})) let_go(tid);
+}
+
 Threads::~Threads() {
-  constexpr auto patience = std::chrono::seconds(1);
-  for (const Held& t : held_) {
-    if (t.stopped && ptrace(PTRACE_DETACH, t.tid, 0, 0) == 0) continue;
-    if (ptrace(PTRACE_INTERRUPT, t.tid, 0, 0)) continue;
-    auto status = wait_stop(t.tid, patience);
-    if (!status || !*status) continue;
-    make_again(t.tid);
-    ptrace(PTRACE_DETACH, t.tid, 0, **status >> 16 ? 0 : WSTOPSIG(**status));
-  }
+  for (const Held& t : held_)
+    if (!t.stopped || ptrace(PTRACE_DETACH, t.tid, 0, 0)) let_go(t.tid);
 }
 
 void Threads::end_with_us() {

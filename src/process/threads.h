@@ -16,6 +16,10 @@ Result<> may_attach(pid_t pid);
 // A word of /proc/PID/status, as it stands there; empty: there is none.
 std::string status_word(pid_t pid, const char* name);
 
+// Lets go of a thread that was seized and runs, at once or when it can be stopped. Who has called it calls the second one now and then.
+void let_go(pid_t tid);
+void let_go_of_late();
+
 class Threads {
  public:
   // `ours`: signals of Weir's, a set. Calls that these have interrupted are made again.

@@ -65,7 +65,7 @@ class CallTree {
     return found;
   }
 
-  void count(uint32_t node) { nodes()[node].samples++; }
+  void count(uint32_t node, uint64_t samples) { nodes()[node].samples += samples; }
 
  private:
   uint32_t find(uint32_t parent, uint64_t address, TreeNode::Kind kind) {

@@ -20,4 +20,16 @@ rt_hand_over:
         xorl %eax, %eax
         jmp *%rcx
 
+// void rt_call_on(uint64_t stack, void (*function)(void*), void* argument)
+        .globl rt_call_on
+rt_call_on:
+        pushq %rbp
+        movq %rsp, %rbp
+        movq %rdi, %rsp
+        movq %rdx, %rdi
+        call *%rsi
+        movq %rbp, %rsp
+        popq %rbp
+        ret
+
         .section .note.GNU-stack, "", @progbits

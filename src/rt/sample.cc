@@ -12,6 +12,7 @@ namespace weir::rt {
 static_assert(SAMPLER_VERSION == sampler_version);
 
 extern "C" [[noreturn]] void rt_hand_over(int sig, SigInfo* info, UContext* context, uint64_t handler);
+extern "C" void rt_call_on(uint64_t stack, void (*function)(void*), void* argument);
 
 namespace {
 
@@ -61,25 +62,28 @@ uint64_t fs_base() {
   return fs;
 }
 
-// Without a system call where the C library keeps it: that is found out once.
+// Without a system call, where the C library keeps it, and fs is the library's: the program may have set it to anything, and a process that
+// was made without the library has its parent's. So each fs is looked at once.
 uint32_t thread_id(SampledProcess& p) {
   uint64_t fs = fs_base();
-  if (fs && p.tid_at) return *reinterpret_cast<const uint32_t*>(fs + p.tid_at);
+  uint64_t& known = p.known_fs[fs * 0x9E3779B97F4A7C15ull >> 56];
+  if (fs && known == fs) return *reinterpret_cast<const uint32_t*>(fs + p.tid_at);
   constexpr uint32_t no_id = 1u << 31;
   if (!p.may_call) return no_id | static_cast<uint32_t>(fs >> 6);
   auto tid = static_cast<uint32_t>(sys(SYS_gettid));
   constexpr uint32_t glibc = 0x2d0, musl = 0x30;
-  for (uint32_t at : {glibc, musl})
+  for (uint32_t at : {glibc, musl}) {
+    if (p.tid_at && p.tid_at != at) continue;
     if (uint32_t word; fs && copy_from(p.pid, fs + at, &word, sizeof word) && word == tid) {
       p.tid_at = at;
-      break;
+      known = fs;
     }
+  }
   return tid;
 }
 
-void begin_slot(SampleSlot& s, uint32_t process, uint32_t tid) {
+void begin_slot(SampleSlot& s) {
   uint64_t base = address(&s);
-  s.process = process, s.tid = tid;
   s.trace = Trace::make(reinterpret_cast<void*>(base + trace_offset), trace_capacity);
   s.tree = CallTree::make(reinterpret_cast<void*>(base + tree_offset), tree_capacity);
   __atomic_store_n(&s.is_ready, 1, __ATOMIC_RELEASE);
@@ -144,14 +148,20 @@ void take_sample(SampledProcess& p, SampleSlot& s, const SigInfo& info, const UC
   Stack own{stack.limit, stack.high};
   State top{at.rip, at.rsp, at.rbp, true, at.rbx};
   const Options options = control().options;
-  Sample sample = restore(s.trace, s.tree, code, own, top, options, memory);
-  s.tree.nodes()[sample.node].samples += weight - 1;
+  Sample sample = restore(s.trace, s.tree, code, own, top, options, memory, weight);
   if (sample.end == Stop::NoCode) call_attention(p);
   if (control().verify) {
     auto difference = static_cast<uint32_t>(verify(s.trace, sample, code, own, top, options, memory));
     s.differences[difference < difference_kinds ? difference : 0]++;
   }
 }
+
+struct Work {
+  SampledProcess& process;
+  SampleSlot& slot;
+  const SigInfo& info;
+  const UContext& context;
+};
 
 void count(SampledProcess& p, uint64_t word, const SigInfo& info, const UContext& context) {
   uint32_t tid = thread_id(p);
@@ -160,9 +170,23 @@ void count(SampledProcess& p, uint64_t word, const SigInfo& info, const UContext
     __atomic_fetch_add(&p.lost, 1, __ATOMIC_RELAXED);
     return;
   }
-  if (!slot->is_ready) begin_slot(*slot, process_of(word), tid);
-  take_sample(p, *slot, info, context);
+  Work work{p, *slot, info, context};
+  slot->process = process_of(word), slot->tid = tid;
+  rt_call_on(address(slot) + handler_stack,
+             [](void* argument) {
+               auto& w = *static_cast<Work*>(argument);
+               if (!w.slot.is_ready) begin_slot(w.slot);
+               take_sample(w.process, w.slot, w.info, w.context);
+             },
+             &work);
   __atomic_store_n(&slot->busy, 0, __ATOMIC_RELEASE);
+}
+
+// The program may have given signals a stack that the kernel's frame alone just fits on.
+bool has_room(const UContext& c) {
+  constexpr uint64_t enough = 512;
+  uint64_t here = address(__builtin_frame_address(0)), from_begin = here - c.stack_sp;
+  return from_begin >= c.stack_size || from_begin >= enough;
 }
 
 // ---- The program's own signals ------------------------------------------------------------------------------------------
@@ -230,8 +254,13 @@ void ask(SampledProcess& p, Ask what) {
 // The signal's action is the program's to set: what it believes to have set is kept here.
 int64_t set_action(SampledProcess& p, const UContext& c) {
   KernelSigaction wanted, old = p.action;
-  if (c.rsi && !copy_from(p.pid, c.rsi, &wanted, sizeof wanted)) return -EFAULT;
-  if (c.rdx && !copy_to(p.pid, c.rdx, &old, sizeof old)) return -EFAULT;
+  if (p.may_call) {
+    if (c.rsi && !copy_from(p.pid, c.rsi, &wanted, sizeof wanted)) return -EFAULT;
+    if (c.rdx && !copy_to(p.pid, c.rdx, &old, sizeof old)) return -EFAULT;
+  } else {  // (a bad address is a fault then)
+    if (c.rsi) wanted = *reinterpret_cast<const KernelSigaction*>(c.rsi);
+    if (c.rdx) *reinterpret_cast<KernelSigaction*>(c.rdx) = old;
+  }
   if (c.rsi) p.action = wanted;
   return 0;
 }
@@ -265,11 +294,11 @@ bool is_guarded(const SampledProcess& p, uint64_t pc) {
 
 // The thread stands before a system call, which is made here instead, or at the begin of its program.
 void guard(SampledProcess& p, UContext& c) {
-  if (c.rip == p.entry) return ask(p, Ask::Look);
+  if (c.rip == p.entry) return p.may_call ? ask(p, Ask::Look) : void();
   constexpr uint64_t syscall_size = 2;
   int64_t result;
   if (c.rax == SYS_rt_sigaction && c.rdi == control().signal) result = set_action(p, c);
-  else if (c.rax == SYS_execve || c.rax == SYS_execveat) result = execute(p, c);
+  else if (p.may_call && (c.rax == SYS_execve || c.rax == SYS_execveat)) result = execute(p, c);
   else return;
   c.rax = static_cast<uint64_t>(result);
   c.rip += syscall_size;
@@ -284,9 +313,10 @@ extern "C" void rt_sample(int sig, SigInfo* info, UContext* context) {
   if (!word) {
     return hand_over(sig, info, context, own_process());
   }
-  if (kind_of(word) != SampleKind::Guard) count(p, word, *info, *context);
+  if (!has_room(*context)) __atomic_fetch_add(&p.lost, 1, __ATOMIC_RELAXED);
+  else if (kind_of(word) != SampleKind::Guard) count(p, word, *info, *context);
   // By its place, not by its kind: of two signals that come at the same time, the kernel keeps one.
-  if (p.may_call && is_guarded(p, context->rip)) guard(p, *context);
+  if (is_guarded(p, context->rip)) guard(p, *context);
 }
 
 }  // namespace weir::rt

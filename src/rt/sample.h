@@ -7,8 +7,8 @@
 //     slots, shared           a control block, and for each thread a trace and a tree of call paths (rt/walk.h)
 //
 // A thread that is sampled waits for nobody: it finds its slot, restores its call sequence and counts it there. It makes no system
-// call, but for a thread's first samples (its id), for stacks that Weir has not seen yet, and for guesses; under a seccomp filter
-// these are left out. Weir reads all that the target writes as hostile input.
+// call, but for a thread's first samples (its id), for stacks that Weir has not seen yet or that may go away, and for guesses; under a seccomp
+// filter these are left out. The walk has a stack of its own, in the slot: the program's may be small. Weir reads all that the target writes as hostile input.
 #pragma once
 
 #include "rt/abi.h"
@@ -30,7 +30,8 @@ constexpr uint64_t sample_slots_size = sample_slot_stride * max_sample_slots;
 
 constexpr uint32_t trace_capacity = 1 << 15;  // frames of a stack
 constexpr uint32_t tree_capacity = 1 << 20;   // nodes of a thread's tree
-constexpr uint64_t trace_offset = 1 << 16;    // in a slot
+constexpr uint64_t handler_stack = 1 << 16;   // in a slot: its end
+constexpr uint64_t trace_offset = 1 << 16;
 constexpr uint64_t tree_offset = 12 << 20;
 static_assert(sizeof(TreeNode) == 32 && tree_offset + uint64_t{tree_capacity} * 40 + 4096 < sample_slot_stride);
 
@@ -71,6 +72,7 @@ struct SampledProcess {
   uint32_t answered;   // as many questions
   // The target's.
   uint32_t tid_at;         // where its C library keeps a thread's id, from fs; 0: not known
+  uint64_t known_fs[256];  // so of threads with these, by a hash
   uint32_t unknown;        // samples that met code or a stack that Weir has not told of
   uint32_t asking;         // a thread does
   uint32_t asked;          // so many questions,
@@ -84,7 +86,6 @@ struct SampleControl {
   uint32_t signal;       // that samples come with
   uint32_t weir;         // the process
   uint64_t period;       // of wall time, in ticks of the time stamp counter; 0: each sample is one
-  uint64_t began;        // when sampling began, by the same counter
   uint8_t verify;        // restore every sample twice
   uint8_t has_fsbase;    // the processor lets programs read fs
   Options options;       // of the walker
@@ -119,7 +120,7 @@ struct SampleSlot {
   CallTree tree;
   Trace trace;
 };
-static_assert(sizeof(SampleSlot) < trace_offset &&
+static_assert(sizeof(SampleSlot) < handler_stack / 2 &&
               trace_offset + (sizeof(Link) + sizeof(KeptFrame)) * trace_capacity * (map_count + 1) +
                       known_count * sizeof(KnownRule) <=
                   tree_offset);

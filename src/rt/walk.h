@@ -141,9 +141,10 @@ inline void put_down(Map& m, uint32_t kept, const Map& fresh, Stop end, CallTree
   m.turn = turn, m.end = end;
 }
 
+// `weight`: as many samples.
 template <class Memory>
 Sample restore(Trace& t, CallTree& tree, const Code& code, const Stack& stack, const State& top, const Options& options,
-               Memory& memory) {
+               Memory& memory, uint64_t weight = 1) {
   static constexpr Map none{};
   Stepper<Memory> stepper(code, stack, options.use, t.known, memory);
   forget_if_changed(t, code, stack, options.use);
@@ -165,11 +166,14 @@ Sample restore(Trace& t, CallTree& tree, const Code& code, const Stack& stack, c
   uint32_t depth = m->count ? m->frames[m->count - 1].depth : 0;
   uint32_t caller = m->count ? m->links[m->count - 1].node : static_cast<uint32_t>(end);
   Sample sample{tree.child(caller, top.pc, TreeNode::Leaf), depth + 1, walk.unwound, end, m};
-  tree.count(sample.node);
+  tree.count(sample.node, weight);
   Counts& c = t.counts;
-  c.samples++, c.frames += sample.depth, c.unwound += walk.unwound, c.distrusted += walk.distrusted;
-  if (m->count) c.guessed += m->frames[m->count - 1].guesses, c.by_frame_pointer += m->frames[m->count - 1].pointers;
-  c.ended[static_cast<uint32_t>(end)]++;
+  c.samples += weight, c.frames += weight * sample.depth, c.unwound += walk.unwound, c.distrusted += walk.distrusted;
+  if (m->count) {
+    c.guessed += weight * m->frames[m->count - 1].guesses;
+    c.by_frame_pointer += weight * m->frames[m->count - 1].pointers;
+  }
+  c.ended[static_cast<uint32_t>(end)] += weight;
   return sample;
 }
 

@@ -30,6 +30,13 @@ std::vector<Site> find_sites(const elf::Image& image) {
   return found;
 }
 
+// syscall(SYS_execve, …), or SYS_execveat: a call of the function, and its first argument.
+bool may_hide_execve(const elf::Image& image) {
+  using namespace std::string_view_literals;
+  std::string_view bytes(reinterpret_cast<const char*>(image.bytes().data()), image.bytes().size());
+  return bytes.contains("\0syscall\0"sv) && (bytes.contains("\xbf\x3b\0\0\0"sv) || bytes.contains("\xbf\x42\x01\0\0"sv));
+}
+
 bool is_ours(const process::Region& r) { return r.path.starts_with("/memfd:weir-"); }
 
 }  // namespace
@@ -43,6 +50,7 @@ const Images::Known* Images::of(pid_t pid, const process::Region& region) {
   if (!is_new) return &k;
   k.image = image;
   k.sites = find_sites(*image);
+  k.may_hide_execve = k.sites.empty() && may_hide_execve(*image);
   auto debug_frame = [&] { return symbols::debug_frame_of(image->path()); };
   if (auto table = unwind::table_of(*image, debug_frame)) k.table = shared_.append((*table)->bytes());
   return &k;
@@ -59,6 +67,7 @@ bool Code::look(pid_t pid, uint32_t index, Shared& shared, Images& images) {
   if (!regions || regions->empty()) return false;
   regions_ = std::move(*regions);
   has_ours_ = std::ranges::any_of(regions_, is_ours);
+  may_hide_execve_ = false;
   std::vector<Range> now;
   std::vector<Site> sites;
   for (const process::Region& r : regions_) {
@@ -68,6 +77,7 @@ bool Code::look(pid_t pid, uint32_t index, Shared& shared, Images& images) {
     Range range{r.range.begin.value, r.range.end.value, known ? process::bias_of(r, *known->image) : 0, name(path),
                 known ? known->table : 0};
     now.push_back(range);
+    may_hide_execve_ |= known && known->may_hide_execve;
     // (The C library's loader has the calls, too, and makes none of them once a program runs.)
     if (!known || r.path.contains("/ld-linux-")) continue;
     for (Site site : known->sites) {
@@ -80,6 +90,11 @@ bool Code::look(pid_t pid, uint32_t index, Shared& shared, Images& images) {
   for (const Range& r : ranges_)
     if (std::ranges::find(now, r) == now.end()) earlier_.push_back(r);
   ranges_ = std::move(now);
+  // The C library's first: there are not breakpoints for all.
+  std::ranges::stable_partition(sites, [&](const Site& s) {
+    const std::string& path = names_[find(s.at).image];
+    return path.contains("/libc.") || path.contains("/libc-") || path.contains("/ld-musl");
+  });
   sites_ = std::move(sites);
 
   std::vector<rt::CodeRange> told;

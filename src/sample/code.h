@@ -22,6 +22,7 @@ class Images {
     std::shared_ptr<elf::Image> image;
     uint64_t table = 0;       // in the tables; 0: it has none
     std::vector<Site> sites;  // as the file has them
+    bool may_hide_execve = false;
   };
   // Null where the region is of no image.
   const Known* of(pid_t pid, const process::Region& region);
@@ -41,6 +42,8 @@ class Code {
   rt::KnownStack own_stack(uint64_t sp, uint64_t fs, bool is_first_thread) const;
 
   const std::vector<Site>& sites() const { return sites_; }
+  // Some image seems to make execve by way of syscall(2), where it cannot be told from other calls.
+  bool may_hide_execve() const { return may_hide_execve_; }
   bool has_ours() const { return has_ours_; }
 
   // As the walker needs it, in this process.
@@ -67,7 +70,7 @@ class Code {
   std::vector<std::string> names_;
   std::vector<Site> sites_;
   uint32_t generation_ = 0;
-  bool has_ours_ = false;
+  bool has_ours_ = false, may_hide_execve_ = false;
 };
 
 }  // namespace weir::sample

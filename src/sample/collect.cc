@@ -127,7 +127,7 @@ void Sampler::collect_ended_threads(Process& p) {
   for (pid_t tid : threads_of(p.pid)) alive.insert(static_cast<uint32_t>(is_elsewhere ? process::own_id(tid) : tid));
   if (alive.empty()) return;
   for (auto [place, tid] : slots)
-    if (!(tid & no_id) && !alive.contains(tid)) collect_slot(p, place, tid);
+    if (!(tid & no_id) && !alive.contains(tid) && !shared_->slot(place).busy) collect_slot(p, place, tid);
 }
 
 void Sampler::collect(Process& p) {

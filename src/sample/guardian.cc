@@ -50,12 +50,16 @@ void Sampler::stand_by(Fd dismissed, pid_t weir) {
   sigprocmask(SIG_SETMASK, &all, nullptr);
   // Its descriptors must not keep the events alive.
   watch_ = {};
-  for (auto& [pid, p] : processes_) p.events.clear(), p.guards.clear(), p.switches.clear(), p.entry = Fd();
+  for (auto& [pid, p] : processes_) p.events.clear(), p.guards.clear(), p.entry = Fd();
+  Fd process(static_cast<int>(syscall(SYS_pidfd_open, weir, 0)));
   char byte;
   ssize_t n;
   do n = read(dismissed.get(), &byte, 1);
   while (n < 0 && errno == EINTR);
   if (n == 1) _exit(0);
+  // Its pipe is closed; when it is dead, all its events are.
+  pollfd death{process.get(), POLLIN, 0};
+  while (process && poll(&death, 1, -1) < 0) {}
   weir_ = weir;
   guardian_ = 0;
   is_cut_short_ = true;

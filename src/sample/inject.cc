@@ -20,6 +20,7 @@ namespace weir::sample {
 namespace {
 
 constexpr auto patience = std::chrono::seconds(1);
+constexpr auto little_patience = std::chrono::milliseconds(50);
 constexpr auto much_patience = std::chrono::seconds(30);
 constexpr uint64_t ignore = 1;  // SIG_IGN
 
@@ -42,12 +43,13 @@ std::function<bool()> Sampler::while_serving() {
   };
 }
 
+// All of them, or none.
 Result<> Sampler::map_files(process::RemoteSyscalls& remote, pid_t pid) {
   std::vector<Shared::File> files = shared_->files();
   std::vector<process::Keeper::Loan> loans;
   for (const Shared::File& f : files) loans.push_back({f.fd, (f.protection & PROT_WRITE) != 0});
   process::Keeper keeper(pid, loans);
-  for (const Shared::File& f : files) {
+  auto map = [&](const Shared::File& f) -> Result<> {
     int flags = (f.protection & PROT_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC;
     auto file = remote.open(fmt::format("/proc/{}/fd/{}", keeper.pid(), f.fd), flags);
     if (!file) return fail("{}: it cannot open weir's memory; run weir as its user, in its container", file.error().what);
@@ -59,8 +61,19 @@ Result<> Sampler::map_files(process::RemoteSyscalls& remote, pid_t pid) {
       return fail("{}: there is no room for weir at {:#x} (ulimit -v must allow {} GiB)", mapped.error().what, f.address,
                   (rt::sample_slots_size + rt::sample_tables_size) >> 30);
     (void)remote.call("madvise", SYS_madvise, f.address, f.size, MADV_DONTDUMP);
+    return {};
+  };
+  for (size_t i = 0; i < files.size(); i++) {
+    auto mapped = map(files[i]);
+    if (mapped) continue;
+    while (i-- > 0) (void)remote.call("munmap", SYS_munmap, files[i].address, files[i].size);
+    return mapped;
   }
   return {};
+}
+
+void Sampler::unmap_files(process::RemoteSyscalls& remote) {
+  for (const Shared::File& f : shared_->files()) (void)remote.call("munmap", SYS_munmap, f.address, f.size);
 }
 
 // By way of the control block, which both sides see.
@@ -104,21 +117,25 @@ Result<> Sampler::begin_timers(Process& p, process::RemoteSyscalls& remote, cons
   return {};
 }
 
+rt::KernelSigaction Sampler::our_action() const {
+  constexpr uint64_t siginfo = 4, restorer = 0x0400'0000, on_stack = 0x0800'0000, restart = 0x1000'0000;
+  return {shared_->header().handler, siginfo | restorer | on_stack | restart, shared_->header().restorer, ~uint64_t{0}};
+}
+
 Result<> Sampler::put_in(Process& p, pid_t agent, const std::vector<pid_t>& tids) {
   bool is_attached = std::ranges::find(options_.pids, p.pid) != options_.pids.end();
   rt::SampledProcess& told = shared_->control().processes[p.index];
   TRY(auto remote, process::RemoteSyscalls::begin(process::Tracee(agent), process::find_syscall(agent)));
   TRY_VOID(map_files(remote, p.pid));
-  constexpr uint64_t siginfo = 4, restorer = 0x0400'0000, on_stack = 0x0800'0000, restart = 0x1000'0000;
-  rt::KernelSigaction ours{shared_->header().handler, siginfo | restorer | on_stack | restart, shared_->header().restorer,
-                           ~uint64_t{0}};
   // (A signal of an earlier program's events may be waiting: what is ignored is forgotten.)
-  TRY(told.action, exchange_action(remote, {ignore, 0, 0, 0}));
-  TRY_VOID(exchange_action(remote, ours));
+  auto own = exchange_action(remote, {ignore, 0, 0, 0});
+  if (!own) return unmap_files(remote), std::unexpected(own.error());
+  told.action = *own;
+  TRY_VOID(exchange_action(remote, our_action()));
   p.has_ours = true;
   p.code.look(p.pid, p.index, *shared_, *images_);
   if (by_perf_ && !is_attached) guard_entry(p);
-  auto begun = by_perf_ ? begin_events(p, tids) : begin_timers(p, remote, tids);
+  auto begun = by_perf_ ? begin_events(p, tids, is_attached) : begin_timers(p, remote, tids);
   if (!begun) {
     end_events(p);
     take_out(p, remote);
@@ -128,36 +145,35 @@ Result<> Sampler::put_in(Process& p, pid_t agent, const std::vector<pid_t>& tids
 }
 
 // A signal that comes from inside execve would end the new program: so the kernel is not looked at, unless each execve is seen before.
-Result<> Sampler::begin_events(Process& p, const std::vector<pid_t>& tids) {
+Result<> Sampler::begin_events(Process& p, const std::vector<pid_t>& tids, bool is_stopped) {
   guard(p, tids);
   Event event = event_;
   event.excludes_kernel |= !is_whole_guard(p);
-  std::vector<Fd> opened, switches;
+  p.is_blind = event.excludes_kernel && !event_.excludes_kernel;
+  std::vector<Fd> opened;
   for (pid_t tid : tids) {
     TRY(Fd time, open_event(tid, event, rt::sample_word(rt::SampleKind::Time, p.index)));
     opened.push_back(std::move(time));
-    if (!switches_ || !is_whole_guard(p)) continue;
+    if (!switches_ || p.is_blind) continue;
     TRY(Fd waits, open_event(tid, *switches_, rt::sample_word(rt::SampleKind::Switch, p.index)));
-    switches.push_back(std::move(waits));
+    opened.push_back(std::move(waits));
   }
-  for (const Fd& fd : opened) enable(fd);
   std::ranges::for_each(p.events, close_event);
-  std::ranges::for_each(p.switches, close_event);
   p.events = std::move(opened);
-  p.switches = std::move(switches);
-  // That a thread goes on is a switch: its signal would end with EINTR a call that is about to be begun again.
+  // A signal that comes while a thread goes on would end with EINTR a call that is about to be begun again.
   constexpr auto pause = std::chrono::milliseconds(10);
-  p.switches_begin = std::chrono::steady_clock::now() + pause;
+  p.events_begin = std::chrono::steady_clock::now() + pause;
+  if (!is_stopped) enable_events(p);
   return {};
 }
 
-void Sampler::begin_switches(Process& p) {
-  for (const Fd& fd : p.switches) enable(fd);
-  p.switches_begin.reset();
+void Sampler::enable_events(Process& p) {
+  for (const Fd& fd : p.events) enable(fd);
+  p.events_begin.reset();
 }
 
 void Sampler::end_events(Process& p) {
-  for (std::vector<Fd>* list : {&p.events, &p.guards, &p.switches}) {
+  for (std::vector<Fd>* list : {&p.events, &p.guards}) {
     std::ranges::for_each(*list, close_event);
     list->clear();
   }
@@ -191,7 +207,7 @@ bool Sampler::is_whole_guard(const Process& p) const {
   auto has = [&](bool executes) {
     return std::ranges::any_of(p.code.sites(), [&](const Site& s) { return s.executes == executes && is_guarded(p, s.at); });
   };
-  return has(true) && has(false);
+  return has(true) && has(false) && !p.code.may_hide_execve() && shared_->control().processes[p.index].may_call;
 }
 
 // When a new program has its libraries, and has not begun, we look at it.
@@ -216,7 +232,7 @@ void Sampler::answer(Process& p) {
     case rt::Ask::Look: close_event(p.entry); [[fallthrough]];
     case rt::Ask::Go:
       p.code.look(p.pid, p.index, *shared_, *images_);
-      if (begin_events(p, threads_of(p.pid))) begin_switches(p);
+      (void)begin_events(p, threads_of(p.pid), false);
       break;
     case rt::Ask::Stop: end_events(p); break;
     default: break;
@@ -229,6 +245,7 @@ void Sampler::answer(Process& p) {
 Result<> Sampler::enter(Process& p, bool watch) {
   process::Threads threads(p.pid, signal_bit(signal_));
   TRY_VOID(threads.stop(while_serving()));
+  for (pid_t tid : threads.tids()) unblock_stopped(p, tid);
   if (watch && by_perf_ && options_.follow) {
     has_watch_ = true;
     for (pid_t tid : threads.tids()) has_watch_ = has_watch_ && watch_.add(tid);
@@ -237,18 +254,23 @@ Result<> Sampler::enter(Process& p, bool watch) {
 }
 
 // A child has all that its parent has, but for events. It is stopped for them: that tells whether it has executed another program, and that
-// it is not about to. One that blocks signals may be: to take away the signal's action, perhaps, which it would not live through.
+// it is not about to. One that blocks signals may be: to take away the signal's action, perhaps, which it would not live through. What it has
+// done to that before is made good.
 Result<> Sampler::begin_child(Process& p) {
   process::Threads threads(p.pid, signal_bit(signal_));
   TRY_VOID(threads.stop(while_serving()));
   if (threads.executed() || !has_ours(p.pid)) return fail("it has executed another program");
-  if (!(signals_in(p.pid, "SigCgt") & signal_bit(signal_))) return fail("it has taken the signal's action away");
   for (pid_t tid : threads.tids())
     if (signals_in(tid, "SigBlk") & signal_bit(signal_)) {
       newborn_.insert(p.pid);
       return fail("it blocks the signal");
     }
-  return begin_events(p, threads.tids());
+  pid_t agent = threads.agent();
+  TRY(auto remote, process::RemoteSyscalls::begin(process::Tracee(agent), process::find_syscall(agent)));
+  TRY(auto own, exchange_action(remote, our_action()));
+  if (own.handler != our_action().handler) shared_->control().processes[p.index].action = own;
+  TRY_VOID(remote.end());
+  return begin_events(p, threads.tids(), true);
 }
 
 void Sampler::time_new_threads(Process& p) {
@@ -261,17 +283,21 @@ void Sampler::time_new_threads(Process& p) {
   if (remote) (void)begin_timers(p, *remote, threads.tids());
 }
 
+void Sampler::unblock_stopped(Process& p, pid_t tid) {
+  uint64_t mask = 0;
+  if (ptrace(PTRACE_GETSIGMASK, tid, sizeof mask, &mask) || !(mask & signal_bit(signal_))) return;
+  mask &= ~signal_bit(signal_);
+  if (!ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask)) p.unblocked.insert(tid);
+}
+
 // A thread that blocks our signal would never be sampled.
 void Sampler::unblock(Process& p, pid_t tid) {
   if (ptrace(PTRACE_SEIZE, tid, 0, 0)) return;
   ptrace(PTRACE_INTERRUPT, tid, 0, 0);
-  auto status = process::wait_stop(tid, patience);
-  if (!status || !*status) return;
-  uint64_t mask = 0;
-  if (!ptrace(PTRACE_GETSIGMASK, tid, sizeof mask, &mask)) {
-    mask &= ~signal_bit(signal_);
-    if (!ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask)) p.unblocked.insert(tid);
-  }
+  auto status = process::wait_stop(tid, little_patience);
+  if (!status) return;
+  if (!*status) return process::let_go(tid);
+  unblock_stopped(p, tid);
   ptrace(PTRACE_DETACH, tid, 0, **status >> 16 ? 0 : WSTOPSIG(**status));
 }
 
@@ -282,7 +308,7 @@ void Sampler::take_out(Process& p, process::RemoteSyscalls& remote) {
   // What is ignored is forgotten: a signal of ours that still waits somewhere must not meet the program's own action.
   rt::KernelSigaction own = shared_->control().processes[p.index].action;
   if (!exchange_action(remote, {ignore, 0, 0, 0}) || !exchange_action(remote, own)) return;
-  for (const Shared::File& f : shared_->files()) (void)remote.call("munmap", SYS_munmap, f.address, f.size);
+  unmap_files(remote);
   p.has_ours = false;
 }
 

@@ -85,6 +85,9 @@ Result<> Sampler::choose_source() {
       return fail("{}: this machine, or its kernel, does not offer that event ({}); cpu and wall are always there",
                   options_.event, allowed.error().what);
     if (options_.source == Source::Perf) return fail("{}; allow it: {}", allowed.error().what, remedy);
+    if (options_.event == "wall" && options_.source == Source::Any)
+      return fail("{}; allow it: {}. --source=timer does without, but ends calls that wait, as sleep(), too early",
+                  allowed.error().what, remedy);
     by_perf_ = false;
     switches_.reset();
   }
@@ -101,8 +104,8 @@ Result<> Sampler::set_up() {
   control.weir = static_cast<uint32_t>(getpid());
   control.options = options_.walk;
   control.verify = options_.verify;
-  if (switches_) control.period = static_cast<uint64_t>(ticks_per_second() / options_.rate);
-  control.began = __rdtsc();
+  if (switches_) control.period = period_ = static_cast<uint64_t>(ticks_per_second() / options_.rate);
+  began_ = __rdtsc();
   getrlimit(RLIMIT_NOFILE, &descriptors_);
   rlimit more{descriptors_.rlim_max, descriptors_.rlim_max};
   setrlimit(RLIMIT_NOFILE, &more);
@@ -186,7 +189,7 @@ void Sampler::loop() {
     look_at_records();
     for (auto& [pid, p] : processes_) {
       answer(p);
-      if (p.switches_begin && steady_clock::now() >= *p.switches_begin) begin_switches(p);
+      if (p.events_begin && steady_clock::now() >= *p.events_begin) enable_events(p);
     }
     if (std::exchange(shared_->control().attention, 0))
       for (auto& [pid, p] : processes_)
@@ -250,6 +253,7 @@ void Sampler::look_at_records() {
 // What nobody tells us of. It takes a twentieth of our time, at most.
 void Sampler::look_around() {
   auto begin = steady_clock::now();
+  process::let_go_of_late();
   std::vector<pid_t> pids;
   for (auto& [pid, p] : processes_) pids.push_back(pid);
   for (pid_t pid : pids) {
@@ -259,7 +263,11 @@ void Sampler::look_around() {
       ended(p, "");
       continue;
     }
-    if (process::status_word(pid, "Seccomp") != "0") shared_->control().processes[p.index].may_call = 0;
+    uint8_t& may_call = shared_->control().processes[p.index].may_call;
+    if (may_call && process::status_word(pid, "Seccomp") != "0") {
+      may_call = 0;
+      if (by_perf_ && p.has_ours) (void)begin_events(p, threads_of(pid), false);
+    }
     name_threads(p);
     collect_ended_threads(p);
     look_at_threads(p);
@@ -294,7 +302,7 @@ Process& Sampler::add(pid_t pid, pid_t parent) {
     if (other != pid) used.insert(q.index + 1);
   for (uint64_t key : control.keys) used.insert(key >> 32);
   uint32_t index = 0;
-  while (used.contains(index + 1)) index++;
+  while (used.contains(index + 1) && index + 1 < rt::max_sample_processes) index++;
   p.index = index;
   guardian_is_old_ = true;
   control.processes[index] = {};
@@ -308,6 +316,7 @@ Process& Sampler::add(pid_t pid, pid_t parent) {
 // A new process. It goes on in its parent's program, or executes another.
 void Sampler::follow(pid_t pid) {
   if (!options_.follow || processes_.contains(pid) || !process::own_id(pid)) return;
+  if (processes_.size() >= rt::max_sample_processes / 2) return void(not_followed_++);
   auto parent = static_cast<pid_t>(strtol(process::status_word(pid, "PPid").c_str(), nullptr, 10));
   if (!has_ours(pid)) {
     if (!has_watch_) executed(pid);  // else that is told
@@ -326,7 +335,6 @@ void Sampler::follow(pid_t pid) {
   p.has_ours = true;
   control.processes[p.index].code = control.processes[q.index].code;
   control.processes[p.index].action = control.processes[q.index].action;
-  control.processes[p.index].tid_at = control.processes[q.index].tid_at;
   if (by_perf_ && !begin_child(p)) processes_.erase(pid);
 }
 
@@ -347,7 +355,7 @@ void Sampler::executed(pid_t pid) {
     ended(old->second, "exec");
   }
   if (!options_.follow || !process::own_id(pid)) return;
-  if (enter(add(pid, parent), false)) return;
+  if (processes_.size() < rt::max_sample_processes / 2 && enter(add(pid, parent), false)) return;
   not_followed_ += process::own_id(pid) != 0;
   processes_.erase(pid);
 }
@@ -355,7 +363,7 @@ void Sampler::executed(pid_t pid) {
 void Sampler::ended(Process& p, const char* how, std::optional<int> status) {
   p.program.ended_by = how;
   p.program.exit_status = status;
-  p.is_blind = by_perf_ && !p.entry && p.has_ours && !event_.excludes_kernel && !is_whole_guard(p);
+  p.is_blind &= !p.entry;  // (it has not begun, otherwise)
   end_events(p);
   collect(p);
   processes_.erase(p.pid);

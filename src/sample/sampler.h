@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "base/truncation.h"
 #include "process/threads.h"
 #include "process/tracee.h"
 #include "sample/code.h"
@@ -33,11 +34,10 @@ struct Process {
   Code code;
   Fd pidfd, perf_map;
   std::vector<Fd> events, guards;
-  std::vector<Fd> switches;                    // events too: they begin when the threads that were stopped run again,
-  std::optional<Time> switches_begin;          // … which is here
+  std::optional<Time> events_begin;            // when threads that were stopped run again
   Fd entry;                                    // a breakpoint where the program begins
   std::vector<uint64_t> guarded;               // instructions with a breakpoint
-  bool is_blind = false;                       // time in the kernel was not sampled
+  bool is_blind = false;                       // time in the kernel is not sampled
   bool has_ours = false;                       // our memory is mapped there, and the signal is ours
   std::set<pid_t> unblocked;                   // threads whose mask we have changed
   std::map<pid_t, int> timers;                 // of threads: their ids; −1: none was to be had
@@ -79,15 +79,17 @@ class Sampler {
   // inject.cc. All threads of the process stand still.
   Result<> put_in(Process& p, pid_t agent, const std::vector<pid_t>& tids);
   Result<> map_files(process::RemoteSyscalls& remote, pid_t pid);
+  void unmap_files(process::RemoteSyscalls& remote);
+  rt::KernelSigaction our_action() const;
   Result<rt::KernelSigaction> exchange_action(process::RemoteSyscalls& remote, const rt::KernelSigaction& action);
   Result<> begin_timers(Process& p, process::RemoteSyscalls& remote, const std::vector<pid_t>& tids);
   void take_out(Process& p, process::RemoteSyscalls& remote);
   // Events need no standstill, but a thread that is created meanwhile may be left out.
-  Result<> begin_events(Process& p, const std::vector<pid_t>& tids);
+  Result<> begin_events(Process& p, const std::vector<pid_t>& tids, bool is_stopped);
   void end_events(Process& p);
   void guard(Process& p, const std::vector<pid_t>& tids);
   void guard_entry(Process& p);
-  void begin_switches(Process& p);
+  void enable_events(Process& p);
   bool is_whole_guard(const Process& p) const;
   void answer(Process& p);
   std::function<bool()> while_serving();
@@ -96,6 +98,7 @@ class Sampler {
   Result<> begin_child(Process& p);
   void time_new_threads(Process& p);
   void unblock(Process& p, pid_t tid);
+  void unblock_stopped(Process& p, pid_t tid);
   void leave(Process& p);
 
   // guardian.cc
@@ -116,6 +119,7 @@ class Sampler {
   void name_threads(Process& p);
 
   const Options& options_;
+  TruncationGuard truncation_;  // images are other people's files
   std::optional<Shared> shared_;
   std::optional<Images> images_;
   Watch watch_;
@@ -123,7 +127,8 @@ class Sampler {
   bool by_perf_ = true;
   int signal_ = 0;
   Event event_;
-  std::optional<Event> switches_;  // wall time
+  std::optional<Event> switches_;  // wall time,
+  uint64_t period_ = 0, began_ = 0;  // … in ticks of the time stamp counter
   std::map<pid_t, Process> processes_;
   std::set<pid_t> newborn_;  // children that are not sampled yet
   std::vector<Program> programs_;

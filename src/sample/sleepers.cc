@@ -4,6 +4,7 @@
 
 #include <x86intrin.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -53,7 +54,7 @@ void Sampler::look_at_sleepers(Process& p) {
     uint32_t place = own ? shared_->slot_of(rt::sample_key(p.index, own)) : 0;
     if (!place || retired_.contains(place)) continue;
     rt::SampleSlot& slot = shared_->slot(place);
-    if (!slot.last) slot.last = p.parent || main_pid_ ? __rdtsc() : shared_->control().began;
+    if (!slot.last) slot.last = p.parent || main_pid_ ? __rdtsc() : began_;
     auto at = where_asleep(p.pid, tid);
     if (!at) continue;
     Sleeper& sleeper = p.sleepers[own];
@@ -74,9 +75,13 @@ void Sampler::look_at_sleepers(Process& p) {
 void Sampler::wake(const Process& p, const rt::SampleSlot& slot, uint32_t tid, Thread& thread) const {
   auto at = p.sleepers.find(tid);
   if (at == p.sleepers.end() || at->second.since != slot.last) return;
-  uint64_t periods = (__rdtsc() - slot.last + slot.rest) / shared_->control().period;
+  uint64_t now = __rdtsc(), since = std::clamp(slot.last, began_, now);  // (the program can write there)
+  uint64_t periods = (now - since) / period_;
   Thread path = at->second.path;
   for (Node& n : path.nodes) n.samples *= periods;
+  rt::Counts& c = path.counts;
+  for (uint64_t* sum : {&c.samples, &c.frames, &c.guessed, &c.by_frame_pointer}) *sum *= periods;
+  for (uint64_t& sum : c.ended) sum *= periods;
   if (periods) merge(thread, path);
 }
 
