@@ -108,6 +108,7 @@ Result<int> sample(const Words& words) {
     if (s.run.quiet) return {};
     if (outcome.left_running)
       say("{} processes outlive the program, and are sampled no longer", outcome.left_running);
+    if (outcome.not_followed) say("{} programs that it executed could not be sampled", outcome.not_followed);
     return print_summary(s.output);
   };
   TRY(int status, sample::run(options));

@@ -36,6 +36,11 @@ bool has_ended(pid_t tid) {
   return state.empty() || state == "Z" || state == "X";
 }
 
+void pause_briefly() {
+  timespec t{0, 20'000};
+  nanosleep(&t, nullptr);
+}
+
 // What keeps root from it, and what to do.
 std::string remedy_for_root() {
   std::ifstream scope_file("/proc/sys/kernel/yama/ptrace_scope");
@@ -141,7 +146,14 @@ void Threads::look(Held& thread) {
     return;
   }
   int event = status >> 16;
-  if (event == PTRACE_EVENT_EXEC) executed_ = true;
+  if (event == PTRACE_EVENT_EXEC) {
+    // It is inside execve, whose result would replace what we write into its registers: it stops again when that has ended.
+    executed_ = true;
+    ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+    ptrace(PTRACE_CONT, tid, 0, 0);
+    while (thread.tid && !thread.stopped) pause_briefly(), look(thread);
+    return;
+  }
   if (event) thread.stopped = true;
   else ptrace(PTRACE_CONT, tid, 0, WSTOPSIG(status));
 }
@@ -166,8 +178,7 @@ Result<> Threads::stop(const std::function<bool()>& meanwhile) {
       for (pid_t tid : tids()) go_on(tid);
       return fail("process {}: a thread of it does not stop", pid_);
     }
-    timespec t{0, 20'000};
-    nanosleep(&t, nullptr);
+    pause_briefly();
   }
 }
 

@@ -33,6 +33,11 @@ int shell_status(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(statu
 // Do the two have the same memory? (vfork)
 bool share_memory(pid_t a, pid_t b) { return syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0) == 0; }
 
+bool has_ended(const Process& p) {
+  pollfd gone{p.pidfd.get(), POLLIN, 0};
+  return poll(&gone, 1, 0) == 1;
+}
+
 }  // namespace
 
 std::vector<pid_t> threads_of(pid_t pid) {
@@ -249,8 +254,7 @@ void Sampler::look_around() {
   for (auto& [pid, p] : processes_) pids.push_back(pid);
   for (pid_t pid : pids) {
     Process& p = processes_.at(pid);
-    pollfd gone{p.pidfd.get(), POLLIN, 0};
-    if (pid != main_pid_ && poll(&gone, 1, 0) == 1) {
+    if (pid != main_pid_ && has_ended(p)) {
       ended(p, "");
       continue;
     }
@@ -377,6 +381,10 @@ void Sampler::look_at_threads(Process& p) {
 Result<int> Sampler::finish() {
   while (!processes_.empty()) {
     Process& p = processes_.begin()->second;
+    if (has_ended(p)) {
+      ended(p, "");
+      continue;
+    }
     leave(p);
     left_running_++;
     ended(p, "detach");
@@ -393,6 +401,7 @@ Result<int> Sampler::finish() {
                       .sees_kernel = !by_perf_ || !event_.excludes_kernel};
   outcome.programs = std::move(programs_);
   outcome.left_running = options_.pids.empty() ? left_running_ : 0;
+  outcome.not_followed = not_followed_;
   outcome.weir = getpid();
   TRY_VOID(options_.write(outcome));
   return status_;

