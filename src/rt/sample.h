@@ -32,7 +32,7 @@ constexpr uint32_t trace_capacity = 1 << 15;  // frames of a stack
 constexpr uint32_t tree_capacity = 1 << 20;   // nodes of a thread's tree
 constexpr uint64_t trace_offset = 1 << 16;    // in a slot
 constexpr uint64_t tree_offset = 12 << 20;
-static_assert(sizeof(TreeNode) == 32 && tree_offset + uint64_t{tree_capacity} * 40 + 4096 < sample_slot_stride);
+static_assert(sizeof(TreeNode) == 32 && tree_offset + uint64_t{tree_capacity} * 36 + 4096 < sample_slot_stride);
 
 // ---- Signals ---------------------------------------------------------------------------------------------------------
 // What an event or a timer tells the handler (si_perf_data, si_value).
