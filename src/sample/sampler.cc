@@ -216,7 +216,8 @@ void Sampler::take_signals() {
   while (read(signals_.get(), &info, sizeof info) == sizeof info) {
     int sig = static_cast<int>(info.ssi_signo);
     if (!options_.pids.empty()) leave_wanted_ |= sig != SIGCONT && sig != SIGCHLD;
-    else if (sig != SIGCHLD && sig != SIGINT && sig != SIGQUIT && !main_ended_ && (sig != SIGCONT || process::is_stopped(main_pid_)))
+    else if (sig != SIGCHLD && sig != SIGINT && sig != SIGQUIT && !main_ended_ &&
+             (sig != SIGCONT || process::is_stopped(main_pid_)))
       kill(main_pid_, sig);
   }
 }

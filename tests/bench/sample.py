@@ -4,7 +4,8 @@ Every workload runs natively and under each sampler at each rate, in turns, so t
 The program's own time counts, as its parent sees it (programs/used.c): processor time (user + system) and wall time. What the samplers
 do in processes of their own (perf writes stacks, Weir follows and writes its result) is in the wall time of the command only.
 The floor is an empty handler at the same rate (programs/empty_handler.c). A figure is a ratio to native; the best of the turns counts.
-A whole run writes its tables into docs/benchmarks.md.
+What one sample costs is measured by itself, too, as medians that do not depend on what else the machine does. A whole run writes its
+tables into docs/benchmarks.md.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import json
 import os
 import pathlib
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -22,6 +24,7 @@ import workloads
 BEGIN, END = "<!-- sample: begin -->", "<!-- sample: end -->"
 PROFILER = "/usr/lib/x86_64-linux-gnu/libprofiler.so.0"
 RATES = (1000, 10000)
+DEPTHS = (5, 50, 500)
 SAMPLERS = ("empty handler", "weir", "perf", "gperftools")
 ALLOWED = {1000: 0.005, 10000: 0.02}  # over the floor
 
@@ -93,6 +96,30 @@ def measure(workload, weir, turns, directory, samplers):
     return results
 
 
+def interruptions(weir, turns, directory, samplers):
+    """(sampler, depth) -> how long one takes, in µs, at the highest rate: the median of the turns, each of them a median (programs/gaps.c)."""
+    rate, times = RATES[-1], {}
+    for depth in DEPTHS:
+        all_commands = commands(weir, directory, [str(directory / "gaps"), str(depth), "0.5"])
+        for _ in range(turns):
+            for sampler in samplers:
+                bench.run(all_commands[sampler, rate], directory, before=come_first)
+                said = (directory / "stdout").read_text().split()
+                if said and sampler != "gperftools":  # (which interrupts so seldom that others prevail)
+                    times.setdefault((sampler, depth), []).append(float(said[-1]))
+                clean(directory)
+    return {key: statistics.median(values) for key, values in times.items()}
+
+
+def interruption_table(figures):
+    samplers = list(dict.fromkeys(sampler for sampler, _ in figures))
+    rows = [["depth", *(f"{s}, µs" for s in samplers), "weir over the floor, µs", f"at {RATES[-1]:,} Hz", f"at {RATES[0]:,} Hz"]]
+    for depth in DEPTHS:
+        more = figures["weir", depth] - figures["empty handler", depth]
+        rows.append([str(depth), *(f"{figures[s, depth]:.1f}" for s in samplers), f"{more:.2f}", *(f"{more * rate / 1e4:.2f} %" for rate in RATES[::-1])])
+    return bench.markdown(rows)
+
+
 def over(result, sampler, rate, clock):
     """By how much the program takes longer than natively; None: not measured."""
     now = result.get(sampler, {}).get(rate, {})
@@ -126,13 +153,15 @@ def table(results, rate, clock, samplers):
 
 def report(data):
     parts, samplers = [], data["samplers"]
-    for rate in RATES:
+    if data["interruptions"]:
+        parts += ["**One sample**, the time for which the program stands still:", interruption_table(data["interruptions"])]
+    for rate in RATES if data["workloads"] else ():
         text, means = table(data["workloads"], rate, "cpu", samplers)
         parts += [f"**{rate:,} Hz**, processor time of the program, over native:", text]
         if None not in (means["weir"], means["empty handler"]):
             allowed, got = ALLOWED[rate], means["weir"] - means["empty handler"]
             parts.append(f"Allowed over the floor: {100 * allowed:.1f} %; measured: {100 * got:.2f} %.")
-    for clock, what in (("wall", "wall time of the program"), ("command", "wall time of the whole command, until its result is written")):
+    for clock, what in () if not data["workloads"] else (("wall", "wall time of the program"), ("command", "wall time of the whole command, until its result is written")):
         rows = [["", *(f"{s}, {rate:,} Hz" for rate in RATES for s in samplers)], ["geometric mean"]]
         for rate in RATES:
             rows[1] += [percent(table(data["workloads"], rate, clock, samplers)[1][s]) for s in samplers]
@@ -151,9 +180,9 @@ def write_page(text):
 def arguments():
     parser = argparse.ArgumentParser(prog="./dev bench sample", description="What sampling costs, next to perf and gperftools.")
     parser.add_argument("--quick", action="store_true", help="small inputs, one turn: a look, no measurement")
-    parser.add_argument("--only", action="append", metavar="NAME", help="this workload; may be repeated")
+    parser.add_argument("--only", action="append", metavar="NAME", help="this workload, or interruptions; may be repeated")
     parser.add_argument("--peers", choices=("none", "all"), default="all")
-    parser.add_argument("--turns", type=int, metavar="N", help="runs of everything (5)")
+    parser.add_argument("--turns", type=int, metavar="N", help="runs of everything (7)")
     parser.add_argument("--json", metavar="FILE", help="write the figures there too")
     parser.add_argument("--weir", default=str(bench.ROOT / "build" / "weir"), help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -162,19 +191,22 @@ def arguments():
 def main():
     options = arguments()
     weir = str(pathlib.Path(options.weir).resolve())
-    turns = options.turns or (1 if options.quick else 5)
+    turns = options.turns or (1 if options.quick else 7)
     samplers = [s for s in SAMPLERS if (options.peers == "all" or s in ("empty handler", "weir")) and is_there(s)]
     directory = pathlib.Path(tempfile.mkdtemp(prefix="weir-bench."))
     try:
         print("preparing inputs …", file=sys.stderr)
-        for source, flags in (("used.c", ["-o", "used"]), ("empty_handler.c", ["-shared", "-fPIC", "-o", "empty_handler.so"])):
+        for source, flags in (("used.c", ["-o", "used"]), ("gaps.c", ["-o", "gaps"]), ("empty_handler.c", ["-shared", "-fPIC", "-o", "empty_handler.so"])):
             subprocess.run(["/usr/bin/gcc", "-O2", "-w", str(workloads.PROGRAMS / source), *flags], cwd=directory, check=True)
         chosen = [w for w in workloads.make(directory, 0.2 if options.quick else 1) if not options.only or w.name in options.only]
         data = {
             "command": "./dev bench sample" + "".join(f" {a}" for a in sys.argv[1:] if a not in ("--weir", options.weir)),
             "cpu": bench.cpu_model(), "cores": os.cpu_count(), "kernel": os.uname().release.split("-")[0], "turns": turns,
-            "samplers": samplers, "workloads": {},
+            "samplers": samplers, "workloads": {}, "interruptions": {},
         }  # fmt: skip
+        if not options.only or "interruptions" in options.only:
+            print("interruptions …", file=sys.stderr)
+            data["interruptions"] = interruptions(weir, max(turns, 5), directory, samplers)
         for workload in chosen:
             print(f"{workload.name}: {workload.what} …", file=sys.stderr)
             data["workloads"][workload.name] = measure(workload, weir, turns, directory, samplers)
@@ -185,7 +217,7 @@ def main():
     for name, sampler, rate, why in wrong:
         print(f"bench: {name} under {sampler}, {rate} Hz, fails: {why}", file=sys.stderr)
     if options.json:
-        pathlib.Path(options.json).write_text(json.dumps({**data, "workloads": {w: {f"{s} {rate}": r for s, rates in result.items() for rate, r in rates.items()} for w, result in data["workloads"].items()}}, indent=2) + "\n")
+        pathlib.Path(options.json).write_text(json.dumps({**data, "interruptions": {f"{s}, {d}": t for (s, d), t in data["interruptions"].items()}, "workloads": {w: {f"{s} {rate}": r for s, rates in result.items() for rate, r in rates.items()} for w, result in data["workloads"].items()}}, indent=2) + "\n")
     text = report(data)
     print(text)
     if not (options.quick or options.only or wrong):

@@ -45,7 +45,7 @@ struct Bench {
   uint64_t unwound = 0;
   std::vector<uint64_t> ticks;  // of each sample
   pid_t pid = getpid();
-  bool is_warm = false;         // the first samples do not count
+  bool is_warm = false;  // the first samples do not count
 
   [[gnu::noinline]] uint64_t unwind() {
     Code code = own.code();
