@@ -145,7 +145,7 @@ Result<> Server::attach(pid_t pid) {
   auto cannot = [&](const Error& e) { return fail("process {} ({}): {}", pid, program, e.what); };
   if (auto regions = process::regions(pid))  // what takes long is done while it runs
     for (const process::Region& r : *regions)
-      if (is_image(r)) (void)process::open_image(pid, r);
+      if (is_image(r)) (void)symbols::open_image(pid, r);
   process::Threads threads(pid);
   TRY_VOID(threads.stop([&] { return !detach_is_wanted(); }));
   std::vector<pid_t> tids = threads.tids();

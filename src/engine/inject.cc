@@ -79,7 +79,7 @@ Result<> Server::inject(pid_t pid) {
   auto program =
       std::find_if(regions.begin(), regions.end(), [&](const process::Region& r) { return r.range.contains(entry_point); });
   if (program == regions.end()) return fail("{}: its entry point is not mapped", process::program_name(pid));
-  auto image = process::open_image(pid, *program);
+  auto image = symbols::open_image(pid, *program);
   bool sanitized = image && (*image)->uses_address_sanitizer();
   TRY(auto space, Space::create(options_.make_tool, regions, sanitized));
   space->set_limit(options_.cache_limit);
@@ -137,7 +137,7 @@ int64_t Server::move_home(Process& p, std::vector<process::Region>& regions, App
   auto first =
       std::find_if(regions.begin(), regions.end(), [&](const process::Region& r) { return r.range.begin == begin; });
   if (first == regions.end()) return 0;
-  auto image = process::open_image(p.pid, *first);
+  auto image = symbols::open_image(p.pid, *first);
   if (!image) return 0;
   elf::VRange extent = extent_of(**image);
   AppRange range{begin, begin + static_cast<int64_t>(extent.size())};
@@ -218,7 +218,7 @@ Result<AppPc> Server::begin_program(Process& p, uint32_t slot) {
     return r.executable && r.path != "[vsyscall]" && r.range.begin.value != rt::runtime_base;
   };
   for (const process::Region& r : regions)
-    if (is_code(r) && r.range.begin == vdso) TRY_VOID(add(p, r, process::open_image(p.pid, r).value_or(nullptr)));
+    if (is_code(r) && r.range.begin == vdso) TRY_VOID(add(p, r, symbols::open_image(p.pid, r).value_or(nullptr)));
   if (p.space->table_address() == rt::table_base && !keep_addresses()) {
     int64_t program_distance = program ? move_home(p, regions, program) : 0;
     int64_t loader_distance = loader ? move_home(p, regions, loader) : 0;
@@ -226,7 +226,7 @@ Result<AppPc> Server::begin_program(Process& p, uint32_t slot) {
     if (program_distance || loader_distance) TRY_VOID(tell_moved(p, slot, program_distance, loader_distance));
   }
   for (const process::Region& r : regions)
-    if (is_code(r) && r.range.begin != vdso) TRY_VOID(add(p, r, process::open_image(p.pid, r).value_or(nullptr)));
+    if (is_code(r) && r.range.begin != vdso) TRY_VOID(add(p, r, symbols::open_image(p.pid, r).value_or(nullptr)));
   // Code that is made at run time will come near where the kernel puts things.
   TRY_VOID(p.space->reserve_near({p.memory->kernels_choice, p.memory->kernels_choice + 1}, p.pid));
   return begin;
@@ -272,7 +272,7 @@ Result<std::shared_ptr<elf::Image>> image_of(pid_t tid, int64_t fd) {
   std::string link = fmt::format("/proc/{}/fd/{}", tid, fd);
   char name[4096];
   ssize_t n = readlink(link.c_str(), name, sizeof name);
-  return process::open_image(open_to_read(link), std::string(name, n > 0 ? static_cast<size_t>(n) : 0));
+  return symbols::open_image(open_to_read(link), std::string(name, n > 0 ? static_cast<size_t>(n) : 0));
 }
 
 // A process that has dropped privileges, or changed its root, cannot open our memory any more, and so gets no new arenas.

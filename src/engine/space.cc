@@ -131,7 +131,7 @@ Result<Region*> Space::find_region(AppPc pc, pid_t pid, bool may_grow) {
       if (share_low_half(known.range, r.range))
         return fail("{:#x} and {:#x}: two mappings of code have the same low 32 bits", r.range.begin.value,
                     known.range.begin.value);
-    auto image = process::open_image(pid, r);
+    auto image = symbols::open_image(pid, r);
     Region* added = add_region(r, image ? *image : nullptr, false);
     added->is_pristine = added->image && !added->is_volatile && r.inode && is_as_in_file(pid, *added);
     TRY_VOID(find_room(*added, pid));
@@ -167,7 +167,7 @@ Region* Space::add_region(const process::Region& r, std::shared_ptr<elf::Image> 
   region.is_volatile = r.writable || r.shared;
   region.is_pristine = is_pristine;
   std::string name = r.path.empty() ? "[anonymous]" : r.path;
-  if (region.image) region.bias = process::bias_of(r, *region.image);
+  if (region.image) region.bias = symbols::bias_of(r, *region.image);
   auto known = std::find(images_.begin(), images_.end(), name);
   region.image_index = static_cast<uint32_t>(known - images_.begin());
   if (known == images_.end()) add_image(name);

@@ -24,6 +24,7 @@
 #include "instrument/tool.h"
 #include "process/program.h"
 #include "rt/abi.h"
+#include "symbols/mapped_image.h"
 
 namespace weir::engine {
 

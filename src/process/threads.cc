@@ -37,6 +37,11 @@ bool has_ended(pid_t tid) {
   return state.empty() || state == "Z" || state == "X";
 }
 
+void pause_briefly() {
+  timespec t{0, 20'000};
+  nanosleep(&t, nullptr);
+}
+
 // What keeps root from it, and what to do.
 std::string remedy_for_root() {
   std::ifstream scope_file("/proc/sys/kernel/yama/ptrace_scope");
@@ -210,8 +215,7 @@ Result<> Threads::stop(const std::function<bool()>& meanwhile) {
       for (pid_t tid : tids()) go_on(tid);
       return fail("process {}: a thread of it does not stop", pid_);
     }
-    timespec t{0, 20'000};
-    nanosleep(&t, nullptr);
+    pause_briefly();
   }
 }
 

@@ -1,12 +1,14 @@
 // The calling-context tree of one thread: every call path that was sampled, once, with the samples that ended there.
 //
 // Flat memory of a fixed size, in a shared file: the thread adds nodes, Weir reads them, also after the process has died. A
-// node's number is fixed, its parent's is smaller. Nodes are found by a hash of (parent, address): open addressing, at
-// most half full. No locks: one thread writes. What finds no room ends in one node that says so, and is counted there.
+// node's number is fixed, its parent's is smaller. Nodes are found by a hash of (parent, address): linear hashing, with as many
+// chains as nodes, and each new node splits one. So memory is touched as the tree grows, and no sample waits for a table to be
+// made anew: a page that is touched for the first time costs as much as some samples. No locks: one thread writes. What
+// finds no room ends in one node that says so, and is counted there.
 //
 //     TreeHead
 //     TreeNode nodes[capacity]
-//     uint32_t slots[2 · capacity]    numbers of nodes, 0: empty (node 0 is a root, and not looked for)
+//     uint32_t chains[capacity]    their first nodes, 0: none (node 0 is a root, and not looked for); those below `size` are in use
 #pragma once
 
 #include <stddef.h>
@@ -20,6 +22,7 @@ struct TreeNode {
   uint32_t parent;
   uint32_t recent;  // the child that was asked for last, 0: none: paths are mostly walked again, and lie side by side
   uint32_t kind;
+  uint32_t next;  // of its chain, 0: none
   enum Kind : uint32_t { Root, Caller, Leaf, Full };
 };
 static_assert(sizeof(TreeNode) == 32);
@@ -35,7 +38,7 @@ struct TreeHead {
 class CallTree {
  public:
   static uint64_t bytes_for(uint32_t capacity) {
-    return sizeof(TreeHead) + uint64_t{capacity} * (sizeof(TreeNode) + 2 * sizeof(uint32_t));
+    return sizeof(TreeHead) + uint64_t{capacity} * (sizeof(TreeNode) + sizeof(uint32_t));
   }
 
   // `memory` is zero and bytes_for(capacity) long; capacity is a power of two, at least 64.
@@ -43,8 +46,8 @@ class CallTree {
     auto* head = static_cast<TreeHead*>(memory);
     head->capacity = capacity;
     CallTree tree(memory);
-    for (uint32_t i = 0; i < root_count; i++) tree.nodes()[i] = {i, 0, i, 0, TreeNode::Root};
-    tree.nodes()[full_node] = {0, 0, full_node, 0, TreeNode::Full};
+    for (uint32_t i = 0; i < root_count; i++) tree.nodes()[i] = {i, 0, i, 0, TreeNode::Root, 0};
+    tree.nodes()[full_node] = {0, 0, full_node, 0, TreeNode::Full, 0};
     head->size = full_node + 1;
     return tree;
   }
@@ -68,20 +71,47 @@ class CallTree {
   void count(uint32_t node, uint64_t samples) { nodes()[node].samples += samples; }
 
  private:
-  uint32_t find(uint32_t parent, uint64_t address, TreeNode::Kind kind) {
-    uint32_t mask = head_->capacity * 2 - 1;
-    uint32_t* slots = reinterpret_cast<uint32_t*>(nodes() + head_->capacity);
+  static uint32_t hash_of(uint32_t parent, uint64_t address, uint32_t kind) {
     uint64_t key = uint64_t{parent} << 1 | (kind == TreeNode::Leaf);
-    uint64_t hash = (address * 0x9E3779B97F4A7C15ull ^ key) * 0xD6E8FEB86659FD93ull;
-    uint32_t i = static_cast<uint32_t>(hash >> 32) & mask;
-    for (; slots[i]; i = (i + 1) & mask) {
-      const TreeNode& n = nodes()[slots[i]];
-      if (n.address == address && n.parent == parent && n.kind == kind) return slots[i];
+    return static_cast<uint32_t>((address * 0x9E3779B97F4A7C15ull ^ key) * 0xD6E8FEB86659FD93ull >> 32);
+  }
+
+  static uint32_t power_below(uint32_t count) { return 1u << (31 - __builtin_clz(count)); }
+
+  // Of `count` chains, those that are not split yet, in this round, stand for two.
+  static uint32_t chain_of(uint32_t hash, uint32_t count) {
+    uint32_t power = power_below(count), chain = hash & (2 * power - 1);
+    return chain < count ? chain : chain - power;
+  }
+
+  uint32_t* chains() const { return reinterpret_cast<uint32_t*>(nodes() + head_->capacity); }
+
+  // Chain `count` takes its nodes from the one that stood for it.
+  void split(uint32_t count) {
+    uint32_t* from = &chains()[count - power_below(count)];
+    uint32_t* to = &chains()[count];
+    while (*from) {
+      TreeNode& n = nodes()[*from];
+      if (chain_of(hash_of(n.parent, n.address, n.kind), count + 1) != count) {
+        from = &n.next;
+        continue;
+      }
+      *to = *from, to = &n.next;
+      *from = n.next, n.next = 0;
     }
-    uint32_t number = head_->size;
+  }
+
+  uint32_t find(uint32_t parent, uint64_t address, TreeNode::Kind kind) {
+    uint32_t hash = hash_of(parent, address, kind), number = head_->size;
+    for (uint32_t i = chains()[chain_of(hash, number)]; i; i = nodes()[i].next) {
+      const TreeNode& n = nodes()[i];
+      if (n.address == address && n.parent == parent && n.kind == kind) return i;
+    }
     if (number >= head_->capacity) return full_node;
-    nodes()[number] = {address, 0, parent, 0, kind};
-    slots[i] = number;
+    split(number);
+    uint32_t& first = chains()[chain_of(hash, number + 1)];
+    nodes()[number] = {address, 0, parent, 0, kind, first};
+    first = number;
     __atomic_store_n(&head_->size, number + 1, __ATOMIC_RELEASE);
     return number;
   }

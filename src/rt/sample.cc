@@ -2,8 +2,6 @@
 
 #include "rt/sample.h"
 
-#include <initializer_list>
-
 #include "rt/offsets.h"
 #include "rt/sys.h"
 
@@ -71,8 +69,8 @@ uint32_t thread_id(SampledProcess& p) {
   constexpr uint32_t no_id = 1u << 31;
   if (!p.may_call) return no_id | static_cast<uint32_t>(fs >> 6);
   auto tid = static_cast<uint32_t>(sys(SYS_gettid));
-  constexpr uint32_t glibc = 0x2d0, musl = 0x30;
-  for (uint32_t at : {glibc, musl}) {
+  constexpr uint32_t places[] = {0x2d0, 0x30};  // glibc's, musl's
+  for (uint32_t at : places) {
     if (p.tid_at && p.tid_at != at) continue;
     if (uint32_t word; fs && copy_from(p.pid, fs + at, &word, sizeof word) && word == tid) {
       p.tid_at = at;
@@ -202,7 +200,8 @@ bool has_room(const UContext& c) {
 
 // Of a child that Weir has not seen yet: its parent's, whose actions it has.
 SampledProcess& own_process() {
-  for (int64_t call : {SYS_getpid, SYS_getppid}) {
+  constexpr int64_t calls[] = {SYS_getpid, SYS_getppid};
+  for (int64_t call : calls) {
     auto pid = static_cast<uint32_t>(sys(call));
     for (uint32_t i = 0; i < control().process_count && i < max_sample_processes; i++)
       if (SampledProcess& p = control().processes[i]; p.pid == pid) return p;

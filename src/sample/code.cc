@@ -42,8 +42,8 @@ bool is_ours(const process::Region& r) { return r.path.starts_with("/memfd:weir-
 }  // namespace
 
 const Images::Known* Images::of(pid_t pid, const process::Region& region) {
-  if (region.path == "[vdso]" && !vdso_) vdso_ = process::open_image(pid, region).value_or(nullptr);
-  auto image = region.path == "[vdso]" ? vdso_ : process::open_image(pid, region).value_or(nullptr);
+  if (region.path == "[vdso]" && !vdso_) vdso_ = symbols::open_image(pid, region).value_or(nullptr);
+  auto image = region.path == "[vdso]" ? vdso_ : symbols::open_image(pid, region).value_or(nullptr);
   if (!image) return nullptr;
   auto [at, is_new] = known_.try_emplace(image.get());
   Known& k = at->second;
@@ -74,7 +74,7 @@ bool Code::look(pid_t pid, uint32_t index, Shared& shared, Images& images) {
     if (!r.executable || is_ours(r) || r.path == "[vsyscall]") continue;
     const Images::Known* known = images.of(pid, r);
     std::string path = known ? r.path : "[code written at run time]";
-    Range range{r.range.begin.value, r.range.end.value, known ? process::bias_of(r, *known->image) : 0, name(path),
+    Range range{r.range.begin.value, r.range.end.value, known ? symbols::bias_of(r, *known->image) : 0, name(path),
                 known ? known->table : 0};
     now.push_back(range);
     may_hide_execve_ |= known && known->may_hide_execve;

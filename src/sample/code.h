@@ -5,6 +5,7 @@
 
 #include "process/program.h"
 #include "sample/shared.h"
+#include "symbols/mapped_image.h"
 
 namespace weir::sample {
 

@@ -33,6 +33,11 @@ int shell_status(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(statu
 // Do the two have the same memory? (vfork)
 bool share_memory(pid_t a, pid_t b) { return syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0) == 0; }
 
+bool has_ended(const Process& p) {
+  pollfd gone{p.pidfd.get(), POLLIN, 0};
+  return poll(&gone, 1, 0) == 1;
+}
+
 }  // namespace
 
 std::vector<pid_t> threads_of(pid_t pid) {
@@ -219,7 +224,8 @@ void Sampler::take_signals() {
   while (read(signals_.get(), &info, sizeof info) == sizeof info) {
     int sig = static_cast<int>(info.ssi_signo);
     if (!options_.pids.empty()) leave_wanted_ |= sig != SIGCONT && sig != SIGCHLD;
-    else if (sig != SIGCHLD && sig != SIGINT && sig != SIGQUIT && !main_ended_ && (sig != SIGCONT || process::is_stopped(main_pid_)))
+    else if (sig != SIGCHLD && sig != SIGINT && sig != SIGQUIT && !main_ended_ &&
+             (sig != SIGCONT || process::is_stopped(main_pid_)))
       kill(main_pid_, sig);
   }
 }
@@ -258,8 +264,7 @@ void Sampler::look_around() {
   for (auto& [pid, p] : processes_) pids.push_back(pid);
   for (pid_t pid : pids) {
     Process& p = processes_.at(pid);
-    pollfd gone{p.pidfd.get(), POLLIN, 0};
-    if (pid != main_pid_ && poll(&gone, 1, 0) == 1) {
+    if (pid != main_pid_ && has_ended(p)) {
       ended(p, "");
       continue;
     }
@@ -398,6 +403,10 @@ void Sampler::look_at_threads(Process& p) {
 Result<int> Sampler::finish() {
   while (!processes_.empty()) {
     Process& p = processes_.begin()->second;
+    if (has_ended(p)) {
+      ended(p, "");
+      continue;
+    }
     if (switches_) look_at_sleepers(p);
     leave(p);
     left_running_++;

@@ -47,13 +47,14 @@ def engines(weir, peers):
     return all_engines
 
 
-def run(argv, directory, stdin="/dev/null", environment=ENVIRONMENT):
-    """One run: its times, and what it said and how it ended as a fingerprint. Standard error is left in `stderr`."""
+def run(argv, directory, stdin="/dev/null", environment=ENVIRONMENT, before=None):
+    """One run: its times, and what it said and how it ended as a fingerprint. Standard error is left in `stderr`. `before` is
+    called in the new process."""
     output, errors = directory / "stdout", directory / "stderr"
     with open(stdin, "rb") as source, open(output, "wb") as out, open(errors, "wb") as err:
         start = time.monotonic()
         process = subprocess.Popen(argv, stdin=source, stdout=out, stderr=err, cwd=directory, env=environment,
-                                   start_new_session=True)  # fmt: skip
+                                   start_new_session=True, preexec_fn=before)  # fmt: skip
         limit = threading.Timer(TIME_LIMIT, os.killpg, (process.pid, signal.SIGKILL))
         limit.start()
         _, status, usage = os.wait4(process.pid, 0)
@@ -270,4 +271,5 @@ def main():
     return 1 if wrong else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -7,6 +7,7 @@
 // others at each sample. "cold": the caches were filled with something else before each sample.
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
+#include <unistd.h>
 #include <x86intrin.h>
 
 #include <chrono>
@@ -14,14 +15,15 @@
 #include <cstring>
 
 #include "../unit/own_code.h"
+#include "rt/own_memory.h"
 
 using namespace weir;
 using namespace weir::rt;
 
 // In walker.cc, compiled as in the sampler.
 namespace weir::rt {
-extern template class Walk<GuardedMemory>;
-extern template Sample restore(Trace&, CallTree&, const Code&, const Stack&, const State&, const Options&, GuardedMemory&);
+extern template class Walk<OwnMemory>;
+extern template Sample restore(Trace&, CallTree&, const Code&, const Stack&, const State&, const Options&, OwnMemory&);
 }  // namespace weir::rt
 
 namespace {
@@ -37,14 +39,15 @@ struct Bench {
   test::OwnCode own;
   test::Memory memory{32768, 1 << 20};
   Stack stack = test::own_stack();
+  KnownStack known{stack.low, stack.low, stack.high};
   Options options{.use = {true, false, false}};
   Way way = Incremental;
   uint64_t unwound = 0;
   std::vector<uint64_t> ticks;  // of each sample
-  bool is_warm = false;         // the first samples do not count
+  pid_t pid = getpid();
+  bool is_warm = false;  // the first samples do not count
 
   [[gnu::noinline]] uint64_t unwind() {
-    GuardedMemory guarded;
     Code code = own.code();
     State top;
     asm volatile("leaq (%%rip), %0; movq %%rsp, %1; movq %%rbp, %2" : "=r"(top.pc), "=r"(top.sp), "=r"(top.bp));
@@ -53,24 +56,25 @@ struct Bench {
       for (size_t i = 0; i < garbage.size(); i += 64) garbage[i]++;
     }
     uint64_t begin = __rdtsc(), steps = 0;
+    OwnMemory own_memory(&known, 1, top.sp, static_cast<uint32_t>(pid));
     switch (way) {
       case Incremental:
       case IncrementalCold: {
-        Sample s = restore(memory.trace, memory.tree, code, stack, top, options, guarded);
+        Sample s = restore(memory.trace, memory.tree, code, stack, top, options, own_memory);
         steps = s.unwound;
         break;
       }
       case Full: {
         static constexpr Map none{};
-        Stepper<GuardedMemory> stepper(code, stack, options.use, memory.trace.known, guarded);
-        Walk<GuardedMemory> walk(stepper, none, memory.trace.fresh, memory.trace.capacity, 100, guarded);
+        Stepper<OwnMemory> stepper(code, stack, options.use, memory.trace.known, own_memory);
+        Walk<OwnMemory> walk(stepper, none, memory.trace.fresh, memory.trace.capacity, 100, own_memory);
         walk.run(top);
         steps = walk.unwound;
         break;
       }
       case FullTree:
         for (Map& m : memory.trace.maps) m.is_good = false;
-        steps = restore(memory.trace, memory.tree, code, stack, top, options, guarded).unwound;
+        steps = restore(memory.trace, memory.tree, code, stack, top, options, own_memory).unwound;
         break;
       case Step_: {
         unw_context_t context;
@@ -147,7 +151,6 @@ Cost measure(Bench& b, Way way, int depth, int changed, double seconds) {
 int main(int argc, char** argv) {
   bool is_quick = argc > 1 && !strcmp(argv[1], "--quick");
   double seconds = is_quick ? 0.02 : 0.2;
-  test::survive_reads();
   unw_set_caching_policy(unw_local_addr_space, UNW_CACHE_PER_THREAD);
   auto begin = std::chrono::steady_clock::now();
   uint64_t ticks = __rdtsc();

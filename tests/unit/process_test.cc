@@ -4,7 +4,11 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+
+#include "process/threads.h"
+#include "process/tracee.h"
 
 namespace weir::process {
 
@@ -36,6 +40,33 @@ TEST(ReadWhole, FailsWhereTheProcessIsGone) {
   EXPECT_FALSE(read_whole("/proc/self/task/1/stat"));
   EXPECT_FALSE(read_whole("/proc/self/mem"));  // (opens, and cannot be read at 0)
   EXPECT_TRUE(read_whole("/proc/self/stat"));
+}
+
+// issue 5, 1: stopped while it executes another program, a process makes system calls for us, and goes on.
+TEST(Threads, StopInsideExecve) {
+  pid_t pid = fork();
+  if (pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const char* again = "exec sh -c \"$0\" \"$0\"";
+    execl("/bin/sh", "sh", "-c", again, again, nullptr);
+    _exit(127);
+  }
+  int inside = 0;
+  for (int i = 0; i < 300; i++) {
+    usleep(static_cast<useconds_t>(i % 50 * 20));
+    Threads threads(pid);
+    ASSERT_TRUE(threads.stop([] { return true; }));
+    inside += threads.executed();
+    auto remote = RemoteSyscalls::begin(Tracee(threads.agent()), find_syscall(pid));
+    ASSERT_TRUE(remote) << remote.error().what;
+    auto id = remote->call("getpid", SYS_getpid);
+    ASSERT_TRUE(id) << i << ": " << id.error().what;
+    EXPECT_EQ(*id, static_cast<uint64_t>(pid));
+  }
+  EXPECT_GT(inside, 0);
+  EXPECT_EQ(waitpid(pid, nullptr, WNOHANG), 0);
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
 }
 
 }  // namespace weir::process
