@@ -17,13 +17,16 @@ constexpr const char* usage = R"(usage: weir VERB [options] [--] PROGRAM [argume
   weir run      run a program from the code cache, unchanged; count its instructions
   weir profile  count and cost every call, line and block of a program
   weir report   show a profile: functions, callers, source, call paths; as text, JSON or CSV
-  weir export   turn a profile into a file for callgrind_annotate, KCachegrind, pprof or flame graphs
+  weir view     show it in the browser: call graph, flame graph, source, and what changed since another run
+  weir diff     compare two profiles; exit status 1 when code became slower than a threshold
+  weir export   turn a profile into one HTML file, or a file for KCachegrind, pprof, Firefox Profiler, Graphviz, LLVM, BOLT
   weir help     this text;  weir VERB --help tells more;  weir --version
 
   weir run -- ls -l
   weir run --tool=icount --json counts.json -- python3 script.py
   weir profile -- sort big.txt
   weir report sort.weir detail strcoll
+  weir view sort.weir
   weir export sort.weir --format pprof -o sort.pb.gz
 )";
 
@@ -58,6 +61,8 @@ Result<int> dispatch(int argc, char** argv) {
   if (verb == "run") return run(split(argc, argv));
   if (verb == "profile") return profile(split(argc, argv));
   if (verb == "report") return report(all_options(argc, argv));
+  if (verb == "view") return view_profile(all_options(argc, argv));
+  if (verb == "diff") return diff(all_options(argc, argv));
   if (verb == "export") return export_profile(all_options(argc, argv));
   if (verb == "help" && argc > 2) {
     char option[] = "--help";

@@ -10,10 +10,15 @@
 
 namespace weir::report {
 
-// Writes the selected threads of a profile to `path` ("-": standard output), as "callgrind", "folded" or "pprof".
+inline constexpr const char* formats[] = {"callgrind", "folded", "pprof"};
+
+// Writes the selected threads of a profile to `path` ("-": standard output), in one of these formats.
 Result<> write_export(const store::Reader& reader, const std::string& format, const std::string& path);
 
 using Sink = std::function<void(std::string_view)>;
+// What is at `path` stays there until there is something to write; a file that could not be written whole does not stay.
+Result<> write_file(const std::string& path, const std::function<Result<>(const Sink&)>& write);
+
 Result<> export_callgrind(const store::Reader& reader, const Sink& sink);
 Result<> export_folded(const store::Reader& reader, const Sink& sink);
 Result<> export_pprof(const store::Reader& reader, const Sink& sink);

@@ -13,7 +13,7 @@
 #include <unordered_map>
 
 #include "report/export.h"
-#include "report/text.h"
+#include "base/text.h"
 #include "report/views.h"
 
 namespace weir::report {

@@ -6,7 +6,7 @@
 #include "base/zip.h"
 #include "report/export.h"
 #include "report/profile.pb.h"
-#include "report/text.h"
+#include "base/text.h"
 
 namespace weir::report {
 namespace {

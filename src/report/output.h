@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "report/json.h"
+#include "base/json.h"
 
 namespace weir::report {
 

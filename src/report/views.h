@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "report/report.h"
-#include "report/text.h"
+#include "base/text.h"
 
 namespace weir::report {
 

@@ -4,7 +4,7 @@
 namespace weir::store {
 
 inline constexpr int application_id = 0x57656972;  // "Weir": what `file` and PRAGMA application_id see
-inline constexpr int schema_version = 2;
+inline constexpr int schema_version = 3;
 inline constexpr const char* kind_of_profile = "exact profile";
 
 extern const char* const create_tables;

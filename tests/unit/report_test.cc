@@ -12,7 +12,7 @@
 
 #include "fixture/fixture.h"
 #include "report/export.h"
-#include "report/text.h"
+#include "base/text.h"
 #include "store/write.h"
 
 namespace weir::report {

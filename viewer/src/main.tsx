@@ -4,7 +4,7 @@ import { listenToKeys } from './app/keys';
 import { views } from './app/views';
 import { setSource, source } from './data/ask';
 import { openSource, Told } from './data/source';
-import type { Summary } from './data/types';
+import type { FunctionPage, Summary } from './data/types';
 import { followAddress, get, remembered, summary, tune } from './state';
 import './style.css';
 
@@ -17,6 +17,11 @@ try {
   listenToKeys();
   const last = remembered('view');
   if (!get('view') && views.some((v) => v.id === last && v.shown(summary.value))) tune({ view: last });
+  if (!get('fn')) {
+    // The function with the most self time: nobody starts with an empty page.
+    const top = await source.ask<FunctionPage>('functions', { sort: 'self', offset: 0, limit: 1 });
+    if (top.rows[0]) tune({ fn: String(top.rows[0].id) });
+  }
   render(<App />, place);
 } catch (e) {
   render(

@@ -4,7 +4,7 @@ import { useEffect } from 'preact/hooks';
 import { source, useAnswer } from '../data/ask';
 import type { Detail as DetailAnswer, ThreadRow } from '../data/types';
 import { baseName, commandLine, percent, plural, printable, seconds, shortName, withUnit } from '../format';
-import { get, go, remember, remembered, selected, summary, thread, view } from '../state';
+import { go, remember, remembered, selected, summary, thread, view } from '../state';
 import { Detail } from '../views/Detail';
 import { Help } from './Help';
 import { useCommands } from './keys';
@@ -166,7 +166,6 @@ function Status() {
     <footer>
       <span class="full-name name" aria-live="polite">{name ? printable(name) : 'Nothing is selected'}</span>
       <span class="space" />
-      {get('root') && <span>root: {get('root')}</span>}
       <button class={s.notes.length ? 'quality warn' : 'quality'} onClick={() => show('run')} title={s.notes.slice(0, 20).join('\n')}>
         {s.notes.length === 0 ? 'data: complete' : `data: ${shortName(s.notes[0]!, 60)}${s.notes.length > 1 ? `; ${s.notes.length - 1} more` : ''}`}
       </button>

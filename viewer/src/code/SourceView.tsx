@@ -1,6 +1,6 @@
 // V3: annotated source and disassembly, with marks, heat, and a jump to the hottest line.
-import { useSignal } from '@preact/signals';
-import { useMemo } from 'preact/hooks';
+import { signal, useSignal } from '@preact/signals';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { useAnswer } from '../data/ask';
 import type { Asm, AsmRow, FileSource, FunctionId, Source, SourceLine, SourceSection } from '../data/types';
 import { baseName, hex, percent, plural, printable, shortName, withCommas } from '../format';
@@ -17,6 +17,7 @@ interface Line extends SourceLine {
 }
 
 export function SourceView() {
+  useCommands([{ keys: 'h', about: 'source: the hottest line, then the next', run: () => hotter.value++ }]);
   if (get('file')) return <WholeFile path={get('file')} />;
   if (selected.value === null) return <div class="hint">Select a function in another view, or press / to find one: its source and its code are shown here.</div>;
   const mode = get('code', 'both');
@@ -91,8 +92,11 @@ function linesOf(sections: SourceSection[]): Line[] {
   return lines;
 }
 
+// One key for all listings in sight.
+const hotter = signal(0);
+
 // The rows with the most time, the hottest first: `h` goes from one to the next.
-function useHottest(label: string, costs: number[]) {
+function useHottest(costs: number[]) {
   const at = useSignal<{ index: number; rank: number } | null>(null);
   const order = useMemo(
     () => costs.map((cost, index) => ({ cost, index })).filter((l) => l.cost > 0).sort((a, b) => b.cost - a.cost).slice(0, 50),
@@ -103,7 +107,11 @@ function useHottest(label: string, costs: number[]) {
     const rank = at.value ? (at.value.rank + 1) % order.length : 0;
     at.value = { index: order[rank]!.index, rank };
   };
-  useCommands([{ keys: 'h', about: `${label}: the hottest line, then the next`, run: next }]);
+  const asked = useRef(hotter.value);
+  useEffect(() => {
+    if (asked.current !== hotter.value) next();
+    asked.current = hotter.value;
+  }, [hotter.value]);
   return { at, next, any: order.length > 0 };
 }
 
@@ -113,13 +121,13 @@ function heat(self: number, whole: number) {
 
 function Listing({ label, lines, whole, notes }: { label: string; lines: Line[]; whole: number; notes: { file: string; state: string; why: string }[] }) {
   const costs = useMemo(() => lines.map((l) => l.self), [lines]);
-  const hottest = useHottest(label, costs);
+  const hottest = useHottest(costs);
   const columns: Column<Line>[] = [
-    { key: 'self', title: 'Self', about: 'share of the self time', width: '5.2rem', right: true, cell: (l) => l.self > 0 && <Share of={l.self} whole={whole} /> },
-    { key: 'count', title: 'Count', width: '5.6rem', right: true, cell: (l) => l.mark && <Count of={l.count} /> },
-    { key: 'mark', title: '', width: '1.2rem', cell: (l) => <b class="mark">{l.mark}</b> },
-    { key: 'line', title: 'Line', width: '3.4rem', right: true, cell: (l) => <span class="faint">{l.line || ''}</span> },
-    { key: 'text', title: 'Source', width: 'minmax(44rem, 1fr)', cell: (l) => (l.heading ? <i class="heading">{printable(l.heading)}</i> : <><code dangerouslySetInnerHTML={{ __html: l.html }} style={heat(l.self, whole)} />{l.calls?.map((c) => <Callee key={c.id} {...c} />)}</>) },
+    { key: 'self', title: 'Self', about: 'share of the self time', width: '5.4em', right: true, cell: (l) => l.self > 0 && <Share of={l.self} whole={whole} /> },
+    { key: 'count', title: 'Count', width: '6.8em', right: true, cell: (l) => l.mark && <Count of={l.count} /> },
+    { key: 'mark', title: '', width: '1.6em', cell: (l) => <b class="mark">{l.mark}</b> },
+    { key: 'line', title: 'Line', width: '4em', right: true, cell: (l) => <span class="faint">{l.line || ''}</span> },
+    { key: 'text', title: 'Source', width: 'minmax(44em, 1fr)', cell: (l) => (l.heading ? <i class="heading">{printable(l.heading)}</i> : <><code dangerouslySetInnerHTML={{ __html: l.html }} style={heat(l.self, whole)} />{l.calls?.map((c) => <Callee key={c.id} {...c} />)}</>) },
   ];
   return (
     <div class="listing">
@@ -164,14 +172,14 @@ function Disassembly() {
 
 function Code({ asm }: { asm: Asm }) {
   const costs = useMemo(() => asm.rows.map((r) => r.self), [asm]);
-  const hottest = useHottest('Disassembly', costs);
+  const hottest = useHottest(costs);
   const columns: Column<AsmRow>[] = [
-    { key: 'self', title: 'Self', about: 'of the block that begins here', width: '5.2rem', right: true, cell: (r) => r.self > 0 && <Share of={r.self} whole={asm.self} /> },
-    { key: 'time', title: summary.value.unit, width: '5rem', right: true, cell: (r) => r.self > 0 && <Time of={r.self} /> },
-    { key: 'count', title: 'Count', width: '5.6rem', right: true, cell: (r) => r.mark && <Count of={r.count} /> },
-    { key: 'mark', title: '', width: '1.2rem', cell: (r) => <b class="mark">{r.mark}</b> },
-    { key: 'offset', title: 'Offset', width: '5.4rem', right: true, cell: (r) => <span class="faint" title={r.gap ? `${plural(r.gap, 'byte')} before this were not reached` : ''}>{r.gap > 0 && '⋮ '}{hex(r.offset)}</span> },
-    { key: 'text', title: 'Code', width: 'minmax(26rem, 1fr)', cell: (r) => <><code style={heat(r.self, asm.self)}>{r.text}</code>{r.callees.map((c) => <Callee key={c.id} {...c} />)}{r.source && <span class="faint place" title={percent(r.self / (asm.self || 1))}>{r.source}</span>}</> },
+    { key: 'self', title: 'Self', about: 'of the block that begins here', width: '5.4em', right: true, cell: (r) => r.self > 0 && <Share of={r.self} whole={asm.self} /> },
+    { key: 'time', title: summary.value.unit, width: '5em', right: true, cell: (r) => r.self > 0 && <Time of={r.self} /> },
+    { key: 'count', title: 'Count', width: '6.8em', right: true, cell: (r) => r.mark && <Count of={r.count} /> },
+    { key: 'mark', title: '', width: '1.6em', cell: (r) => <b class="mark">{r.mark}</b> },
+    { key: 'offset', title: 'Offset', width: '6.4em', right: true, cell: (r) => <span class="faint" title={r.gap ? `${plural(r.gap, 'byte')} before this were not reached` : ''}>{r.gap > 0 && '⋮ '}{hex(r.offset)}</span> },
+    { key: 'text', title: 'Code', width: 'minmax(26em, 1fr)', cell: (r) => <><code style={heat(r.self, asm.self)}>{r.text}</code>{r.callees.map((c) => <Callee key={c.id} {...c} />)}{r.source && <span class="faint place" title={percent(r.self / (asm.self || 1))}>{r.source}</span>}</> },
   ];
   return (
     <div class="listing">

@@ -10,7 +10,7 @@ import { comparing, get, selected, summary, thread, tune } from '../state';
 import { data, type Datum } from '../views/columns';
 import { Failed, Waiting, With } from '../views/Waiting';
 import { countAbove, filterSteps, initialFilter, type Weighting } from './formulas';
-import { GivenUp, LayoutWorker, toDot, type Layout } from './layout';
+import { GivenUp, LayoutWorker, toDot, type Flow, type Layout } from './layout';
 import LayoutCode from './layout.worker?worker&inline';
 import { Overview } from './Overview';
 import { labelOf, widthOf } from './label';
@@ -28,6 +28,7 @@ export interface Drawn {
   left: Datum;
   right: Datum;
   length: number;
+  flow: Flow;
 }
 
 export function GraphView() {
@@ -86,7 +87,8 @@ function Controlled({ base, root }: { base: Graph; root: FunctionId | null }) {
   const left = get('left') === 'none' ? choices[0]! : datum('left', comparing.value ? 'change' : '');
   const right = get('right') === 'none' ? choices[0]! : datum('right', 'totalp');
 
-  const drawn = useLayout(shown, whole, left, right, length);
+  const flow = get('flow', 'down') as Flow;
+  const drawn = useLayout(shown, whole, left, right, length, flow);
   const frame = useSignal<Frame>({ x: 0, y: 0, width: 1, height: 1, scale: 1 });
   const step = (by: number) => {
     const id = selected.value;
@@ -105,6 +107,7 @@ function Controlled({ base, root }: { base: Graph; root: FunctionId | null }) {
     { keys: 'r', about: 'the selected function is the virtual root, or no more', run: () => selected.value !== null && tune({ root: get('root') === String(selected.value) ? null : String(selected.value) }) },
     { keys: ',', about: 'time filter: show more functions', run: () => filterStep(-1) },
     { keys: '.', about: 'time filter: show fewer', run: () => filterStep(1) },
+    { keys: 'o', about: 'the river flows down, or to the right', run: () => tune({ flow: flow === 'down' ? 'right' : null }) },
     { keys: 'w', about: 'arc widths: none, linear, logarithmic, adaptive', run: () => tune({ weight: weightings[(weightings.findIndex(([k]) => k === weighting) + 1) % 4]![0] }) },
   ]);
   const canStep = selected.value !== null && (graph.nodes.get(selected.value)?.children ?? 0) > 0;
@@ -124,10 +127,17 @@ function Controlled({ base, root }: { base: Graph; root: FunctionId | null }) {
           </select>
         </label>
         <label>
-          Left of names <DatumChoice name="left" value={left.key} choices={choices} />
+          Flow
+          <select value={flow} onChange={(e) => tune({ flow: e.currentTarget.value })}>
+            <option value="down">down</option>
+            <option value="right">to the right</option>
+          </select>
         </label>
         <label>
-          Right of names <DatumChoice name="right" value={right.key} choices={choices} />
+          Left data <DatumChoice name="left" value={left.key} choices={choices} />
+        </label>
+        <label>
+          Right data <DatumChoice name="right" value={right.key} choices={choices} />
         </label>
         <label>
           Name length
@@ -160,17 +170,17 @@ function Controlled({ base, root }: { base: Graph; root: FunctionId | null }) {
 
 const weightings: [Weighting, string][] = [['none', 'all alike'], ['linear', 'linear'], ['log', 'logarithmic'], ['adaptive', 'adaptive']];
 
-function useLayout(shown: Shown, whole: number, left: Datum, right: Datum, length: number) {
+function useLayout(shown: Shown, whole: number, left: Datum, right: Datum, length: number, flow: Flow) {
   const state = useSignal<{ value?: Drawn; error?: string; since?: number }>({ since: performance.now() });
   useEffect(() => {
     if (shown.nodes.length === 0) return void (state.value = {});
     state.value = { ...(state.value.value && { value: state.value.value }), since: performance.now() };
     const labels = new Map(shown.nodes.map((n) => [n.id, widthOf(labelOf(n, { whole, left, right, length }))]));
-    worker.run(toDot(shown, (id) => labels.get(id) ?? 40, (total) => total / whole)).then(
-      (layout) => (state.value = { value: { shown, layout, whole, left, right, length } }),
+    worker.run(toDot(shown, flow, (id) => labels.get(id) ?? 40, (total) => total / whole)).then(
+      (layout) => (state.value = { value: { shown, layout, whole, left, right, length, flow } }),
       (e) => !(e instanceof GivenUp) && (state.value = { error: `The graph could not be laid out (${e}). A higher time filter makes it smaller.` }),
     );
-  }, [shown, whole, left.key, right.key, length]);
+  }, [shown, whole, left.key, right.key, length, flow]);
   return state.value;
 }
 

@@ -60,6 +60,7 @@ export function River({ drawn, stateOf, weighting, frame, root }: Props) {
     const b = (selected.value !== null && layout.boxes.get(selected.value)) || firstBox(drawn);
     if (layout.width * scale <= f.width && layout.height * scale <= f.height) frame.value = { ...f, scale, x: (layout.width - f.width / scale) / 2, y: (layout.height - f.height / scale) / 2 };
     else if (b && b.id === selected.value) centre(b, scale);
+    else if (b && drawn.flow === 'down') frame.value = { ...f, scale, x: b.x - f.width / scale / 2, y: Math.min(-16 / scale, b.y - b.height) };
     else if (b) frame.value = { ...f, scale, x: Math.min(-16 / scale, b.x - b.width), y: b.y - f.height / scale / 2 };
   }, [layout]);
   useEffect(() => {
@@ -86,7 +87,7 @@ export function River({ drawn, stateOf, weighting, frame, root }: Props) {
     { keys: 'z', about: 'graph: zoom in', run: () => zoom(1.25) },
     { keys: 'x', about: 'graph: zoom out', run: () => zoom(0.8) },
     { keys: '0', about: 'graph: all of it', run: fit },
-    { keys: 'ArrowLeft ArrowRight ArrowUp ArrowDown', about: 'graph: to the caller, callee, neighbour', run: (key) => select(next(key, drawn)) },
+    { keys: 'ArrowLeft ArrowRight ArrowUp ArrowDown', about: 'graph: to the caller, callee, neighbour', run: (key) => select(next(drawn.flow === 'down' ? turned[key]! : key, drawn)) },
     { keys: 'Enter', about: 'graph: the source of the selected function', run: () => selected.value !== null && select(selected.value, { view: 'source', file: null }) },
   ]);
 
@@ -114,7 +115,7 @@ export function River({ drawn, stateOf, weighting, frame, root }: Props) {
       <svg id="river" viewBox={`${f.x} ${f.y} ${f.width / f.scale} ${f.height / f.scale}`} role="group" aria-label="Functions and calls">
         <defs>
           {['arc', 'lit', 'worse', 'better'].map((kind) => (
-            <marker key={kind} id={`head-${kind}`} viewBox="0 0 8 8" refX="6" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto">
+            <marker key={kind} id={`head-${kind}`} viewBox="0 0 8 8" refX="7" refY="4" markerWidth="11" markerHeight="11" markerUnits="userSpaceOnUse" orient="auto">
               <path d="M0 0 L8 4 L0 8 Z" class={`head ${kind}`} />
             </marker>
           ))}
@@ -149,7 +150,10 @@ function firstBox({ layout, shown }: Drawn): Box | undefined {
   return largest && layout.boxes.get(largest.id);
 }
 
-// Where an arrow key leads: to the largest caller or callee, to the next box above or below.
+// Where the river flows down, its callers are above.
+const turned: Record<string, string> = { ArrowUp: 'ArrowLeft', ArrowDown: 'ArrowRight', ArrowLeft: 'ArrowUp', ArrowRight: 'ArrowDown' };
+
+// Where an arrow key leads in a river that flows to the right: to the largest caller or callee, to the next box above or below.
 function next(key: string, drawn: Drawn): FunctionId | null {
   const { shown, layout } = drawn;
   const here = selected.value === null ? undefined : layout.boxes.get(selected.value);
@@ -159,10 +163,11 @@ function next(key: string, drawn: Drawn): FunctionId | null {
     const arcs = shown.edges.filter((e) => (back ? e.callee : e.caller) === here.id).sort((a, b) => b.total - a.total);
     return arcs[0] ? (back ? arcs[0].caller : arcs[0].callee) : here.id;
   }
-  const down = key === 'ArrowDown' ? 1 : -1;
-  const column = [...layout.boxes.values()].filter((b) => Math.abs(b.x - here.x) < Math.max(60, here.width / 2) && (b.y - here.y) * down > 1);
-  column.sort((a, b) => (a.y - b.y) * down);
-  return column[0]?.id ?? here.id;
+  const onwards = key === 'ArrowDown' ? 1 : -1;
+  const [along, across] = drawn.flow === 'down' ? (['y', 'x'] as const) : (['x', 'y'] as const);
+  const same = [...layout.boxes.values()].filter((b) => Math.abs(b[along] - here[along]) < 30 && (b[across] - here[across]) * onwards > 1);
+  same.sort((a, b) => (a[across] - b[across]) * onwards);
+  return same[0]?.id ?? here.id;
 }
 
 function changeClass(now: number, before: number | undefined): string {

@@ -85,11 +85,11 @@ function Facts({ f }: { f: FunctionRow }) {
 
 function Calls({ title, about, rows, nobody }: { title: string; about: string; rows: CallRow[]; nobody: string }) {
   const columns: (Column<CallRow> | false)[] = [
-    { key: 'share', title: 'Share', about: "of this function's total", width: '4.6rem', right: true, cell: (c) => <Share of={c.share} whole={1} kind="total" /> },
-    { key: 'total', title: summary.value.unit, width: '4.6rem', right: true, cell: (c) => <Time of={c.total} /> },
-    summary.value.calls_known && { key: 'calls', title: 'Calls', width: '5rem', right: true, cell: (c) => <Count of={c.calls} /> },
-    comparing.value && { key: 'change', title: 'Δ', width: '4.4rem', right: true, cell: (c) => <Change now={c.total} before={c.before} /> },
-    { key: 'name', title: 'Function', width: 'minmax(6rem, 1fr)', cell: (c) => <span title={sites(c)}><FunctionName name={c.id === null ? '[start]' : c.name} /></span> },
+    { key: 'share', title: 'Share', about: "of this function's total", width: '5.6em', right: true, cell: (c) => <Share of={c.share} whole={1} kind="total" /> },
+    { key: 'total', title: summary.value.unit, width: '5.2em', right: true, cell: (c) => <Time of={c.total} /> },
+    summary.value.calls_known && { key: 'calls', title: 'Calls', width: '6.6em', right: true, cell: (c) => <Count of={c.calls} /> },
+    comparing.value && { key: 'change', title: 'Δ', width: '5.4em', right: true, cell: (c) => <Change now={c.total} before={c.before} /> },
+    { key: 'name', title: 'Function', width: 'minmax(6em, 1fr)', cell: (c) => <span title={sites(c)}><FunctionName name={c.id === null ? '[start]' : c.name} /></span> },
   ];
   return (
     <div class="calls">

@@ -21,16 +21,16 @@ export function Threads() {
           const begin = Math.min(...threads.map((t) => t.started || Infinity));
           const end = Math.max(...threads.map((t) => t.finished));
           const columns: Column<ThreadRow>[] = [
-            { key: 'share', title: 'Share', width: '6rem', right: true, cell: (t) => <Share of={t.cycles + t.os_time} kind="total" /> },
-            { key: 'cycles', title: `Code, ${unit}`, width: '7rem', right: true, cell: (t) => <Time of={t.cycles} /> },
-            { key: 'os', title: 'OS time', width: '6rem', right: true, cell: (t) => <Time of={t.os_time} /> },
-            { key: 'functions', title: 'Functions', width: '6rem', right: true, cell: (t) => <Count of={t.functions} /> },
-            { key: 'pid', title: 'pid', width: '5rem', right: true, cell: (t) => t.pid },
-            { key: 'tid', title: 'tid', width: '5rem', right: true, cell: (t) => t.tid || 'others' },
-            { key: 'name', title: 'Name', width: '9rem', cell: (t) => printable(t.name) },
-            { key: 'when', title: 'Process ran', width: '10rem', cell: (t) => <When t={t} begin={begin} end={end} /> },
-            { key: 'ended', title: 'Ended', width: '7rem', cell: (t) => t.ended },
-            { key: 'command', title: 'Command', width: 'minmax(12rem, 1fr)', cell: (t) => <span class="name" title={t.command}>{t.command}</span> },
+            { key: 'share', title: 'Share', width: '6em', right: true, cell: (t) => <Share of={t.cycles + t.os_time} kind="total" /> },
+            { key: 'cycles', title: `Code, ${unit}`, width: '7em', right: true, cell: (t) => <Time of={t.cycles} /> },
+            { key: 'os', title: 'OS time', width: '6em', right: true, cell: (t) => <Time of={t.os_time} /> },
+            { key: 'functions', title: 'Functions', width: '6em', right: true, cell: (t) => <Count of={t.functions} /> },
+            { key: 'pid', title: 'pid', width: '5em', right: true, cell: (t) => t.pid },
+            { key: 'tid', title: 'tid', width: '5em', right: true, cell: (t) => t.tid || 'others' },
+            { key: 'name', title: 'Name', width: '9em', cell: (t) => printable(t.name) },
+            { key: 'when', title: 'Process ran', width: '10em', cell: (t) => <When t={t} begin={begin} end={end} /> },
+            { key: 'ended', title: 'Ended', width: '7em', cell: (t) => t.ended },
+            { key: 'command', title: 'Command', width: 'minmax(12em, 1fr)', cell: (t) => <span class="name" title={t.command}>{t.command}</span> },
           ];
           return (
             <>
@@ -66,14 +66,14 @@ export function OsCalls() {
   const unit = summary.value.unit;
   type Row = OsTable['oscalls'][number];
   const columns: Column<Row>[] = [
-    { key: 'share', title: 'Share', about: 'of the program', width: '6rem', right: true, cell: (o) => <Share of={o.time} /> },
-    { key: 'time', title: `Time, ${unit}`, width: '7rem', right: true, cell: (o) => <Time of={o.time} /> },
-    { key: 'calls', title: 'Calls', width: '6rem', right: true, cell: (o) => <Count of={o.calls} /> },
-    { key: 'errors', title: 'Errors', width: '5rem', right: true, cell: (o) => <Count of={o.errors} /> },
-    { key: 'waited', title: 'Waited', about: 'for a child or a person: charged to nobody', width: '6rem', right: true, cell: (o) => <Time of={o.waited} /> },
-    { key: 'class', title: 'Class', about: 'timed: measured; determinate and fixed: by a table', width: '7rem', cell: (o) => o.class },
-    { key: 'name', title: 'Call', width: '10rem', cell: (o) => <span class="name">{o.name}</span> },
-    { key: 'by', title: 'Made by', width: 'minmax(14rem, 1fr)', cell: (o) => <Makers row={o} /> },
+    { key: 'share', title: 'Share', about: 'of the program', width: '6em', right: true, cell: (o) => <Share of={o.time} /> },
+    { key: 'time', title: `Time, ${unit}`, width: '7em', right: true, cell: (o) => <Time of={o.time} /> },
+    { key: 'calls', title: 'Calls', width: '6em', right: true, cell: (o) => <Count of={o.calls} /> },
+    { key: 'errors', title: 'Errors', width: '5em', right: true, cell: (o) => <Count of={o.errors} /> },
+    { key: 'waited', title: 'Waited', about: 'for a child or a person: charged to nobody', width: '6em', right: true, cell: (o) => <Time of={o.waited} /> },
+    { key: 'class', title: 'Class', about: 'timed: measured; determinate and fixed: by a table', width: '7em', cell: (o) => o.class },
+    { key: 'name', title: 'Call', width: '10em', cell: (o) => <span class="name">{o.name}</span> },
+    { key: 'by', title: 'Made by', width: 'minmax(14em, 1fr)', cell: (o) => <Makers row={o} /> },
   ];
   return (
     <section class="view" aria-label="OS calls">
@@ -110,13 +110,13 @@ export function Coverage() {
   const text = get('covered').toLowerCase();
   const bar = (run: number, all: number) => (all ? <Share of={run} whole={all} kind="plain" /> : <span class="faint">–</span>);
   const columns: Column<CoverageRow>[] = [
-    { key: 'functions', title: 'Functions', width: '6rem', right: true, cell: (c) => bar(c.functions_run, c.functions) },
-    { key: 'functions_', title: 'ran of', width: '7rem', right: true, cell: (c) => <span class="faint">{c.functions ? `${withCommas(c.functions_run)} / ${withCommas(c.functions)}` : ''}</span> },
-    { key: 'blocks', title: 'Blocks', about: 'of functions that ran', width: '6rem', right: true, cell: (c) => bar(c.blocks_run, c.blocks) },
-    { key: 'lines', title: 'Lines', about: 'of functions that ran', width: '6rem', right: true, cell: (c) => bar(c.lines_run, c.lines) },
-    { key: 'lines_', title: 'ran of', width: '7rem', right: true, cell: (c) => <span class="faint">{c.lines ? `${withCommas(c.lines_run)} / ${withCommas(c.lines)}` : ''}</span> },
-    { key: 'file', title: 'File', width: 'minmax(14rem, 1fr)', cell: (c) => <span class="name" title={c.file ?? c.image}>{c.file ?? `[${baseName(c.image)}]`}</span> },
-    { key: 'image', title: 'Image', width: '10rem', cell: (c) => <span class="faint" title={c.image}>{baseName(c.image)}</span> },
+    { key: 'functions', title: 'Functions', width: '6em', right: true, cell: (c) => bar(c.functions_run, c.functions) },
+    { key: 'functions_', title: 'ran of', width: '7em', right: true, cell: (c) => <span class="faint">{c.functions ? `${withCommas(c.functions_run)} / ${withCommas(c.functions)}` : ''}</span> },
+    { key: 'blocks', title: 'Blocks', about: 'of functions that ran', width: '6em', right: true, cell: (c) => bar(c.blocks_run, c.blocks) },
+    { key: 'lines', title: 'Lines', about: 'of functions that ran', width: '6em', right: true, cell: (c) => bar(c.lines_run, c.lines) },
+    { key: 'lines_', title: 'ran of', width: '7em', right: true, cell: (c) => <span class="faint">{c.lines ? `${withCommas(c.lines_run)} / ${withCommas(c.lines)}` : ''}</span> },
+    { key: 'file', title: 'File', width: 'minmax(14em, 1fr)', cell: (c) => <span class="name" title={c.file ?? c.image}>{c.file ?? `[${baseName(c.image)}]`}</span> },
+    { key: 'image', title: 'Image', width: '10em', cell: (c) => <span class="faint" title={c.image}>{baseName(c.image)}</span> },
   ];
   const current = useSignal<number | null>(null);
   return (
@@ -150,11 +150,11 @@ export function ChangesView() {
   if (!compared) return null;
   const table = (label: string, about: string, rows: FunctionRow[]) => {
     const columns: (Column<FunctionRow> | false)[] = [
-      { key: 'change', title: 'Δ self', width: '6rem', right: true, cell: (f) => <Change now={f.self} before={f.before?.self ?? 0} /> },
-      { key: 'share', title: 'of before', about: 'share of the total of the run before', width: '5.4rem', right: true, cell: (f) => <Share of={Math.abs(f.self - (f.before?.self ?? 0))} whole={compared.total} kind="plain" /> },
-      { key: 'total', title: 'Δ total', width: '6rem', right: true, cell: (f) => <Change now={f.total} before={f.before?.total ?? 0} /> },
-      summary.value.calls_known && { key: 'calls', title: 'Δ calls', width: '6rem', right: true, cell: (f) => <Change now={f.calls} before={f.before?.calls ?? 0} /> },
-      { key: 'name', title: 'Function', width: 'minmax(10rem, 1fr)', cell: (f) => <FunctionName name={f.name} /> },
+      { key: 'change', title: 'Δ self', width: '6em', right: true, cell: (f) => <Change now={f.self} before={f.before?.self ?? 0} /> },
+      { key: 'share', title: 'of before', about: 'share of the total of the run before', width: '5.4em', right: true, cell: (f) => <Share of={Math.abs(f.self - (f.before?.self ?? 0))} whole={compared.total} kind="plain" /> },
+      { key: 'total', title: 'Δ total', width: '6em', right: true, cell: (f) => <Change now={f.total} before={f.before?.total ?? 0} /> },
+      summary.value.calls_known && { key: 'calls', title: 'Δ calls', width: '6em', right: true, cell: (f) => <Change now={f.calls} before={f.before?.calls ?? 0} /> },
+      { key: 'name', title: 'Function', width: 'minmax(10em, 1fr)', cell: (f) => <FunctionName name={f.name} /> },
     ];
     return (
       <div class="calls">

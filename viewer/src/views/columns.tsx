@@ -20,18 +20,18 @@ export function FunctionName({ name }: { name: string }) {
 export function functionColumns(): Column<FunctionRow>[] {
   const { unit, calls_known, os_time } = summary.value;
   const columns: (Column<FunctionRow> | false)[] = [
-    { key: 'self', title: 'Self', about: `${unit} in the function itself`, width: '5.4rem', right: true, sortable: true, cell: (f) => <Share of={f.self} /> },
-    { key: 'self_', title: unit, width: '5rem', right: true, cell: (f) => <Time of={f.self} /> },
-    { key: 'total', title: 'Total', about: `with all that it calls; recursion is not counted twice`, width: '5.4rem', right: true, sortable: true, cell: (f) => <Share of={f.total} kind="total" /> },
-    { key: 'total_', title: unit, width: '5rem', right: true, cell: (f) => <Time of={f.total} /> },
-    calls_known && { key: 'calls', title: 'Calls', width: '6.4rem', right: true, sortable: true, cell: (f) => <Count of={f.calls} /> },
-    comparing.value && { key: 'change', title: 'Δ self', about: 'against the run before', width: '5.4rem', right: true, sortable: true, cell: (f) => <Change now={f.self} before={f.before === null ? null : f.before?.self} /> },
-    comparing.value && { key: 'change_total', title: 'Δ total', width: '5.4rem', right: true, sortable: true, cell: (f) => <Change now={f.total} before={f.before === null ? null : f.before?.total} /> },
-    calls_known && { key: 'self_max', title: 'Max self', about: 'of one call', width: '5.4rem', right: true, sortable: true, cell: (f) => <Time of={f.self_max} /> },
-    os_time > 0 && { key: 'os_time', title: 'OS time', about: 'in OS calls that it makes itself', width: '5.4rem', right: true, sortable: true, cell: (f) => <Time of={f.os_time} /> },
-    { key: 'name', title: 'Function', width: 'minmax(16rem, 1fr)', sortable: true, cell: (f) => <FunctionName name={f.name} /> },
-    { key: 'image', title: 'Image', width: '9rem', sortable: true, cell: (f) => <span class="faint" title={f.image}>{baseName(f.image)}</span> },
-    { key: 'file', title: 'Declared at', width: '10rem', sortable: true, cell: (f) => <span class="faint" title={f.file ?? ''}>{place(f)}</span> },
+    { key: 'self', title: 'Self', about: `${unit} in the function itself`, width: '5.8em', right: true, sortable: true, cell: (f) => <Share of={f.self} /> },
+    { key: 'self_', title: unit, width: '5em', right: true, cell: (f) => <Time of={f.self} /> },
+    { key: 'total', title: 'Total', about: `with all that it calls; recursion is not counted twice`, width: '5.8em', right: true, sortable: true, cell: (f) => <Share of={f.total} kind="total" /> },
+    { key: 'total_', title: unit, width: '5em', right: true, cell: (f) => <Time of={f.total} /> },
+    calls_known && { key: 'calls', title: 'Calls', width: '7em', right: true, sortable: true, cell: (f) => <Count of={f.calls} /> },
+    comparing.value && { key: 'change', title: 'Δ self', about: 'against the run before', width: '5.4em', right: true, sortable: true, cell: (f) => <Change now={f.self} before={f.before === null ? null : f.before?.self} /> },
+    comparing.value && { key: 'change_total', title: 'Δ total', width: '5.4em', right: true, sortable: true, cell: (f) => <Change now={f.total} before={f.before === null ? null : f.before?.total} /> },
+    calls_known && { key: 'self_max', title: 'Max self', about: 'of one call', width: '5.4em', right: true, sortable: true, cell: (f) => <Time of={f.self_max} /> },
+    os_time > 0 && { key: 'os_time', title: 'OS time', about: 'in OS calls that it makes itself', width: '5.4em', right: true, sortable: true, cell: (f) => <Time of={f.os_time} /> },
+    { key: 'name', title: 'Function', width: 'minmax(15em, 1fr)', sortable: true, cell: (f) => <FunctionName name={f.name} /> },
+    { key: 'image', title: 'Image', width: '9em', sortable: true, cell: (f) => <span class="faint" title={f.image}>{baseName(f.image)}</span> },
+    { key: 'file', title: 'Declared at', width: '10em', sortable: true, cell: (f) => <span class="faint" title={f.file ?? ''}>{place(f)}</span> },
   ];
   return columns.filter((c) => c !== false);
 }
