@@ -27,6 +27,11 @@ std::string with_commas(uint64_t n) {
   return s;
 }
 
+std::string in_seconds(double s) {
+  if (!(s > 0)) return "·";
+  return s < 0.0005 ? "<0.001 s" : fmt::format("{:.3f} s", s);
+}
+
 std::string percent(double fraction) {
   double value = fraction * 100;
   if (!(value > 0)) return "·";

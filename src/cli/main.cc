@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "cli/verbs.h"
-#include "engine/keeper.h"
+#include "process/keeper.h"
 
 namespace weir::cli {
 
@@ -16,6 +16,7 @@ constexpr const char* usage = R"(usage: weir VERB [options] [--] PROGRAM [argume
 
   weir run      run a program from the code cache, unchanged; count its instructions
   weir profile  count and cost every call, line and block of a program
+  weir sample   interrupt a program at a rate, and see where it is; it runs as fast as ever
   weir report   show a profile: functions, callers, source, call paths; as text, JSON or CSV
   weir view     show it in the browser: call graph, flame graph, source, and what changed since another run
   weir diff     compare two profiles; exit status 1 when code became slower than a threshold
@@ -25,6 +26,7 @@ constexpr const char* usage = R"(usage: weir VERB [options] [--] PROGRAM [argume
   weir run -- ls -l
   weir run --tool=icount --json counts.json -- python3 script.py
   weir profile -- sort big.txt
+  weir sample --pid 1234 --seconds 10
   weir report sort.weir detail strcoll
   weir view sort.weir
   weir export sort.weir --format pprof -o sort.pb.gz
@@ -44,7 +46,8 @@ Words split(int argc, char** argv) {
     words.options.push_back(word);
     constexpr std::string_view with_value[] = {"--json",    "--tool",     "-o",        "--output", "--cpu",
                                                "--clock",   "--os-calls", "--paths",   "-p",       "--pid",
-                                               "--seconds", "--cache-mb", "--log-file"};
+                                               "--seconds", "--cache-mb",   "--log-file", "-F",      "--frequency",
+                                               "-e",        "--event",    "--unwind",  "--confidence", "--source"};
     if (std::ranges::find(with_value, word) != std::end(with_value)) {
       if (i + 1 < argc && strcmp(argv[i + 1], "--")) words.options.push_back(argv[++i]);
     }
@@ -60,6 +63,7 @@ Result<int> dispatch(int argc, char** argv) {
   std::string verb = argv[1];
   if (verb == "run") return run(split(argc, argv));
   if (verb == "profile") return profile(split(argc, argv));
+  if (verb == "sample") return sample(split(argc, argv));
   if (verb == "report") return report(all_options(argc, argv));
   if (verb == "view") return view_profile(all_options(argc, argv));
   if (verb == "diff") return diff(all_options(argc, argv));
@@ -73,7 +77,7 @@ Result<int> dispatch(int argc, char** argv) {
     fputs(usage, stdout);
     return 0;
   }
-  if (verb == engine::Keeper::verb) return engine::Keeper::keep(argc, argv);  // (not for people)
+  if (verb == process::Keeper::verb) return process::Keeper::keep(argc, argv);  // (not for people)
   if (verb == "--version") {
     fmt::print("weir {}\n", WEIR_VERSION);
     return 0;

@@ -4,15 +4,10 @@
 #include <x86intrin.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "cli/run_options.h"
-#include "cli/terminal.h"
 #include "cost/model.h"
 #include "profile/sources.h"
-#include "report/report.h"
 #include "store/write.h"
 #include "tools/count/assemble.h"
 #include "tools/count/count.h"
@@ -27,13 +22,6 @@ struct Settings {
   bool keep_environment = false;
 };
 
-// What is profiled, as its command line says.
-std::vector<std::string> command_of(const Settings& s, const Words& words) {
-  if (s.run.pids.empty()) return words.program;
-  auto command = engine::command_of(s.run.pids[0]);
-  return command.empty() || command[0].empty() ? std::vector{fmt::format("process-{}", s.run.pids[0])} : command;
-}
-
 Result<Settings> parse(const Words& words, bool& done) {
   Settings s;
   CLI::App app{
@@ -43,8 +31,6 @@ Result<Settings> parse(const Words& words, bool& done) {
       "  weir profile --pid 1234 --seconds 10\n"
       "  weir report make.weir functions\n"};
   app.name("weir profile");
-  app.add_option("-o,--output", s.output, "write the profile there (default: PROGRAM.weir; an older one is kept as .old)")
-      ->type_name("FILE");
   app.add_option("--cpu", s.cpu, "the CPU whose cycles are counted, as LLVM calls it (default: this machine's)");
   app.add_option("--clock", s.clock,
                  "cycles, instructions, or wall: the time that passes, the probes' included (every call path; slow)")
@@ -56,15 +42,15 @@ Result<Settings> parse(const Words& words, bool& done) {
   app.add_option("--os-calls", s.os_calls, "charged to the function that makes them, or functions of their own")
       ->check(CLI::IsMember({"self", "separate"}))
       ->capture_default_str();
-  app.add_flag("--environment", s.keep_environment, "keep the environment in the profile");
+  add_result_options(app, s.output, s.keep_environment);
+  add_cache_option(app, s.run);
   add_run_options(app, s.run);
   TRY(bool go_on, parse_options(app, words));
   done = !go_on;
   if (done) return s;
   TRY_VOID(check_run_options(s.run, words, "profile"));
   if (s.clock == "wall") s.paths = "full";
-  TRY(s.output, file_name("-o", s.output));
-  if (s.output.empty()) s.output = std::filesystem::path(command_of(s, words)[0]).filename().string() + ".weir";
+  TRY(s.output, result_name(s.output, s.run, words));
   return s;
 }
 
@@ -72,39 +58,6 @@ int64_t microseconds(clockid_t clock) {
   timespec t;
   clock_gettime(clock, &t);
   return t.tv_sec * int64_t{1'000'000} + t.tv_nsec / 1000;
-}
-
-std::string host_cpu() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("model name")) return line.substr(std::min(line.size(), line.find(':') + 2));
-  return "";
-}
-
-// What `weir report FILE` shows, on stderr.
-Result<> print_summary(const Settings& s) {
-  TRY(store::Reader reader, store::Reader::open(s.output));
-  report::Options options;
-  options.os = s.os_calls == "separate" ? store::OsTime::Apart : store::OsTime::InSelf;
-  std::string text;
-  report::Output output(style_of_messages(), [&](std::string_view piece) { return text.append(piece), true; });
-  TRY_VOID(report::show(reader, options, output));
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);)
-    if (!line.empty()) say("{}", line);
-  return {};
-}
-
-void describe_run(profile::Run& run, const Settings& s) {
-  run.ended = microseconds(CLOCK_REALTIME);
-  std::error_code gone;  // (somebody may have removed the directory)
-  run.directory = std::filesystem::current_path(gone);
-  for (char** e = environ; s.keep_environment && *e; e++) run.environment.push_back(*e);
-  run.host_cpu = host_cpu();
-  run.clock = s.clock;
-  run.os_separate = s.os_calls == "separate";
-  run.full_paths = s.paths == "full";
-  run.weir_version = WEIR_VERSION;
 }
 
 Result<int> make_profile(const Words& words, const Settings& s) {
@@ -138,13 +91,16 @@ Result<int> make_profile(const Words& words, const Settings& s) {
     if (s.run.verbose) say_ended(run);
   };
   result.run.started = microseconds(CLOCK_REALTIME);
-  result.run.command = command_of(s, words);
+  result.run.command = command_of(s.run, words);
   int64_t begin = microseconds(CLOCK_MONOTONIC);
   uint64_t stamp = __rdtsc();
   options.write = [&](const engine::Outcome& outcome) -> Result<> {
     int64_t elapsed = std::max<int64_t>(1, microseconds(CLOCK_MONOTONIC) - begin);
     result.run.cycles_per_second = static_cast<uint64_t>(double(__rdtsc() - stamp) * 1e6 / double(elapsed));
-    describe_run(result.run, s);
+    describe_run(result.run, s.keep_environment);
+    result.run.clock = s.clock;
+    result.run.os_separate = s.os_calls == "separate";
+    result.run.full_paths = s.paths == "full";
     result.run.cpu = model.cpu();
     result.run.complete = outcome.end != engine::Outcome::LeftRunning && !outcome.cut_short;
     model.save();
@@ -157,7 +113,7 @@ Result<int> make_profile(const Words& words, const Settings& s) {
     if (s.run.verbose) say_stats(outcome.stats);
     if (outcome.end == engine::Outcome::LeftRunning && !s.run.quiet)
       say("some processes outlive the program: {} is completed when they end", s.output);
-    if (outcome.end != engine::Outcome::Behind && !s.run.quiet) TRY_VOID(print_summary(s));
+    if (outcome.end != engine::Outcome::Behind && !s.run.quiet) TRY_VOID(print_summary(s.output, s.os_calls == "separate"));
     return {};
   };
   TRY(int status, engine::run(options));

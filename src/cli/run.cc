@@ -151,6 +151,7 @@ Result<Settings> parse(const Words& words, bool& done) {
   app.add_flag("--stats", s.stats, "print what the engine did");
   app.add_flag("--no-archive", s.no_archive, "neither use nor keep translations of earlier runs");
   app.add_flag("--keep-addresses", s.keep_addresses, "leave images where the kernel puts them (without the archive)");
+  add_cache_option(app, s.run);
   add_run_options(app, s.run);
   TRY(bool go_on, parse_options(app, words));
   done = !go_on;

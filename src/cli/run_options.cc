@@ -1,8 +1,14 @@
 #include "cli/run_options.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 
 #include "base/text.h"
+#include "cli/terminal.h"
+#include "process/program.h"
+#include "report/report.h"
 
 namespace weir::cli {
 
@@ -22,11 +28,6 @@ struct UsageWithProgram : CLI::Formatter {
 void add_run_options(CLI::App& app, RunOptions& o) {
   app.formatter(std::make_shared<UsageWithProgram>());
   app.add_flag("--no-follow", o.no_follow, "let other programs that it executes run natively");
-  app.add_option(
-         "--cache-mb", o.cache_mb,
-         "megabytes of translated code to keep for a program; when they are full it is flushed (default: all is kept)")
-      ->check(CLI::Range(1, 256))
-      ->type_name("N");
   app.add_option("-p,--pid", o.pids, "attach to these running processes, and let go of them in the end")
       ->delimiter(',')
       ->type_name("N[,N]");
@@ -36,6 +37,65 @@ void add_run_options(CLI::App& app, RunOptions& o) {
   app.add_flag("-q,--quiet", o.quiet, "print no summary");
   app.add_flag("-v,--verbose", o.verbose, "tell how each program ended, and what the engine did");
   app.footer("In names of files, %p is the number of the process weir, and %q{VAR} a variable of the environment.");
+}
+
+void add_cache_option(CLI::App& app, RunOptions& o) {
+  app.add_option(
+         "--cache-mb", o.cache_mb,
+         "megabytes of translated code to keep for a program; when they are full it is flushed (default: all is kept)")
+      ->check(CLI::Range(1, 256))
+      ->type_name("N");
+}
+
+void add_result_options(CLI::App& app, std::string& output, bool& keep_environment) {
+  app.add_option("-o,--output", output, "write the profile there (default: PROGRAM.weir; an older one is kept as .old)")
+      ->type_name("FILE");
+  app.add_flag("--environment", keep_environment, "keep the environment in the profile");
+}
+
+std::vector<std::string> command_of(const RunOptions& o, const Words& words) {
+  if (o.pids.empty()) return words.program;
+  auto command = process::command_of(o.pids[0]);
+  return command.empty() || command[0].empty() ? std::vector{fmt::format("process-{}", o.pids[0])} : command;
+}
+
+Result<std::string> result_name(const std::string& output, const RunOptions& o, const Words& words) {
+  TRY(std::string file, file_name("-o", output));
+  if (file.empty()) file = std::filesystem::path(command_of(o, words)[0]).filename().string() + ".weir";
+  return file;
+}
+
+namespace {
+
+std::string host_cpu() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("model name")) return line.substr(std::min(line.size(), line.find(':') + 2));
+  return "";
+}
+
+}  // namespace
+
+void describe_run(profile::Run& run, bool keep_environment) {
+  run.ended = process::microseconds_now();
+  std::error_code gone;  // (somebody may have removed the directory)
+  run.directory = std::filesystem::current_path(gone);
+  for (char** e = environ; keep_environment && *e; e++) run.environment.push_back(*e);
+  run.host_cpu = host_cpu();
+  run.weir_version = WEIR_VERSION;
+}
+
+Result<> print_summary(const std::string& file, bool os_apart) {
+  TRY(store::Reader reader, store::Reader::open(file));
+  report::Options options;
+  options.os = os_apart ? store::OsTime::Apart : store::OsTime::InSelf;
+  std::string text;
+  report::Output output(style_of_messages(), [&](std::string_view piece) { return text.append(piece), true; });
+  TRY_VOID(report::show(reader, options, output));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (!line.empty()) say("{}", line);
+  return {};
 }
 
 Result<> check_run_options(const RunOptions& o, const Words& words, std::string_view verb) {

@@ -5,6 +5,7 @@
 
 #include "cli/options.h"
 #include "engine/engine.h"
+#include "profile/profile.h"
 
 namespace weir::cli {
 
@@ -17,9 +18,20 @@ struct RunOptions {
 };
 
 void add_run_options(CLI::App& app, RunOptions& options);
+void add_cache_option(CLI::App& app, RunOptions& options);  // for those with a code cache
+// For those that write a profile.
+void add_result_options(CLI::App& app, std::string& output, bool& keep_environment);
 
 // Is there one thing to look at? From here on messages go where they should.
 Result<> check_run_options(const RunOptions& options, const Words& words, std::string_view verb);
+
+// What is looked at, as its command line says.
+std::vector<std::string> command_of(const RunOptions& options, const Words& words);
+// Where the profile goes, by -o or by the program's name.
+Result<std::string> result_name(const std::string& output, const RunOptions& options, const Words& words);
+void describe_run(profile::Run& run, bool keep_environment);
+// What `weir report FILE` shows, on stderr.
+Result<> print_summary(const std::string& file, bool os_apart = false);
 
 // Without a tool.
 engine::Options engine_options(const RunOptions& options, const Words& words);

@@ -15,6 +15,7 @@ struct Words {
 
 Result<int> run(const Words& words);
 Result<int> profile(const Words& words);
+Result<int> sample(const Words& words);
 // These run no program: all their words are options.
 Result<int> report(const Words& words);
 Result<int> view_profile(const Words& words);

@@ -141,11 +141,11 @@ Result<> Server::make_ready(pid_t agent, const Space& space, uint32_t first_slot
 
 Result<> Server::attach(pid_t pid) {
   TRY_VOID(process::may_attach(pid));
-  std::string program = program_name(pid);
+  std::string program = process::program_name(pid);
   auto cannot = [&](const Error& e) { return fail("process {} ({}): {}", pid, program, e.what); };
   if (auto regions = process::regions(pid))  // what takes long is done while it runs
     for (const process::Region& r : *regions)
-      if (is_image(r)) (void)open_image(pid, r);
+      if (is_image(r)) (void)process::open_image(pid, r);
   process::Threads threads(pid);
   TRY_VOID(threads.stop([&] { return !detach_is_wanted(); }));
   std::vector<pid_t> tids = threads.tids();
@@ -199,8 +199,8 @@ Result<> Server::attach(pid_t pid) {
   p.has_begun = true;
   p.pidfd = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   p.program = std::move(program);
-  p.command = command_of(pid);
-  p.started = microseconds_now();
+  p.command = process::command_of(pid);
+  p.started = process::microseconds_now();
   p.memory->mapped = (*space)->pieces().size();
   p.space = std::move(*space);
   stats_.processes++;

@@ -72,7 +72,4 @@ struct Outcome {
 // Returns the exit status.
 Result<int> run(const Options& options);
 
-// The command line of a process.
-std::vector<std::string> command_of(pid_t pid);
-
 }  // namespace weir::engine

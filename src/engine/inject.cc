@@ -21,7 +21,7 @@ namespace weir::engine {
 
 namespace {
 
-process::FileMapping file_mapping(const Keeper& keeper, const SharedMemory& memory, uint64_t address, uint64_t protection) {
+process::FileMapping file_mapping(const process::Keeper& keeper, const SharedMemory& memory, uint64_t address, uint64_t protection) {
   uint64_t open_flags = (protection & PROT_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC;
   process::FileMapping result{
       open_flags, address, memory.mapping.size(), protection, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, {}};
@@ -48,7 +48,7 @@ struct Auxiliary {
         if (words[i] == AT_NULL) return result;
       }
     }
-    return fail("{}: its auxiliary vector cannot be read", program_name(pid));
+    return fail("{}: its auxiliary vector cannot be read", process::program_name(pid));
   }
   uint64_t value(uint64_t type) const {
     for (const Elf64_auxv_t& e : entries)
@@ -68,49 +68,23 @@ std::span<process::Region> mappings_of(std::vector<process::Region>& regions, Ap
 
 }  // namespace
 
-std::string program_name(pid_t pid) {
-  char name[4096];
-  ssize_t n = readlink(fmt::format("/proc/{}/exe", pid).c_str(), name, sizeof name);
-  return n > 0 ? std::string(name, static_cast<size_t>(n)) : "?";
-}
-
-std::vector<std::string> command_of(pid_t pid) {
-  // (A process may say that all its memory is arguments.)
-  constexpr size_t enough = 4 << 20;
-  std::ifstream file(fmt::format("/proc/{}/cmdline", pid), std::ios::binary);
-  std::string text;
-  char part[4096];
-  while (text.size() < enough && (file.read(part, sizeof part), file.gcount()))
-    text.append(part, static_cast<size_t>(file.gcount()));
-  std::istringstream rest(text);
-  std::vector<std::string> words;
-  for (std::string word; std::getline(rest, word, '\0');) words.push_back(word);
-  return words;
-}
-
-int64_t microseconds_now() {
-  timespec t;
-  clock_gettime(CLOCK_REALTIME, &t);
-  return t.tv_sec * int64_t{1'000'000} + t.tv_nsec / 1000;
-}
-
 Result<> Server::inject(pid_t pid) {
   process::Tracee tracee(pid);
   TRY(user_regs_struct regs, tracee.registers());
   constexpr uint64_t cs_64 = 0x33;
-  if (regs.cs != cs_64) return fail("{}: a 32-bit program; Weir runs 64-bit x86 programs", program_name(pid));
+  if (regs.cs != cs_64) return fail("{}: a 32-bit program; Weir runs 64-bit x86 programs", process::program_name(pid));
   TRY(auto regions, process::regions(pid));
   TRY(auto auxiliary, Auxiliary::read(pid, regs.rsp));
   AppPc entry_point{auxiliary.value(AT_ENTRY)};
   auto program =
       std::find_if(regions.begin(), regions.end(), [&](const process::Region& r) { return r.range.contains(entry_point); });
-  if (program == regions.end()) return fail("{}: its entry point is not mapped", program_name(pid));
-  auto image = open_image(pid, *program);
+  if (program == regions.end()) return fail("{}: its entry point is not mapped", process::program_name(pid));
+  auto image = process::open_image(pid, *program);
   bool sanitized = image && (*image)->uses_address_sanitizer();
   TRY(auto space, Space::create(options_.make_tool, regions, sanitized));
   space->set_limit(options_.cache_limit);
-  std::array loans = {Keeper::Loan{runtime_.file.get()}, Keeper::Loan{blocks_.file.get(), true}};
-  Keeper keeper(pid, loans);
+  std::array loans = {process::Keeper::Loan{runtime_.file.get()}, process::Keeper::Loan{blocks_.file.get(), true}};
+  process::Keeper keeper(pid, loans);
   std::array ours = {file_mapping(keeper, runtime_, rt::runtime_base, PROT_READ | PROT_EXEC),
                      file_mapping(keeper, blocks_, rt::blocks_base, PROT_READ | PROT_WRITE)};
   TRY_VOID(process::map_files(tracee, entry_point.value & ~uint64_t{4095}, ours));
@@ -138,9 +112,9 @@ Result<> Server::inject(pid_t pid) {
   if (!p.own_pid) p.own_pid = pid;
   if (!p.pidfd) p.pidfd = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   p.space = std::move(space);
-  p.program = program_name(pid);
-  p.command = command_of(pid);
-  p.started = microseconds_now();
+  p.program = process::program_name(pid);
+  p.command = process::command_of(pid);
+  p.started = process::microseconds_now();
   p.slots = {slot};
   p.first_slot = slot;
   p.memory = std::make_shared<Memory>();
@@ -163,7 +137,7 @@ int64_t Server::move_home(Process& p, std::vector<process::Region>& regions, App
   auto first =
       std::find_if(regions.begin(), regions.end(), [&](const process::Region& r) { return r.range.begin == begin; });
   if (first == regions.end()) return 0;
-  auto image = open_image(p.pid, *first);
+  auto image = process::open_image(p.pid, *first);
   if (!image) return 0;
   elf::VRange extent = extent_of(**image);
   AppRange range{begin, begin + static_cast<int64_t>(extent.size())};
@@ -244,7 +218,7 @@ Result<AppPc> Server::begin_program(Process& p, uint32_t slot) {
     return r.executable && r.path != "[vsyscall]" && r.range.begin.value != rt::runtime_base;
   };
   for (const process::Region& r : regions)
-    if (is_code(r) && r.range.begin == vdso) TRY_VOID(add(p, r, open_image(p.pid, r).value_or(nullptr)));
+    if (is_code(r) && r.range.begin == vdso) TRY_VOID(add(p, r, process::open_image(p.pid, r).value_or(nullptr)));
   if (p.space->table_address() == rt::table_base && !keep_addresses()) {
     int64_t program_distance = program ? move_home(p, regions, program) : 0;
     int64_t loader_distance = loader ? move_home(p, regions, loader) : 0;
@@ -252,7 +226,7 @@ Result<AppPc> Server::begin_program(Process& p, uint32_t slot) {
     if (program_distance || loader_distance) TRY_VOID(tell_moved(p, slot, program_distance, loader_distance));
   }
   for (const process::Region& r : regions)
-    if (is_code(r) && r.range.begin != vdso) TRY_VOID(add(p, r, open_image(p.pid, r).value_or(nullptr)));
+    if (is_code(r) && r.range.begin != vdso) TRY_VOID(add(p, r, process::open_image(p.pid, r).value_or(nullptr)));
   // Code that is made at run time will come near where the kernel puts things.
   TRY_VOID(p.space->reserve_near({p.memory->kernels_choice, p.memory->kernels_choice + 1}, p.pid));
   return begin;
@@ -298,7 +272,7 @@ Result<std::shared_ptr<elf::Image>> image_of(pid_t tid, int64_t fd) {
   std::string link = fmt::format("/proc/{}/fd/{}", tid, fd);
   char name[4096];
   ssize_t n = readlink(link.c_str(), name, sizeof name);
-  return open_image(open_to_read(link), std::string(name, n > 0 ? static_cast<size_t>(n) : 0));
+  return process::open_image(open_to_read(link), std::string(name, n > 0 ? static_cast<size_t>(n) : 0));
 }
 
 // A process that has dropped privileges, or changed its root, cannot open our memory any more, and so gets no new arenas.

@@ -121,30 +121,12 @@ void Server::reap() {
   }
 }
 
-bool is_stopped(pid_t pid) { return process::stat_of(pid).words[process::StatState] == "T"; }
-
-namespace {
-// Continues this process when `pid`, which is stopped, goes on: somebody may continue it alone.
-pid_t watch_stopped(pid_t pid) {
-  pid_t weir = getpid(), watcher = fork();
-  if (watcher) return watcher;
-  setsid();
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != weir) _exit(0);  // (it was killed before)
-  close_range(0, ~0u, 0);
-  for (timespec t{0, 20'000'000};; nanosleep(&t, nullptr))
-    if (!is_stopped(pid) && is_stopped(weir)) kill(weir, SIGCONT);
-}
-}  // namespace
-
 // The program was stopped: so are we, for the shell that waits for us, unless other processes need us. A SIGCONT for us alone is
 // passed on by the loop.
 void Server::stopped() {
   auto is_reserved = [](const Slot& s) { return s.state == SlotState::Reserved; };
   if (processes_.size() > 1 || std::ranges::any_of(slots_, is_reserved)) return;
-  pid_t watcher = watch_stopped(main_pid_);
-  raise(SIGSTOP);
-  if (watcher > 0) kill(watcher, SIGKILL);
+  process::stop_with(main_pid_);
 }
 
 namespace {
@@ -327,26 +309,9 @@ void Server::look_for_overflow(const Process& p, uint32_t slot) {
   if (p.pid == main_pid_) failed_ = true;
 }
 
-namespace {
-
-// What a just-in-time compiler calls its code, in a file that perf established. As long as the process lives, it may be in a /tmp of its own.
-Fd open_perf_map(const Process& p) {
-  struct stat st{};
-  for (const std::string& root : {fmt::format("/proc/{}/root", p.pid), std::string()}) {
-    Fd file(
-        open(fmt::format("{}/tmp/perf-{}.map", root, p.own_pid).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-    bool is_ours = file && fstat(file.get(), &st) == 0 && S_ISREG(st.st_mode) &&
-                   st.st_mtim.tv_sec >= p.started / 1'000'000;  // else it is that of another process that had the number
-    if (is_ours) return file;
-  }
-  return {};
-}
-
-}  // namespace
-
 ProgramRun Server::run_of(Process& p) const {
   std::span<const std::string> images = p.space->images();
-  if (!p.perf_map) p.perf_map = open_perf_map(p);
+  if (!p.perf_map) p.perf_map = process::open_perf_map(p.pid, p.own_pid, p.started);
   return {static_cast<uint32_t>(p.pid),
           static_cast<uint32_t>(p.parent),
           p.program,
@@ -372,14 +337,6 @@ void Server::collect(Process& p, uint32_t slot) {
 
 namespace {
 
-// The last word of the line NSpid in a status file: the id in the innermost namespace.
-pid_t innermost_id(const std::string& status_file) {
-  std::ifstream file(status_file);
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("NSpid:")) return static_cast<pid_t>(atoi(line.c_str() + line.find_last_of(" \t") + 1));
-  return 0;
-}
-
 // Does the thread have this thread block?
 bool has_block(pid_t tid, uint32_t slot) {
   uint64_t address = rt::blocks_base + slot * rt::block_stride, self = 0;
@@ -390,7 +347,7 @@ bool has_block(pid_t tid, uint32_t slot) {
 pid_t child_with_block(const Slot& parent, pid_t inner, uint32_t slot) {
   std::ifstream children(fmt::format("/proc/{}/task/{}/children", parent.pid, parent.tid));
   for (pid_t child; children >> child;)
-    if (innermost_id(fmt::format("/proc/{}/status", child)) == inner && has_block(child, slot)) return child;
+    if (process::own_id(child) == inner && has_block(child, slot)) return child;
   return 0;
 }
 
@@ -404,13 +361,13 @@ bool Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
   pid_t own_pid = pid;
   bool is_thread = s.clone_flags & CLONE_THREAD, elsewhere = tb->elsewhere;  // (it may change there)
   if (is_thread) pid = s.pid;
-  else if (!has_block(pid, slot) || innermost_id(fmt::format("/proc/{}/status", pid)) != pid) elsewhere = true;
+  else if (!has_block(pid, slot) || process::own_id(pid) != pid) elsewhere = true;
   tb->elsewhere = elsewhere;
   if (elsewhere) {
     if (!is_thread) pid = child_with_block(s, pid, slot);
     std::error_code none;
     for (const auto& thread : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), none))
-      if (innermost_id(thread.path() / "status") == tid) {
+      if (process::own_id(atoi(thread.path().filename().c_str())) == tid) {
         tid = static_cast<pid_t>(atoi(thread.path().filename().c_str()));
         break;
       }
@@ -433,9 +390,9 @@ bool Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
     p.has_begun = true;
     p.pidfd = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
     p.space = is_parents ? parent->second.space : old.space;
-    p.program = program_name(pid);
-    p.command = command_of(pid);
-    p.started = microseconds_now();
+    p.program = process::program_name(pid);
+    p.command = process::command_of(pid);
+    p.started = process::microseconds_now();
     p.parent = old.pid;
     p.own_pid = own_pid;
     p.first_slot = slot;

@@ -20,8 +20,8 @@ void Server::answer(uint32_t slot) {
 }
 
 namespace {
-bool is_lent(std::span<const Keeper::Loan> loans, int file) {
-  return std::ranges::find(loans, file, &Keeper::Loan::file) != loans.end();
+bool is_lent(std::span<const process::Keeper::Loan> loans, int file) {
+  return std::ranges::find(loans, file, &process::Keeper::Loan::file) != loans.end();
 }
 }  // namespace
 
@@ -33,13 +33,13 @@ bool Server::send_calls(Process& p, uint32_t slot) {
   std::copy_n(p.calls.begin(), n, out.begin());
   p.calls.erase(p.calls.begin(), p.calls.begin() + static_cast<ptrdiff_t>(n));
   std::span<const Piece> pieces = p.space->pieces();
-  bool is_other = p.memory->mapped < pieces.size() && Keeper::is_needed(p.pid);
+  bool is_other = p.memory->mapped < pieces.size() && process::Keeper::is_needed(p.pid);
   auto file_of = [&](const Piece& piece) { return is_other ? p.space->file_for_others(piece) : piece.file; };
-  std::vector<Keeper::Loan> loans;
+  std::vector<process::Keeper::Loan> loans;
   for (const Piece& piece : pieces.subspan(p.memory->mapped))
     if (int file = file_of(piece); is_other && (!piece.is_archive || file != piece.file) && !is_lent(loans, file))
       loans.push_back({file});
-  p.keeper = p.memory->mapped < pieces.size() ? Keeper(p.pid, loans) : Keeper();
+  p.keeper = p.memory->mapped < pieces.size() ? process::Keeper(p.pid, loans) : process::Keeper();
   int file = -1;
   constexpr size_t most = 4;  // that a piece needs, with the close() of the file before it
   while (p.memory->mapped < pieces.size() && n + most < out.size()) {

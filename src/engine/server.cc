@@ -177,7 +177,7 @@ void Server::watch_signals() {
 
 // To the program; when that has ended, to those that outlive it. (A shell continues both, us and the program.)
 void Server::forward(int sig) {
-  auto is_for = [&](pid_t pid) { return sig != SIGCONT || is_stopped(pid); };
+  auto is_for = [&](pid_t pid) { return sig != SIGCONT || process::is_stopped(pid); };
   if (!main_ended_ && is_for(main_pid_)) kill(main_pid_, sig);
   if (!main_ended_) return;
   for (auto& [pid, p] : processes_)  // (they are not our children, and their numbers may be others' by now)

@@ -14,7 +14,7 @@
 #include "base/truncation.h"
 #include "engine/engine.h"
 #include "engine/guardian.h"
-#include "engine/keeper.h"
+#include "process/keeper.h"
 #include "engine/space.h"
 #include "process/tracee.h"
 
@@ -47,7 +47,7 @@ struct Process {
   std::shared_ptr<Memory> memory;
   std::vector<rt::Call> calls = {};  // that its next answer will have it make, before it maps new pieces
   std::optional<rlimit> limit = {};  // of its descriptors, while it is lent more
-  Keeper keeper = {};                // of ours, while it opens them
+  process::Keeper keeper = {};                // of ours, while it opens them
   bool quiet = false;                // it has a seccomp filter, and cannot wake us
   bool elsewhere = false;            // in another pid namespace
   bool left_alone = false;           // it runs natively
@@ -75,10 +75,6 @@ struct Slot {
 std::optional<rlimit> lend_descriptors(pid_t pid);
 // Unmaps all that is ours in a process that stands still.
 Result<> unmap_ours(process::RemoteSyscalls& remote, pid_t tid);
-// What /proc/PID/exe says.
-std::string program_name(pid_t pid);
-int64_t microseconds_now();
-bool is_stopped(pid_t pid);
 // The pages that a range touches; an empty one where there is no such range.
 AppRange whole_pages(AppRange range);
 

@@ -37,20 +37,6 @@ bool has_much_room(const Arena& arena) { return arena.used + std::min<size_t>(64
 constexpr uint64_t image_margin = 256u << 20;
 }  // namespace
 
-Result<SharedMemory> SharedMemory::create(const char* name, size_t size, Writer writer) {
-  SharedMemory m;
-  m.file = Fd(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!m.file) return fail_errno("shared memory {}", name);
-  if (ftruncate(m.file.get(), static_cast<off_t>(size)))
-    return fail_errno("shared memory {} (ulimit -f must allow it)", name);
-  void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, m.file.get(), 0);
-  if (p == MAP_FAILED) return fail_errno("shared memory {}", name);
-  m.mapping = Mapping(p, size);
-  int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | (writer == Writer::Weir ? F_SEAL_FUTURE_WRITE : 0);
-  if (fcntl(m.file.get(), F_ADD_SEALS, seals) || fchmod(m.file.get(), 0600)) return fail_errno("shared memory {}", name);
-  return m;
-}
-
 // What a tool publishes has room from the start (base/published.h): much, where addresses are short.
 Result<std::unique_ptr<Space>> Space::create_empty(const MakeTool& make_tool) {
   try {
@@ -145,7 +131,7 @@ Result<Region*> Space::find_region(AppPc pc, pid_t pid, bool may_grow) {
       if (share_low_half(known.range, r.range))
         return fail("{:#x} and {:#x}: two mappings of code have the same low 32 bits", r.range.begin.value,
                     known.range.begin.value);
-    auto image = open_image(pid, r);
+    auto image = process::open_image(pid, r);
     Region* added = add_region(r, image ? *image : nullptr, false);
     added->is_pristine = added->image && !added->is_volatile && r.inode && is_as_in_file(pid, *added);
     TRY_VOID(find_room(*added, pid));
@@ -181,12 +167,7 @@ Region* Space::add_region(const process::Region& r, std::shared_ptr<elf::Image> 
   region.is_volatile = r.writable || r.shared;
   region.is_pristine = is_pristine;
   std::string name = r.path.empty() ? "[anonymous]" : r.path;
-  if (region.image)
-    // By the executable segment that the mapping's first page holds a part of: segments may share a page of the file.
-    for (const elf::Segment& x : region.image->segments())
-      if (x.type == PT_LOAD && (x.flags & PF_X) && r.offset >= (x.offset & ~uint64_t{4095}) &&
-          r.offset < x.offset + x.file_size)
-        region.bias = r.range.begin.value - (r.offset - x.offset + x.vaddr.value);
+  if (region.image) region.bias = process::bias_of(r, *region.image);
   auto known = std::find(images_.begin(), images_.end(), name);
   region.image_index = static_cast<uint32_t>(known - images_.begin());
   if (known == images_.end()) add_image(name);
@@ -428,48 +409,6 @@ Result<std::unique_ptr<Space>> Space::copy() const {
       for (AppPc pc : u.table) s->table_cell(pc) = table_cell(pc);
   s->copy_archived(*this);
   return s;
-}
-
-Result<std::shared_ptr<elf::Image>> open_image(Fd file, const std::string& path) {
-  struct Key {
-    dev_t dev;
-    ino_t inode;
-    timespec changed;
-    bool operator==(const Key& o) const {
-      return dev == o.dev && inode == o.inode && changed.tv_sec == o.changed.tv_sec && changed.tv_nsec == o.changed.tv_nsec;
-    }
-  };
-  static std::vector<std::pair<Key, std::shared_ptr<elf::Image>>> opened;
-  struct stat st{};
-  if (!file || fstat(file.get(), &st)) return fail("{}: cannot be opened", path);
-  Key key{st.st_dev, st.st_ino, st.st_mtim};
-  for (auto& [k, image] : opened)
-    if (k == key) return image;
-  constexpr size_t enough = 256;
-  if (opened.size() >= enough) opened.erase(opened.begin());
-  TRY(auto image, elf::Image::open(std::move(file), path));
-  opened.emplace_back(key, std::move(image));
-  return opened.back().second;
-}
-
-Result<std::shared_ptr<elf::Image>> open_image(pid_t pid, const process::Region& region) {
-  if (region.path == "[vdso]") {
-    std::vector<std::byte> bytes(region.range.size());
-    process::read(pid, region.range.begin.value, bytes);
-    TRY(auto image, elf::Image::from_memory(std::move(bytes), region.path));
-    return std::shared_ptr<elf::Image>(std::move(image));
-  }
-  if (region.inode == 0) return fail("anonymous");
-  auto open_file = [&](const std::string& path) {
-    struct stat st{};
-    Fd fd = open_to_read(path);
-    return fd && fstat(fd.get(), &st) == 0 && st.st_ino == region.inode ? std::move(fd) : Fd();
-  };
-  Fd fd = open_file(region.path);
-  if (!fd) fd = open_file(fmt::format("/proc/{}/root{}", pid, region.path));
-  if (!fd)
-    fd = open_file(fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, region.range.begin.value, region.range.end.value));
-  return open_image(std::move(fd), region.path);
 }
 
 }  // namespace weir::engine

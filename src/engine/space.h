@@ -16,29 +16,16 @@
 #include "base/flat_map.h"
 #include "base/published.h"
 #include "base/result.h"
+#include "base/shared_memory.h"
 #include "elf/image.h"
 #include "engine/archive.h"
 #include "engine/extents.h"
 #include "instrument/lower.h"
 #include "instrument/tool.h"
-#include "process/memory.h"
+#include "process/program.h"
 #include "rt/abi.h"
 
 namespace weir::engine {
-
-// Shared memory: a file without a name, mapped here to be written. Its size is fixed; and where Weir alone writes, nobody can ever
-// open it, or map it, to do so, whoever has the right to look into Weir.
-struct SharedMemory {
-  enum class Writer { Weir, Both };
-  Fd file;
-  Mapping mapping;
-
-  static Result<SharedMemory> create(const char* name, size_t size, Writer writer = Writer::Weir);
-  template <class T>
-  T* as(size_t offset = 0) const {
-    return reinterpret_cast<T*>(mapping.data() + offset);
-  }
-};
 
 // What a process must map. A space has a list that only grows: each process maps what is new since it last did.
 struct Piece {
@@ -303,9 +290,5 @@ class Space {
   instrument::Plan plan_;
   instrument::Lowered lowered_;
 };
-
-// Images are the same for all spaces: opened once.
-Result<std::shared_ptr<elf::Image>> open_image(pid_t pid, const process::Region& region);
-Result<std::shared_ptr<elf::Image>> open_image(Fd file, const std::string& path);
 
 }  // namespace weir::engine

@@ -1,10 +1,14 @@
-// What an exact profile of one run holds: plain structs, made by the tool that counts, named by `symbols`, kept by `store`.
+// What a profile of one run holds, exact or sampled: plain structs, made by the tool that counts or from samples, named by `symbols`,
+// kept by `store`.
 //
 // Two kinds of facts. *Code* is known before the run and the same for all threads: images, functions, blocks, call
 // sites. *Counts* belong to a thread. Ids are indices into the vectors of Profile; `none` is no such thing.
 //
 // Times are virtual cycles of the CPU model, exact and repeatable. What the outside world decided (timed OS calls) is
 // kept apart: `os_time` is never part of a `self`; reports add the two where that is asked for.
+//
+// Of a sampled profile (Run::sampling) times are numbers of samples; nobody knows its calls, OS calls and instructions: they are
+// 0 here, and nothing is told of them. Each instruction that was sampled is a block, of 1 cycle.
 #pragma once
 
 #include <array>
@@ -64,7 +68,8 @@ struct LinePart {
 // An instruction that calls, or jumps to another function (a tail call), or the place that a signal interrupted.
 enum class SiteKind : uint8_t { Call, IndirectCall, TailCall, Signal, Start };
 struct CallSite {
-  uint32_t function = none;  // that holds it; none for Start: the kernel began a thread here
+  uint32_t function =
+      none;  // that holds it; none for Start: the kernel began a thread here (or it stands for what cut a walk off)
   uint64_t offset = 0;
   SiteKind kind = SiteKind::Call;
   std::string file;
@@ -167,19 +172,53 @@ struct Process {
   bool operator==(const Process&) const = default;
 };
 
+// How samples were taken, and how far they can be trusted: sums over all threads.
+struct Sampling {
+  std::string event;        // "cpu" or "wall": time; else an event: "cycles", "page-faults", …
+  std::string source;       // "perf" or "timer"
+  double rate = 0;          // of time: samples a second
+  uint64_t period = 0;      // of events: how many a sample stands for
+  std::string unwind;       // "auto", "cfi", "fp", "heuristic"
+  uint32_t confidence = 0;  // 0 to 100: guessed regions below it were unwound again
+  bool verify = false;      // every sample was restored twice, and compared
+  bool sees_kernel = true;  // false: time in the kernel is not in the samples
+
+  uint64_t samples = 0;
+  uint64_t frames = 0;                   // of all call sequences
+  uint64_t frames_unwound = 0;           // steps that were taken: the others were as in the sample before
+  uint64_t frames_heuristic = 0;         // of `frames`: guessed,
+  uint64_t frames_by_frame_pointer = 0;  // or found by frame pointers
+  uint64_t truncated = 0;                // samples whose walk was cut off
+  uint64_t no_room = 0;                  // samples whose call path found no place
+  uint64_t lost = 0;                     // that were due, and were not taken
+  uint64_t late = 0;                     // that came when a blocked signal was let through
+  uint64_t verify_differences = 0;       // samples that came out otherwise when they were restored in full
+  uint64_t distrusted = 0;               // unchanged regions that were unwound again
+  uint64_t new_maps = 0;                 // samples on a stack of which nothing was known
+
+  struct Reason {
+    std::string name;
+    uint64_t samples = 0;
+    bool operator==(const Reason&) const = default;
+  };
+  std::vector<Reason> truncated_by, differences_by;  // sorted by name, none of 0
+  bool operator==(const Sampling&) const = default;
+};
+
 struct Run {
   std::vector<std::string> command;
   std::string directory;
   std::vector<std::string> environment;  // on request
   std::string cpu;                       // of the cost model: "znver4"
   std::string host_cpu;                  // as /proc/cpuinfo names it
-  uint64_t cycles_per_second = 0;        // that timed OS calls were turned into cycles with
-  std::string clock;                     // "cycles" or "instructions"
+  uint64_t cycles_per_second = 0;        // that timed OS calls were turned into cycles with; of samples: their rate
+  std::string clock;                     // "cycles", "instructions", "wall" or "samples"
   bool os_separate = false;              // T5: OS calls shown as functions of their own
   bool full_paths = false;
   int64_t started = 0, ended = 0;
   std::string weir_version;
-  bool complete = true;  // false: Weir or the machine was stopped before the end
+  bool complete = true;              // false: Weir or the machine was stopped before the end
+  std::optional<Sampling> sampling;  // none: the profile is exact
   bool operator==(const Run&) const = default;
 };
 

@@ -35,6 +35,9 @@ Result<std::map<uint32_t, std::string>> places(View& v, const store::FunctionInf
 Result<> assembly(View& v) {
   TRY(store::FunctionInfo f, one_function(v, v.options.subject));
   TRY(store::FunctionRow row, v.reader.function(f.id, store::OsTime::Apart));
+  if (f.blocks == 0 && v.is_sampled())
+    return fail("{}: no sample was taken in its own code; see: weir report {} detail {}", shortened(f.name, 80),
+                v.reader.path(), quoted_command({v.options.subject}));
   if (f.blocks == 0)
     return fail("{}: never ran, so its code is not in the profile; see: objdump -d {}", shortened(f.name, 80), f.image);
   std::map<uint64_t, std::string> callees;  // by the offset of the call
@@ -43,12 +46,13 @@ Result<> assembly(View& v) {
   query.by_site = true;
   TRY_VOID(v.reader.calls(query, [&](const store::CallRow& c) {
     std::string& text = callees[c.offset];
-    text += fmt::format("{}{} ({})", text.empty() ? "→ " : ", ", shortened(c.callee_name, 50), with_commas(c.calls));
+    text += fmt::format("{}{} ({})", text.empty() ? "→ " : ", ", shortened(c.callee_name, 50),
+                        with_commas(v.is_sampled() ? c.total : c.calls));
   }));
   TRY(auto sources, places(v, f));
 
   v.out.fact("name", f.name);
-  v.out.fact("calls", row.calls);
+  v.out.fact("calls", v.if_exact(row.calls));
   v.out.fact("self", row.self);
   if (v.out.is_text()) {
     v.out.table("", {});
@@ -57,8 +61,8 @@ Result<> assembly(View& v) {
     v.out.end_table();
   }
   v.out.table("rows", {{"", "self %", Kind::Share},
-                       {"self", "self", Kind::Cycles},
-                       {"count", "count", Kind::Count},
+                       {"self", v.is_sampled() ? "samples" : "self", Kind::Cycles},
+                       {"count", v.is_sampled() ? nullptr : "count", Kind::Count},
                        {"mark", "", Kind::Label},
                        {"offset", nullptr, Kind::Count},
                        {"", "offset", Kind::Label},
@@ -68,9 +72,13 @@ Result<> assembly(View& v) {
                        {"", "code", Kind::Code}});
   uint64_t end = f.offset;
   TRY_VOID(v.reader.blocks(f, [&](const store::BlockRow& b) {
-    if (b.offset > end) v.out.row_line(fmt::format("  ⋮ {} bytes that were not reached", with_commas(b.offset - end)));
+    if (b.offset > end)
+      v.out.row_line(fmt::format("  ⋮ {} bytes that were not {}", with_commas(b.offset - end),
+                                 v.is_sampled() ? "sampled" : "reached"));
     bool first = true, ran = b.count > 0;
-    for (const x86::TextInsn& insn : x86::disassemble(b.bytes, b.offset)) {
+    std::vector<x86::TextInsn> insns = x86::disassemble(b.bytes, b.offset);
+    if (insns.empty()) insns.push_back({b.offset, 0, "(its bytes are not known)"});  // a sample in code that is in no file
+    for (const x86::TextInsn& insn : insns) {
       auto callee = callees.find(insn.offset);
       std::string called = callee == callees.end() ? "" : callee->second;
       std::string source = first ? sources[b.id] : "";
@@ -79,8 +87,9 @@ Result<> assembly(View& v) {
       if (v.out.is_text() && !source.empty())
         v.out.row({Cell(), Cell(), Cell(), Cell(), Cell(), Cell(), Cell(), Cell(), Cell(), source}, {0, true});
       Cell share = share_if(first && ran, View::ratio(b.self(), row.self));
-      Cell count = number_if(first || !v.out.is_text(), b.count);
-      v.out.row({share, number_if(first && (ran || !v.out.is_text()), b.self()), count, ran ? "|" : "#", insn.offset,
+      Cell count = number_if(!v.is_sampled() && (first || !v.out.is_text()), b.count);
+      const char* mark = ran ? "|" : v.is_sampled() ? "" : "#";
+      v.out.row({share, number_if(first && (ran || !v.out.is_text()), b.self()), count, mark, insn.offset,
                  fmt::format("{:#x}", insn.offset), insn.text, text_if_any(called), text_if_any(source), code},
                 {0, !ran});
       first = false;

@@ -19,8 +19,9 @@ Result<> call_table(View& v, std::string_view key, const char* direction, const 
   std::vector<Column> columns = {
       {"direction", nullptr, Kind::Label},
       {"share", "share", Kind::Share},
-      {"total", "total", Kind::Cycles},
-      {"calls", "calls", Kind::Count},
+      {"total", v.is_sampled() ? "samples" : "total", Kind::Cycles},
+      v.seconds_column("seconds", "seconds"),
+      {"calls", v.is_sampled() ? nullptr : "calls", Kind::Count},
       {"site", query.by_site ? "site" : nullptr, Kind::Label},
       {"kind", nullptr, Kind::Label},
       {"file", nullptr, Kind::Path},
@@ -48,7 +49,8 @@ Result<> call_table(View& v, std::string_view key, const char* direction, const 
     if (seen++ >= limit) continue;
     std::string name = callers ? (c.caller == store::none ? "[start]" : c.caller_name) : c.callee_name;
     if (v.out.is_text() && !query.by_site && c.sites > 1) name += fmt::format("  ({} sites)", c.sites);
-    v.out.row({std::string(direction), View::ratio(c.total, whole), c.total, c.calls,
+    if (v.out.is_text() && v.is_sampled() && !c.total) name += "  (recursion)";
+    v.out.row({std::string(direction), View::ratio(c.total, whole), c.total, v.in_seconds(c.total), v.if_exact(c.calls),
                text_if_any(c.site_kind == "OS call" ? "" : site_name(c)), c.site_kind, text_if_any(c.file),
                number_if(c.line, c.line), number_if(c.self_min), number_if(c.self_max), name});
   }
@@ -64,8 +66,16 @@ Result<> describe(View& v, const store::FunctionRow& f, std::string_view prefix)
   size_t width = v.out.style().width ? v.out.style().width - prefix.size() : 0;
   line(shortened(f.name, width));
   std::string where = place(f.file, f.line);
-  line(fmt::format("{}{}+{:#x}, {} bytes", where.empty() ? "" : printable(where) + "  ", printable(base_name(f.image)),
-                   f.offset, with_commas(f.size)));
+  if (f.image.empty()) line("no code: it stands for what was not seen");
+  else
+    line(fmt::format("{}{}+{:#x}, {} bytes", where.empty() ? "" : printable(where) + "  ", printable(base_name(f.image)),
+                     f.offset, with_commas(f.size)));
+  if (v.is_sampled()) {
+    for (auto [what, samples] : {std::pair("self ", f.self), std::pair("total", f.total)})
+      line(fmt::format("{}  {} samples{}  {} of the program", what, with_commas(samples), seconds(v, samples),
+                       percent(v.share(samples))));
+    return {};
+  }
   std::string range;
   if (f.self_min && f.self_max && f.calls > 1)
     range = *f.self_min == *f.self_max ? fmt::format("; {} a call", with_unit(*f.self_min))
@@ -89,14 +99,14 @@ Result<> detail(View& v) {
   v.out.fact("size", f.size);
   v.out.fact("file", text_if_any(f.file));
   v.out.fact("line", number_if(f.line, f.line));
-  v.out.fact("calls", f.calls);
+  v.out.fact("calls", v.if_exact(f.calls));
   v.out.fact("self", f.self);
   v.out.fact("total", f.total);
   v.out.fact("self_min", number_if(f.self_min));
   v.out.fact("self_max", number_if(f.self_max));
-  v.out.fact("os_calls", f.os_calls);
-  v.out.fact("os_time", f.os_time);
-  v.out.fact("os_time_total", f.os_time_total);
+  v.out.fact("os_calls", v.if_exact(f.os_calls));
+  v.out.fact("os_time", v.if_exact(f.os_time));
+  v.out.fact("os_time_total", v.if_exact(f.os_time_total));
   if (v.out.is_text()) {
     v.out.table("", {});
     TRY_VOID(describe(v, f, ""));
@@ -119,10 +129,11 @@ Result<> callers(View& v) {
     TRY(store::FunctionInfo info, one_function(v, v.options.subject));
     query.callee = info.id;
   }
-  v.out.heading(fmt::format("who called whom; shares of {} cycles", with_unit(v.totals.all())));
+  v.out.heading(fmt::format("who called whom; shares of {} {}", with_unit(v.totals.all()), v.unit()));
   v.out.table("calls", {{"", "share", Kind::Share},
-                        {"total", "total", Kind::Cycles},
-                        {"calls", "calls", Kind::Count},
+                        {"total", v.is_sampled() ? "samples" : "total", Kind::Cycles},
+                        v.seconds_column("seconds", "seconds"),
+                        {"calls", v.is_sampled() ? nullptr : "calls", Kind::Count},
                         {"caller", query.by_site ? nullptr : "caller", Kind::Name},
                         {"site", query.by_site ? "site" : nullptr, Kind::Name},
                         {"kind", nullptr, Kind::Label},
@@ -131,7 +142,8 @@ Result<> callers(View& v) {
   TRY_VOID(v.reader.calls(query, [&](const CallRow& c) {
     if (seen++ >= limit) return;
     std::string caller = c.caller == store::none ? "[start]" : c.caller_name;
-    v.out.row({v.share(c.total), c.total, c.calls, caller, site_name(c), c.site_kind, c.callee_name});
+    v.out.row({v.share(c.total), c.total, v.in_seconds(c.total), v.if_exact(c.calls), caller, site_name(c), c.site_kind,
+               c.callee_name});
   }));
   v.end_table(seen, limit);
   return {};

@@ -9,24 +9,53 @@ namespace {
 using store::FunctionQuery;
 using store::FunctionRow;
 
-const std::vector<Column> columns = {
-    {"", "self %", Kind::Share},         {"self", "self", Kind::Cycles},
-    {"", "total %", Kind::Share},        {"total", "total", Kind::Cycles},
-    {"calls", "calls", Kind::Count},     {"self_min", nullptr, Kind::Cycles},
-    {"self_max", nullptr, Kind::Cycles}, {"os_calls", nullptr, Kind::Count},
-    {"os_time", nullptr, Kind::Cycles},  {"os_time_total", nullptr, Kind::Cycles},
-    {"image", "image", Kind::Image},     {"file", nullptr, Kind::Path},
-    {"line", nullptr, Kind::Count},      {"offset", nullptr, Kind::Count},
-    {"size", nullptr, Kind::Count},      {"linkage_name", nullptr, Kind::Label},
-    {"", nullptr, Kind::Path},  // where it is declared, for wide terminals
-    {"name", "function", Kind::Name},
-};
+std::vector<Column> columns(const View& v) {
+  bool sampled = v.is_sampled();
+  return {
+      {"", "self %", Kind::Share},
+      {"self", sampled ? "samples" : "self", Kind::Cycles},
+      v.seconds_column("self_seconds", "self"),
+      {"", "total %", Kind::Share},
+      {"total", sampled && v.per_second() > 0 ? nullptr : "total", Kind::Cycles},
+      v.seconds_column("total_seconds", "total"),
+      {"calls", sampled ? nullptr : "calls", Kind::Count},
+      {"self_min", nullptr, Kind::Cycles},
+      {"self_max", nullptr, Kind::Cycles},
+      {"os_calls", nullptr, Kind::Count},
+      {"os_time", nullptr, Kind::Cycles},
+      {"os_time_total", nullptr, Kind::Cycles},
+      {"image", "image", Kind::Image},
+      {"file", nullptr, Kind::Path},
+      {"line", nullptr, Kind::Count},
+      {"offset", nullptr, Kind::Count},
+      {"size", nullptr, Kind::Count},
+      {"linkage_name", nullptr, Kind::Label},
+      {"", nullptr, Kind::Path},  // where it is declared, for wide terminals
+      {"name", "function", Kind::Name},
+  };
+}
 
 void put(View& v, const FunctionRow& f) {
   Cell image = v.out.is_text() ? std::string(base_name(f.image)) : f.image;
-  v.out.row({v.share(f.self), f.self, View::ratio(f.total, v.measured), f.total, f.calls, number_if(f.self_min),
-             number_if(f.self_max), f.os_calls, f.os_time, f.os_time_total, image, text_if_any(f.file),
-             number_if(f.line, f.line), f.offset, f.size, f.linkage_name, place(std::string(base_name(f.file)), f.line),
+  v.out.row({v.share(f.self),
+             f.self,
+             v.in_seconds(f.self),
+             View::ratio(f.total, v.measured),
+             f.total,
+             v.in_seconds(f.total),
+             v.if_exact(f.calls),
+             number_if(f.self_min),
+             number_if(f.self_max),
+             v.if_exact(f.os_calls),
+             v.if_exact(f.os_time),
+             v.if_exact(f.os_time_total),
+             image,
+             text_if_any(f.file),
+             number_if(f.line, f.line),
+             f.offset,
+             f.size,
+             f.linkage_name,
+             place(std::string(base_name(f.file)), f.line),
              f.name});
 }
 
@@ -62,7 +91,7 @@ Result<> function_table(View& v, uint64_t count) {
   query.os = v.options.os;
   query.filter = v.options.filter;
   if (!v.options.sort.empty()) query.order = v.options.sort;
-  std::vector<Column> shown = columns;
+  std::vector<Column> shown = columns(v);
   auto show_in_text = [&](std::string_view key, const char* title) {
     for (Column& c : shown)
       if (c.key == key) c.title = title;
@@ -92,8 +121,12 @@ Result<> function_table(View& v, uint64_t count) {
 }
 
 Result<> functions(View& v) {
-  v.out.heading(fmt::format("{} of {} functions ran; {} cycles{} = code + OS calls", with_commas(v.totals.functions_run),
-                            with_commas(v.totals.functions), with_unit(v.totals.all()), seconds(v, v.totals.all())));
+  if (v.is_sampled())
+    v.out.heading(fmt::format("{} functions in {} samples{}", with_commas(v.totals.functions_run),
+                              with_commas(v.totals.all()), seconds(v, v.totals.all())));
+  else
+    v.out.heading(fmt::format("{} of {} functions ran; {} cycles{} = code + OS calls", with_commas(v.totals.functions_run),
+                              with_commas(v.totals.functions), with_unit(v.totals.all()), seconds(v, v.totals.all())));
   return function_table(v, v.limit(30));
 }
 
@@ -116,6 +149,19 @@ std::string endings(const View& v) {
   return text;
 }
 
+void exact_lines(const View& v, const Line& line) {
+  const store::Totals& t = v.totals;
+  line("total", fmt::format("{} cycles{} = code + OS calls", with_unit(t.all()), seconds(v, t.all())));
+  line("  code", fmt::format("{} cycles  {}, {} instructions", with_unit(t.cycles), percent(v.share(t.cycles)),
+                             with_unit(t.instructions)));
+  line("  OS calls",
+       fmt::format("{} cycles  {}, {} calls", with_unit(t.os_time), percent(v.share(t.os_time)), with_commas(t.os_calls)));
+  if (t.waited)
+    line("waited",
+         fmt::format("{} cycles{} for a child or a person: not in the total", with_unit(t.waited), seconds(v, t.waited)));
+  line("functions", fmt::format("{} of {} ran", with_commas(t.functions_run), with_commas(t.functions)));
+}
+
 }  // namespace
 
 Result<> summary(View& v) {
@@ -131,26 +177,21 @@ Result<> summary(View& v) {
   v.out.fact("threads", t.threads);
   v.out.fact("functions_known", t.functions);
   v.out.fact("functions_run", t.functions_run);
-  v.out.fact("os_calls", t.os_calls);
-  v.out.fact("waited", t.waited);
+  v.out.fact("os_calls", v.if_exact(t.os_calls));
+  v.out.fact("waited", v.if_exact(t.waited));
   v.out.fact("ended", endings(v));
   v.out.fact("complete", uint64_t{run.complete});
+  sampling_facts(v);
 
   v.out.heading(shortened(quoted_command(run.command), v.out.style().width));
   auto line = [&](const char* what, const std::string& text) { v.out.line(fmt::format("  {:<14}{}", what, text)); };
   line("ended", endings(v));
-  line("total", fmt::format("{} cycles{} = code + OS calls", with_unit(t.all()), seconds(v, t.all())));
-  line("  code", fmt::format("{} cycles  {}, {} instructions", with_unit(t.cycles), percent(v.share(t.cycles)),
-                             with_unit(t.instructions)));
-  line("  OS calls",
-       fmt::format("{} cycles  {}, {} calls", with_unit(t.os_time), percent(v.share(t.os_time)), with_commas(t.os_calls)));
-  if (t.waited)
-    line("waited",
-         fmt::format("{} cycles{} for a child or a person: not in the total", with_unit(t.waited), seconds(v, t.waited)));
-  line("functions", fmt::format("{} of {} ran", with_commas(t.functions_run), with_commas(t.functions)));
+  if (v.is_sampled()) sampling_lines(v, line);
+  else exact_lines(v, line);
   line("threads",
        fmt::format("{} in {} process{}", with_commas(t.threads), with_commas(t.processes), t.processes == 1 ? "" : "es"));
-  if (run.clock == "wall") line("clock", "wall: probes count, so small functions look slower than they are");
+  if (v.is_sampled()) line("host", run.host_cpu);
+  else if (run.clock == "wall") line("clock", "wall: probes count, so small functions look slower than they are");
   else if (run.clock == "instructions") line("clock", "instructions");
   else line("model", fmt::format("{} (host: {})", run.cpu, run.host_cpu));
   line("wall time", fmt::format("{:.3f} s under Weir {}", wall, run.weir_version));

@@ -19,6 +19,7 @@ std::string makers(const std::vector<store::OsRow>& rows) {
 }  // namespace
 
 Result<> os_calls(View& v) {
+  TRY_VOID(check_is_exact(v, "oscalls"));
   uint32_t function = store::none;
   if (!v.options.subject.empty()) {
     TRY(store::FunctionInfo info, one_function(v, v.options.subject));
@@ -74,9 +75,10 @@ Result<> threads(View& v) {
   v.out.heading(fmt::format("{} thread{} in {} process{}", v.totals.threads, v.totals.threads == 1 ? "" : "s",
                             v.totals.processes, v.totals.processes == 1 ? "" : "es"));
   v.out.table("threads", {{"", "share", Kind::Share},
-                          {"cycles", "cycles", Kind::Cycles},
-                          {"os_time", "OS time", Kind::Cycles},
-                          {"instructions", "instr.", Kind::Cycles},
+                          {"cycles", v.unit(), Kind::Cycles},
+                          v.seconds_column("seconds", "seconds"),
+                          {"os_time", v.is_sampled() ? nullptr : "OS time", Kind::Cycles},
+                          {"instructions", v.is_sampled() ? nullptr : "instr.", Kind::Cycles},
                           {"functions", nullptr, Kind::Count},
                           {"pid", "pid", Kind::Id},
                           {"tid", "tid", Kind::Id},
@@ -93,8 +95,9 @@ Result<> threads(View& v) {
       if (p.id == t.process) process = &p;
     std::optional<uint64_t> status;
     if (process && process->exit_status) status = uint64_t(*process->exit_status);
-    v.out.row({v.share(t.cycles + t.os_time), t.cycles, t.os_time, t.instructions, t.functions, uint64_t{t.pid},
-               uint64_t{t.tid}, number_if(status), text_if_any(process ? process->ended_by : ""),
+    v.out.row({v.share(t.cycles + t.os_time), t.cycles, v.in_seconds(t.cycles), v.if_exact(t.os_time),
+               v.if_exact(t.instructions), t.functions, uint64_t{t.pid}, uint64_t{t.tid}, number_if(status),
+               text_if_any(process ? process->ended_by : ""),
                process ? ending(process->exit_status, process->ended_by) : "", t.name,
                process ? quoted_command(process->command) : ""});
   }
@@ -103,6 +106,7 @@ Result<> threads(View& v) {
 }
 
 Result<> coverage(View& v) {
+  TRY_VOID(check_is_exact(v, "coverage"));
   std::vector<store::CoverageRow> rows;
   store::CoverageRow all;
   TRY_VOID(v.reader.coverage(v.options.filter, [&](const store::CoverageRow& r) {

@@ -13,7 +13,9 @@ constexpr const char* faint = "\x1b[2m";
 constexpr const char* hot = "\x1b[1;31m";
 constexpr const char* warm = "\x1b[33m";
 
-bool is_number(Kind kind) { return kind == Kind::Count || kind == Kind::Cycles || kind == Kind::Share || kind == Kind::Id; }
+bool is_number(Kind kind) {
+  return kind == Kind::Count || kind == Kind::Cycles || kind == Kind::Share || kind == Kind::Time || kind == Kind::Id;
+}
 
 std::string csv_cell(const Cell& cell) {
   if (auto* n = std::get_if<uint64_t>(&cell)) return std::to_string(*n);
@@ -29,7 +31,7 @@ std::string csv_cell(const Cell& cell) {
 std::string text_cell(const Cell& cell, Kind kind) {
   if (auto* n = std::get_if<uint64_t>(&cell))
     return kind == Kind::Cycles ? with_unit(*n) : kind == Kind::Id ? std::to_string(*n) : with_commas(*n);
-  if (auto* d = std::get_if<double>(&cell)) return percent(*d);
+  if (auto* d = std::get_if<double>(&cell)) return kind == Kind::Time ? in_seconds(*d) : percent(*d);
   if (auto* s = std::get_if<std::string>(&cell)) return printable(*s);
   return "";
 }

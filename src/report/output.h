@@ -36,6 +36,7 @@ enum class Kind : uint8_t {
   Count,   // 1,234,567
   Cycles,  // 1.23 M
   Share,   // 12.34 %, a fraction
+  Time,    // 1.234 s, in seconds
   Id,      // a number that is a name: 4711
 };
 
@@ -49,7 +50,7 @@ using Cell = std::variant<std::monostate, uint64_t, double, std::string>;
 // The number, or nothing.
 Cell number_if(bool there, uint64_t n);
 Cell number_if(std::optional<uint64_t> n);
-Cell share_if(bool there, double fraction);
+Cell share_if(bool there, double fraction);  // or any other that is no whole number
 // The text, or nothing where it is empty.
 Cell text_if_any(const std::string& s);
 

@@ -20,14 +20,18 @@ std::vector<std::string> notes_of(const View& v) {
 }
 
 // The last line of every report, with as many notes as fit.
-std::string quality(const std::vector<std::string>& notes, size_t width) {
-  if (notes.empty()) return "data: complete";
-  std::string line = "data: " + printable(notes[0]);
+std::string quality(const View& v, const std::vector<std::string>& notes) {
+  std::vector<std::string> all;
+  if (v.is_sampled()) all = quality_of(*v.run.sampling);
+  all.insert(all.end(), notes.begin(), notes.end());
+  if (all.empty()) return "data: complete";
+  size_t width = v.out.style().width;
+  std::string line = "data: " + printable(all[0]);
   size_t told = 1;
   constexpr size_t rest = 30;  // for the words about those that are left out
-  while (told < notes.size() && (width == 0 || display_width(line) + display_width(notes[told]) + rest <= width))
-    line += "; " + printable(notes[told++]);
-  if (told < notes.size()) line += fmt::format("; {} more: see summary", notes.size() - told);
+  while (told < all.size() && (width == 0 || display_width(line) + display_width(all[told]) + rest <= width))
+    line += "; " + printable(all[told++]);
+  if (told < all.size()) line += fmt::format("; {} more: see summary", all.size() - told);
   return shortened(line, width);
 }
 
@@ -57,6 +61,15 @@ Result<> check_options(const Options& o) {
   return only_for(!o.subject.empty(), "a function", {"detail", "callers", "source", "asm", "oscalls"});
 }
 
+// Sampled profiles have no figures to sort by, or to cost anew, that samples do not tell.
+Result<> check_options_of_samples(const View& v) {
+  if (!v.is_sampled()) return {};
+  static constexpr std::string_view unknown[] = {"calls", "self_min", "self_max", "os_calls", "os_time"};
+  if (std::ranges::find(unknown, v.options.sort) != std::end(unknown))
+    TRY_VOID(check_is_exact(v, fmt::format("--sort {}", v.options.sort)));
+  return v.options.cost ? check_is_exact(v, "--cpu") : Result<>();
+}
+
 }  // namespace
 
 void View::end_table(uint64_t seen, uint64_t limit) {
@@ -71,6 +84,7 @@ std::string place(const std::string& file, uint32_t line) {
 
 std::string site_name(const store::CallRow& call) {
   if (call.caller == store::none) return "[start]";
+  if (call.site_kind == "start") return call.caller_name;  // what cut a walk off is nowhere
   std::string name = fmt::format("{}+{:#x}", call.caller_name, call.offset - call.caller_offset);
   if (!call.file.empty()) name += fmt::format(" ({})", place(std::string(base_name(call.file)), call.line));
   if (call.site_kind != "call" && !call.site_kind.empty()) name += fmt::format(" [{}]", call.site_kind);
@@ -78,8 +92,8 @@ std::string site_name(const store::CallRow& call) {
 }
 
 std::string seconds(const View& v, store::Cycles cycles) {
-  if (v.run.cycles_per_second == 0) return "";
-  double s = static_cast<double>(cycles) / static_cast<double>(v.run.cycles_per_second);
+  if (!(v.per_second() > 0)) return "";
+  double s = static_cast<double>(cycles) / v.per_second();
   if (s >= 1) return fmt::format(" ({:.3g} s)", s);
   if (s >= 1e-3) return fmt::format(" ({:.3g} ms)", s * 1e3);
   return fmt::format(" ({:.3g} µs)", s * 1e6);
@@ -123,6 +137,7 @@ Result<> show(store::Reader& reader, const Options& options, Output& out) {
   for (auto& [name, view] : shown) {
     if (options.view != name) continue;
     TRY_VOID(check_options(options));
+    TRY_VOID(check_options_of_samples(v));
     if (options.cost) TRY_VOID(cost_anew(v));
     out.begin(name);
     out.begin_group("run");
@@ -131,13 +146,13 @@ Result<> show(store::Reader& reader, const Options& options, Output& out) {
     out.fact("clock", v.run.clock);
     out.fact("total", v.totals.all());
     out.fact("cycles", v.totals.cycles);
-    out.fact("os_time", v.totals.os_time);
-    out.fact("instructions", v.totals.instructions);
+    out.fact("os_time", v.if_exact(v.totals.os_time));
+    out.fact("instructions", v.if_exact(v.totals.instructions));
     out.end_group();
     out.fact("notes", notes);
     TRY_VOID(view(v));
     out.line();
-    out.line(quality(notes, out.style().width));
+    out.line(quality(v, notes));
     return out.end();
   }
   return fail("no view '{}'; there are: {}", options.view, fmt::join(views, ", "));

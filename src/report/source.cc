@@ -23,8 +23,8 @@ class Listing {
   void begin() {
     begun_ = true;
     v_.out.table("rows", {{"", "self %", Kind::Share},
-                          {"self", "self", Kind::Cycles},
-                          {"count", "count", Kind::Count},
+                          {"self", v_.is_sampled() ? "samples" : "self", Kind::Cycles},
+                          {"count", v_.is_sampled() ? nullptr : "count", Kind::Count},
                           {"mark", "", Kind::Label},
                           {"line", "line", Kind::Count},
                           {"share", nullptr, Kind::Share},
@@ -57,7 +57,7 @@ class Listing {
                             {"offset", "", Kind::Count},
                             {"count", "", Kind::Count},
                             {"self", "", Kind::Cycles}});
-    for (auto& [file, line, b] : blocks_) v_.out.row({file, uint64_t{line}, b.offset, b.count, b.self});
+    for (auto& [file, line, b] : blocks_) v_.out.row({file, uint64_t{line}, b.offset, v_.if_exact(b.count), b.self});
     v_.out.end_table();
   }
 
@@ -71,15 +71,16 @@ class Listing {
     bool ran = line->count() > 0;
     Cell self = number_if(ran || !v_.out.is_text(), line->self);
     Cell inlined = text_if_any(line->inlined.empty() ? "" : *line->inlined.begin());
-    v_.out.row({share_if(ran, share), self, line->count(), line->mark(), uint64_t{n}, share, file, inlined, text},
+    v_.out.row({share_if(ran, share), self, v_.if_exact(line->count()), line->mark(v_.is_sampled()), uint64_t{n}, share,
+                file, inlined, text},
                {0, !ran});
   }
   void block_counts(const std::string& file, uint32_t n, const LineFacts& line) {
     for (auto& [id, b] : line.blocks) {
       blocks_.push_back({file, n, b});
       if (v_.out.is_text())
-        v_.out.row({View::ratio(b.self, whole_), b.self, b.count, std::string(), Cell(), Cell(), Cell(), Cell(),
-                    fmt::format("  * block at {:#x}", b.offset)},
+        v_.out.row({View::ratio(b.self, whole_), b.self, v_.if_exact(b.count), std::string(), Cell(), Cell(), Cell(),
+                    Cell(), fmt::format("  * {} at {:#x}", v_.is_sampled() ? "instruction" : "block", b.offset)},
                    {0, true});
     }
   }
@@ -99,7 +100,9 @@ Result<std::string> relatives(View& v, uint32_t function, bool callers) {
   TRY_VOID(v.reader.calls(query, [&](const store::CallRow& c) {
     if (seen++ >= 4) return;
     std::string name = callers ? (c.caller == store::none ? "[start]" : c.caller_name) : c.callee_name;
-    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", shortened(name, 40), with_commas(c.calls));
+    uint64_t weight = v.is_sampled() ? c.total : c.calls;
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", shortened(name, 40));
+    if (weight) text += fmt::format(" ({})", with_commas(weight));
   }));
   if (seen > 4) text += fmt::format(", and {} more", seen - 4);
   return text.empty() ? "none" : text;
@@ -110,13 +113,17 @@ Result<> header(View& v, Listing& listing, uint32_t id) {
   if (!v.out.is_text()) return {};
   TRY(FunctionRow f, v.reader.function(id, store::OsTime::Apart));
   listing.heading(fmt::format("* {}", shortened(f.name, v.is_terminal() ? v.out.style().width - 2 : 0)));
-  if (f.calls == 0 && f.self == 0) {
-    listing.heading("* never ran");
+  if (f.calls == 0 && f.self == 0 && f.total == 0) {
+    listing.heading(v.is_sampled() ? "* not sampled" : "* never ran");
     return {};
   }
-  listing.heading(fmt::format("* calls {}; self {} ({}); total {} ({}){}", with_commas(f.calls), with_unit(f.self),
-                              percent(v.share(f.self)), with_unit(f.total), percent(v.share(f.total)),
-                              f.os_time ? fmt::format("; OS time {}, on no line", with_unit(f.os_time)) : ""));
+  if (v.is_sampled())
+    listing.heading(fmt::format("* samples: self {} ({}); total {} ({})", with_commas(f.self), percent(v.share(f.self)),
+                                with_commas(f.total), percent(v.share(f.total))));
+  else
+    listing.heading(fmt::format("* calls {}; self {} ({}); total {} ({}){}", with_commas(f.calls), with_unit(f.self),
+                                percent(v.share(f.self)), with_unit(f.total), percent(v.share(f.total)),
+                                f.os_time ? fmt::format("; OS time {}, on no line", with_unit(f.os_time)) : ""));
   TRY(std::string callers, relatives(v, id, true));
   TRY(std::string callees, relatives(v, id, false));
   listing.heading("* callers: " + callers);
@@ -135,12 +142,15 @@ std::string in_brackets(const store::SourceText& source) {
 
 Result<> source_of_function(View& v, const store::FunctionInfo& f) {
   TRY(auto sections, store::sections_of(v.reader, f));  // own lines, then code of other files, then inlined functions
+  if (sections.empty() && v.is_sampled() && f.blocks == 0)
+    return fail("{}: no sample was taken in its own code; see: weir report {} detail {}", shortened(f.name, 80),
+                v.reader.path(), quoted_command({v.options.subject}));
   if (sections.empty())
     return fail("{}: no lines are known (was it compiled with -g?); see: weir report {} asm {}", printable(f.name),
                 v.reader.path(), quoted_command({v.options.subject}));
   TRY(FunctionRow row, v.reader.function(f.id, store::OsTime::Apart));
   v.out.fact("name", f.name);
-  v.out.fact("calls", row.calls);
+  v.out.fact("calls", v.if_exact(row.calls));
   v.out.fact("self", row.self);
   Listing listing(v, row.self);
   TRY_VOID(header(v, listing, f.id));
@@ -175,9 +185,8 @@ Result<> source_of_file(View& v, const std::string& file) {
   const std::vector<std::string>& source = text.lines;
   v.out.fact("file", file);
   Listing listing(v, v.totals.cycles);
-  listing.heading(fmt::format("* {}{}; shares of {} cycles of code", printable(file),
-                              in_brackets(text),
-                              with_unit(v.totals.cycles)));
+  listing.heading(fmt::format("* {}{}; shares of {} {}", printable(file), in_brackets(text), with_unit(v.totals.cycles),
+                              v.is_sampled() ? "samples" : "cycles of code"));
   listing.begin();
   // All lines of the file, or those that are known.
   std::set<uint32_t> numbers;
@@ -190,7 +199,7 @@ Result<> source_of_file(View& v, const std::string& file) {
     bool idle = false;
     for (auto it = begin; it != end; ++it) {
       TRY_VOID(header(v, listing, it->second.id));
-      idle |= it->second.calls == 0 && it->second.blocks == 0;
+      idle |= !v.is_sampled() && it->second.calls == 0 && it->second.blocks == 0;
     }
     if (idle && !lines.contains(n)) listing.never_ran(file, n, n && n <= source.size() ? source[n - 1] : "");
     else listing.lines(file, lines, source, n, n);

@@ -107,7 +107,7 @@ Result<Cycles> smallest_shown(Tree& tree, const std::vector<Node>& roots, uint64
 }  // namespace
 
 Result<> tree(View& v) {
-  if (v.totals.contexts == 0)
+  if (v.totals.contexts == 0 && !v.is_sampled())
     return fail("{}: holds callers only, no call paths; profile again with: weir profile --paths=full -- {}",
                 v.reader.path(), quoted_command(v.run.command));
   Tree tree(v);
@@ -126,12 +126,15 @@ Result<> tree(View& v) {
     return it->second;
   };
 
-  v.out.heading(fmt::format("call paths; shares of {} cycles{}", with_unit(v.totals.all()), seconds(v, v.totals.all())));
+  v.out.heading(
+      fmt::format("call paths; shares of {} {}{}", with_unit(v.totals.all()), v.unit(), seconds(v, v.totals.all())));
   v.out.table("nodes", {{"", "total %", Kind::Share},
-                        {"total", "total", Kind::Cycles},
+                        {"total", v.is_sampled() ? "samples" : "total", Kind::Cycles},
+                        v.seconds_column("total_seconds", "seconds"),
                         {"", "self %", Kind::Share},
                         {"self", nullptr, Kind::Cycles},
-                        {"calls", "calls", Kind::Count},
+                        v.seconds_column("self_seconds", nullptr),
+                        {"calls", v.is_sampled() ? nullptr : "calls", Kind::Count},
                         {"os_time", nullptr, Kind::Cycles},
                         {"depth", nullptr, Kind::Count},
                         {"name", "path", Kind::Name}});
@@ -154,8 +157,8 @@ Result<> tree(View& v) {
     Cycles os = 0;
     for (const ContextRow& c : node.members) os += c.os_time;
     Cycles self = node.sum(&ContextRow::self, &ContextRow::os_time) - (in_self ? 0 : os);
-    v.out.row({v.share(node.total()), node.total(), v.share(self), self, calls, os, uint64_t{node.depth},
-               name_of(node.function())},
+    v.out.row({v.share(node.total()), node.total(), v.in_seconds(node.total()), v.share(self), self, v.in_seconds(self),
+               v.if_exact(calls), v.if_exact(os), uint64_t{node.depth}, name_of(node.function())},
               {std::min<size_t>(node.depth * 2, most_indent), false});
     TRY(std::vector<Node> below, tree.children(node));
     for (size_t i = below.size(); i-- > 0;) stack.push_back(std::move(below[i]));

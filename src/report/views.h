@@ -18,6 +18,19 @@ struct View {
   store::Cycles measured = 0;                                  // the total of the run, whatever CPU it is shown for
   std::unordered_map<uint32_t, store::Cycles> self_anew = {};  // by function, where it is shown for another CPU
 
+  bool is_sampled() const { return run.sampling.has_value(); }
+  const char* unit() const { return is_sampled() ? "samples" : "cycles"; }
+  double per_second() const { return is_sampled() ? run.sampling->rate : static_cast<double>(run.cycles_per_second); }
+  // What samples do not tell: nothing, of a sampled profile.
+  Cell if_exact(uint64_t n) const { return number_if(!is_sampled(), n); }
+  // A column of seconds, which only sampled profiles have (where they are samples of time); and what stands in it.
+  Column seconds_column(const char* key, const char* title) const {
+    return {is_sampled() ? key : "", is_sampled() && per_second() > 0 ? title : nullptr, Kind::Time};
+  }
+  Cell in_seconds(store::Cycles c) const {
+    return share_if(per_second() > 0, per_second() > 0 ? static_cast<double>(c) / per_second() : 0);
+  }
+
   double share(store::Cycles c) const { return ratio(c, totals.all()); }
   static double ratio(uint64_t part, uint64_t whole) {
     return whole ? static_cast<double>(part) / static_cast<double>(whole) : 0;
@@ -54,6 +67,14 @@ Result<> function_table(View& v, uint64_t count);
 
 // Lines about a function: what, how often, how long, by whom. `prefix` stands before each.
 Result<> describe(View& v, const store::FunctionRow& f, std::string_view prefix);
+
+// Of a sampled profile: how far it can be trusted, in a few words each; the lines of the summary; and the object `sampling`.
+std::vector<std::string> quality_of(const profile::Sampling& s);
+using Line = std::function<void(const char* what, const std::string& text)>;
+void sampling_lines(const View& v, const Line& line);
+void sampling_facts(View& v);
+// Of a sampled profile: what `view` would show is not in it.
+Result<> check_is_exact(const View& v, std::string_view what);
 
 // "B+0x5 (tables.c:8)", for text and for JSON.
 std::string site_name(const store::CallRow& call);

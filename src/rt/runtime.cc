@@ -252,18 +252,6 @@ void rt_routine(ThreadBlock* tb) {
   tb->regs.pc = tb->regs.gpr[1];
 }
 
-void* memcpy(void* to, const void* from, size_t n) {
-  void* result = to;
-  asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");
-  return result;
-}
-
-void* memset(void* to, int value, size_t n) {
-  void* result = to;
-  asm volatile("rep stosb" : "+D"(to), "+c"(n) : "a"(value) : "memory");
-  return result;
-}
-
 }  // extern "C"
 
 }  // namespace weir::rt

@@ -104,6 +104,29 @@ struct Step {
   bool is_unsure;  // it rests on more than its registers and these words
 };
 
+// ---- Code that says what a frame is ------------------------------------------------------------------------------------
+// The length of the call that ends where `bytes` do, the 8 before an address; 0: there is none. call rel32; call r/m64 with any
+// addressing, FF /2 at 2 to 7 bytes before (its prefix is not seen).
+constexpr unsigned call_before(uint64_t bytes) {
+  auto at = [&](unsigned before) { return static_cast<uint8_t>(bytes >> (64 - 8 * before)); };
+  if (at(5) == 0xe8) return 5;
+  for (unsigned before = 2; before <= 7; before++) {
+    uint8_t modrm = at(before - 1);
+    if (at(before) != 0xff || (modrm >> 3 & 7) != 2) continue;
+    unsigned mod = modrm >> 6, rm = modrm & 7, size = 2;
+    if (mod != 3 && rm == 4) size++;
+    bool has_disp32 = mod == 2 || (mod == 0 && rm == 5) || (mod == 0 && rm == 4 && before > 2 && (at(before - 2) & 7) == 5);
+    size += has_disp32 ? 4 : mod == 1;
+    if (size == before) return size;
+  }
+  return 0;
+}
+
+// Does the code whose first 9 bytes these are return to the kernel? `mov $15, %eax` or `%rax ; syscall`.
+constexpr bool is_restorer(uint64_t bytes, uint8_t ninth) {
+  return (bytes & 0xff'ffff'ffff'ffff) == 0x05'0f00'0000'0fb8 || (bytes == 0x0f00'0000'0fc0'c748 && ninth == 0x05);
+}
+
 constexpr uint64_t max_frame_size = uint64_t{1} << 30;
 constexpr uint64_t saved_rbp_at = 120, saved_rbx_at = 128, saved_rsp_at = 160,
                    saved_rip_at = 168;  // in a signal frame, from rsp
@@ -241,32 +264,18 @@ class Stepper {
     return why;
   }
 
-  // Does the frame return to the kernel? `mov $15, %eax` or `%rax ; syscall`: C libraries without CFI, and Go.
+  // C libraries without CFI, and Go.
   bool is_restorer(const State& s) const {
-    uint64_t a, b;
-    if (!code_.find(s.pc) || !memory_.read(s.pc, a)) return false;
-    if ((a & 0xff'ffff'ffff'ffff) == 0x05'0f00'0000'0fb8) return true;
-    return a == 0x0f00'0000'0fc0'c748 && memory_.read(s.pc + 8, b) && (b & 0xff) == 0x05;
+    uint64_t bytes, next = 0;
+    if (!code_.find(s.pc) || !memory_.read(s.pc, bytes)) return false;
+    if (!rt::is_restorer(bytes, 0x05)) return false;  // (the ninth byte is read where it matters)
+    return rt::is_restorer(bytes, 0) || (memory_.read(s.pc + 8, next) && static_cast<uint8_t>(next) == 0x05);
   }
 
-  // call rel32; call r/m64 with any addressing: FF /2 at 2 to 7 bytes before.
   bool is_behind_call(uint64_t pc) const {
     const CodeRange* range = code_.find(pc - 1);
     uint64_t bytes;
-    if (!range || pc - range->begin < 8 || !memory_.read(pc - 8, bytes)) return false;
-    auto at = [&](unsigned before) { return static_cast<uint8_t>(bytes >> (64 - 8 * before)); };
-    if (at(5) == 0xe8) return true;
-    for (unsigned before = 2; before <= 7; before++) {
-      uint8_t modrm = at(before - 1);
-      if (at(before) != 0xff || (modrm >> 3 & 7) != 2) continue;
-      unsigned mod = modrm >> 6, rm = modrm & 7, size = 2;
-      if (mod != 3 && rm == 4) size++;
-      bool has_disp32 =
-          mod == 2 || (mod == 0 && rm == 5) || (mod == 0 && rm == 4 && before > 2 && (at(before - 2) & 7) == 5);
-      size += has_disp32 ? 4 : mod == 1;
-      if (size == before) return true;
-    }
-    return false;
+    return range && pc - range->begin >= 8 && memory_.read(pc - 8, bytes) && call_before(bytes);
   }
 
   const Code& code_;

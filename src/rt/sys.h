@@ -45,12 +45,14 @@ enum Nr : int64_t {
   SYS_exit = 60,
   SYS_kill = 62,
   SYS_getrlimit = 97,
+  SYS_getppid = 110,
   SYS_prctl = 157,
   SYS_arch_prctl = 158,
   SYS_setrlimit = 160,
   SYS_gettid = 186,
   SYS_futex = 202,
   SYS_exit_group = 231,
+  SYS_tgkill = 234,
   SYS_rt_tgsigqueueinfo = 297,
   SYS_prlimit64 = 302,
   SYS_process_vm_readv = 310,
@@ -66,7 +68,7 @@ constexpr int64_t ENOSYS = 38, EFAULT = 14, ESRCH = 3, EINVAL = 22, EAGAIN = 11,
 constexpr uint64_t all_signals = ~uint64_t{0};
 constexpr uint64_t CLONE_VM = 0x100, CLONE_SIGHAND = 0x800, CLONE_VFORK = 0x4000, CLONE_THREAD = 0x10000;
 
-constexpr int SIGILL = 4, SIGTRAP = 5, SIGBUS = 7, SIGFPE = 8, SIGSEGV = 11, SIGSYS = 31;
+constexpr int SIGILL = 4, SIGTRAP = 5, SIGBUS = 7, SIGFPE = 8, SIGSEGV = 11, SIGURG = 23, SIGSYS = 31;
 constexpr uint64_t signal_bit(int sig) { return uint64_t{1} << (sig - 1); }
 constexpr uint64_t SA_SIGINFO = 4, SA_NOCLDSTOP = 1, SA_NOCLDWAIT = 2, SA_RESTORER = 0x04000000, SA_ONSTACK = 0x08000000,
                    SA_RESTART = 0x10000000, SA_NODEFER = 0x40000000, SA_RESETHAND = 0x80000000;

@@ -3,12 +3,12 @@
 // How a signal handler uses it. For each thread, memory of Trace::bytes_for() and CallTree::bytes_for(), zeroed, and
 //
 //     Trace trace = Trace::make(memory, capacity);  CallTree tree = CallTree::make(memory, capacity);     once
-//     GuardedMemory memory;
+//     OwnMemory memory(…);
 //     Sample s = restore(trace, tree, code, stack, {rip, rsp, rbp, true, rbx}, options, memory);          at each sample
 //
 // `code` is what is mapped (rt/step.h); `stack` the thread's own stack, or {} where that is not known. The sample is counted in
 // tree node s.node: its path to a root is the call sequence; leaves are kept by address. trace.counts adds up. With verify()
-// behind it the sample is restored once more, in full, and compared. Faults of GuardedMemory are the caller's affair: see rt/memory.h.
+// behind it the sample is restored once more, in full, and compared. What `memory` may read: rt/own_memory.h.
 // No libc, no allocation, no locks; a thread's trace belongs to the thread.
 //
 // How it works, and why that is right: rt/linkage.h.
@@ -16,7 +16,6 @@
 
 #include "rt/call_tree.h"
 #include "rt/linkage.h"
-#include "rt/memory.h"
 
 namespace weir::rt {
 

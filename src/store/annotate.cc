@@ -24,8 +24,8 @@ uint64_t LineFacts::count() const {
   return sum;
 }
 
-const char* LineFacts::mark() const {
-  if (blocks.empty()) return "";
+const char* LineFacts::mark(bool is_sampled) const {
+  if (blocks.empty() || (is_sampled && self == 0)) return "";
   return count() == 0 ? "#" : blocks.size() > 1 ? "+" : "|";
 }
 

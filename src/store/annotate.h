@@ -4,6 +4,8 @@
 //   +   it is in several blocks, of which at least one ran
 //   #   its code never ran
 //
+// Of a sampled profile the cycles are samples, nothing is known of counts, and only lines with samples have a mark.
+//
 // The count of a line of several blocks is that of the block that ran most (a condition of two clauses, a loop's head), added
 // up over the functions that hold the line: what gcov tells of code that was not copied by the optimizer.
 #pragma once
@@ -31,7 +33,7 @@ struct LineFacts {
 
   void add(const LineRow& r);
   uint64_t count() const;
-  const char* mark() const;
+  const char* mark(bool is_sampled) const;
 };
 using Lines = std::map<uint32_t, LineFacts>;  // by number
 

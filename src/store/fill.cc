@@ -20,6 +20,8 @@ using namespace profile;
 Value id(uint32_t n) { return n == none ? Value() : Value(n); }
 Value least(Range r) { return r.min > r.max ? Value() : Value(r.min); }  // none: no call has ended
 Value most(Range r) { return r.min > r.max ? Value() : Value(r.max); }
+// Of what samples do not tell.
+Value if_exact(const Profile& p, uint64_t n) { return p.run.sampling ? Value() : Value(n); }
 
 const char* name_of(SiteKind kind) {
   switch (kind) {
@@ -42,12 +44,22 @@ const char* name_of(OsClass c) {
 }
 
 void add_run(Tables& tables, const Run& run) {
-  tables.rows("weir").add(kind_of_profile, schema_version, run.weir_version);
+  tables.rows("weir").add(run.sampling ? sampled_kind : exact_kind, schema_version, run.weir_version);
   tables.rows("run").add(run.directory, run.cpu, run.host_cpu, run.cycles_per_second, run.clock, run.os_separate,
                          run.full_paths, run.started, run.ended, run.complete);
   Rows words = tables.rows("run_word");
   for (size_t i = 0; i < run.command.size(); i++) words.add("command", i, run.command[i]);
   for (size_t i = 0; i < run.environment.size(); i++) words.add("environment", i, run.environment[i]);
+}
+
+void add_sampling(Tables& tables, const Sampling& s) {
+  tables.rows("sampling")
+      .add(s.event, s.source, s.rate, s.period, s.unwind, s.confidence, s.verify, s.sees_kernel, s.samples, s.frames,
+           s.frames_unwound, s.frames_heuristic, s.frames_by_frame_pointer, s.truncated, s.no_room, s.lost, s.late,
+           s.verify_differences, s.distrusted, s.new_maps);
+  Rows reasons = tables.rows("sampling_reason");
+  for (const Sampling::Reason& r : s.differences_by) reasons.add("difference", r.name, r.samples);
+  for (const Sampling::Reason& r : s.truncated_by) reasons.add("truncated", r.name, r.samples);
 }
 
 // The blocks by function and place; `first[f]` is where those of function f begin, in the new numbering.
@@ -157,7 +169,7 @@ void add_processes(Tables& tables, const Profile& p) {
   Rows threads = tables.rows("thread");
   for (size_t i = 0; i < p.threads.size(); i++) {
     const Thread& t = p.threads[i];
-    threads.add(i, id(t.process), t.tid, t.name, t.cycles, t.instructions, t.os_time);
+    threads.add(i, id(t.process), t.tid, t.name, t.cycles, if_exact(p, t.instructions), t.os_time);
   }
 }
 
@@ -180,15 +192,16 @@ std::vector<Counted<Count>> in_order(const Profile& p, std::vector<Count> Thread
 void add_function_counts(Tables& tables, const Profile& p) {
   Rows rows = tables.rows("function_count");
   for (auto [thread, c] : in_order(p, &Thread::functions, [](const FunctionCount& c) { return std::tuple(c.function); }))
-    rows.add(c->function, thread, c->calls, c->self, least(c->self_range), most(c->self_range), c->total, c->os_calls,
-             c->os_time, c->os_time_total);
+    rows.add(c->function, thread, if_exact(p, c->calls), c->self, least(c->self_range), most(c->self_range), c->total,
+             if_exact(p, c->os_calls), c->os_time, c->os_time_total);
 }
 
 void add_call_counts(Tables& tables, const Profile& p) {
   {
     Rows rows = tables.rows("call_count");
     for (auto [thread, c] : in_order(p, &Thread::calls, [](const CallCount& c) { return std::tuple(c.callee, c.site); }))
-      rows.add(c->callee, c->site, thread, c->calls, c->total, c->os_time_total, least(c->self_range), most(c->self_range));
+      rows.add(c->callee, c->site, thread, if_exact(p, c->calls), c->total, c->os_time_total, least(c->self_range),
+               most(c->self_range));
   }
   Rows index = tables.rows("call_count_site");
   for (auto [thread, c] : in_order(p, &Thread::calls, [](const CallCount& c) { return std::tuple(c.site, c.callee); }))
@@ -225,8 +238,8 @@ void add_contexts(Tables& tables, const Profile& p) {
     for (uint32_t i = 0; i < ordered.size(); i++) {
       const OrderedContext& o = ordered[i];
       const Context& c = contexts[o.original];
-      rows.add(base + i, t, o.parent == none ? Value() : Value(base + o.parent), id(c.site), id(c.function), c.calls,
-               c.self, c.os_time, o.total, o.os_time_total, base + o.first_child, o.children);
+      rows.add(base + i, t, o.parent == none ? Value() : Value(base + o.parent), id(c.site), id(c.function),
+               if_exact(p, c.calls), c.self, c.os_time, o.total, o.os_time_total, base + o.first_child, o.children);
     }
     base += static_cast<uint32_t>(ordered.size());
   }
@@ -251,6 +264,7 @@ void fill(Tables& tables, const Profile& p) {
   Strings strings;
   BlockOrder order = order_blocks(p);
   add_run(tables, p.run);
+  if (p.run.sampling) add_sampling(tables, *p.run.sampling);
   add_images(tables, p);
   add_functions(tables, p, order, strings);
   add_blocks(tables, p, order);

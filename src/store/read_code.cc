@@ -96,7 +96,7 @@ Result<std::vector<std::string>> Reader::files(const std::string& path) const {
 
 Result<std::optional<profile::SourceFile>> Reader::source(const std::string& path) const {
   std::optional<profile::SourceFile> found;
-  if (version_ < 3) return found;
+  if (version_ < 4) return found;
   Statement rows = db_.prepare("SELECT size, hash FROM source WHERE file = (SELECT id FROM string WHERE text = ?)");
   rows.bind(1, path);
   if (rows.next()) found = {path, rows.u64(0), rows.small(1)};

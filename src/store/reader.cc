@@ -46,13 +46,15 @@ Result<> check_kind(const Database& db) {
   Statement rows = db.prepare("SELECT kind FROM weir");
   std::string kind = rows.next() ? rows.text(0) : "";
   TRY_VOID(rows.end());
-  if (kind != kind_of_profile) return fail("{}: holds '{}', not '{}'", db.path(), kind, kind_of_profile);
+  if (kind != exact_kind && (kind != sampled_kind || version < 3))
+    return fail("{}: holds '{}', not a profile", db.path(), kind);
   // A view in the place of a table could be anything.
   TRY(uint64_t tables, db.number("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('run', 'run_word', "
                                  "'string', 'image', 'function', 'block', 'block_line', 'site', 'process', "
                                  "'process_word', 'thread', 'function_count', 'call_count', 'block_count', 'context', "
-                                 "'os_call', 'os_count')"));
-  if (tables != 17) return fail("{}: {} of its 17 tables are missing: the file is damaged", db.path(), 17 - tables);
+                                 "'os_call', 'os_count', 'sampling', 'sampling_reason')"));
+  uint64_t all = version >= 3 ? 19 : 17;
+  if (tables < all) return fail("{}: {} of its {} tables are missing: the file is damaged", db.path(), all - tables, all);
   return {};
 }
 
@@ -150,7 +152,38 @@ Result<profile::Run> Reader::run() const {
   Statement words = db_.prepare("SELECT kind, text FROM run_word ORDER BY kind, position");
   while (words.next()) (words.text(0) == "command" ? run.command : run.environment).push_back(words.text(1));
   TRY_VOID(words.end());
+  TRY(run.sampling, sampling());
   return run;
+}
+
+Result<std::optional<profile::Sampling>> Reader::sampling() const {
+  TRY(uint64_t is_sampled, db_.number(fmt::format("SELECT count(*) FROM weir WHERE kind = '{}'", sampled_kind)));
+  if (!is_sampled) return std::nullopt;
+  profile::Sampling s;
+  Statement rows = db_.prepare(
+      "SELECT event, source, rate, period, unwind, confidence, verify, sees_kernel, samples, frames, frames_unwound, "
+      "frames_heuristic, frames_by_frame_pointer, truncated, no_room, lost, late, verify_differences, distrusted, new_maps "
+      "FROM sampling");
+  if (rows.next()) {
+    s.event = rows.text(0);
+    s.source = rows.text(1);
+    s.rate = rows.real(2);
+    s.period = rows.u64(3);
+    s.unwind = rows.text(4);
+    s.confidence = rows.small(5);
+    s.verify = rows.u64(6);
+    s.sees_kernel = rows.u64(7);
+    int column = 8;
+    for (uint64_t* sum : {&s.samples, &s.frames, &s.frames_unwound, &s.frames_heuristic, &s.frames_by_frame_pointer,
+                          &s.truncated, &s.no_room, &s.lost, &s.late, &s.verify_differences, &s.distrusted, &s.new_maps})
+      *sum = rows.u64(column++);
+  }
+  TRY_VOID(rows.end());
+  Statement reasons = db_.prepare("SELECT kind, reason, samples FROM sampling_reason ORDER BY kind, reason");
+  while (reasons.next())
+    (reasons.text(0) == "truncated" ? s.truncated_by : s.differences_by).push_back({reasons.text(1), reasons.u64(2)});
+  TRY_VOID(reasons.end());
+  return s;
 }
 
 Result<Totals> Reader::totals() const {

@@ -184,6 +184,7 @@ class Reader {
   Result<> images(const std::function<void(uint32_t, const profile::Image&)>& each) const;
 
  private:
+  Result<std::optional<profile::Sampling>> sampling() const;  // none: the profile is exact
   Reader(Database db, uint64_t version) : db_(std::move(db)), version_(version) {}
   Result<> fill_selected(std::string_view condition);
   // A column that older files do not have.

@@ -1,5 +1,6 @@
 #include "store/record.h"
 
+#include <bit>
 #include <cstring>
 
 #include "base/result.h"
@@ -23,6 +24,12 @@ Serial serial_of(int64_t n) {
   return {6, 8};
 }
 
+// Behind the head.
+size_t size_of(const Value& v) {
+  if (v.kind == Value::Kind::Integer) return serial_of(v.integer).size;
+  return v.kind == Value::Kind::Real ? sizeof v.real : v.size;
+}
+
 }  // namespace
 
 size_t put_varint(std::byte* at, uint64_t n) {
@@ -39,7 +46,7 @@ size_t put_varint(std::byte* at, uint64_t n) {
 void encode(std::span<const Value> row, std::vector<std::byte>& record) {
   constexpr size_t most_head = 127, most_number = 9;  // a head that is larger would have two bytes for its size
   size_t most = most_head;
-  for (const Value& v : row) most += v.kind == Value::Kind::Integer ? 8 : v.size;
+  for (const Value& v : row) most += size_of(v);
   if (record.size() < most) record.resize(most);
   std::byte* head = record.data() + 1;
   for (const Value& v : row) {
@@ -47,6 +54,7 @@ void encode(std::span<const Value> row, std::vector<std::byte>& record) {
     switch (v.kind) {
       case Value::Kind::Null: *head++ = std::byte{0}; break;
       case Value::Kind::Integer: *head++ = std::byte{serial_of(v.integer).type}; break;
+      case Value::Kind::Real: *head++ = std::byte{7}; break;
       case Value::Kind::Text: head += put_varint(head, 13 + uint64_t{v.size} * 2); break;
       case Value::Kind::Blob: head += put_varint(head, 12 + uint64_t{v.size} * 2); break;
     }
@@ -55,8 +63,9 @@ void encode(std::span<const Value> row, std::vector<std::byte>& record) {
   std::byte* body = head;
   for (const Value& v : row) {
     if (v.kind == Value::Kind::Null) continue;
-    size_t size = v.kind == Value::Kind::Integer ? serial_of(v.integer).size : v.size;
+    size_t size = size_of(v);
     if (v.kind == Value::Kind::Integer) put_big_endian(body, v.integer, size);
+    else if (v.kind == Value::Kind::Real) put_big_endian(body, std::bit_cast<uint64_t>(v.real));
     else memcpy(body, v.data, size);
     body += size;
   }

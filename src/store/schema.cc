@@ -11,6 +11,12 @@ CREATE TABLE run(directory TEXT, cpu TEXT, host_cpu TEXT, cycles_per_second INTE
   full_paths INTEGER, started INTEGER, ended INTEGER, complete INTEGER);
 CREATE TABLE run_word(kind TEXT NOT NULL, position INTEGER NOT NULL, text TEXT NOT NULL,
   PRIMARY KEY(kind, position)) WITHOUT ROWID;
+CREATE TABLE sampling(event TEXT, source TEXT, rate REAL, period INTEGER, unwind TEXT, confidence INTEGER, verify INTEGER,
+  sees_kernel INTEGER, samples INTEGER, frames INTEGER, frames_unwound INTEGER, frames_heuristic INTEGER,
+  frames_by_frame_pointer INTEGER, truncated INTEGER, no_room INTEGER, lost INTEGER, late INTEGER,
+  verify_differences INTEGER, distrusted INTEGER, new_maps INTEGER);
+CREATE TABLE sampling_reason(kind TEXT NOT NULL, reason TEXT NOT NULL, samples INTEGER,
+  PRIMARY KEY(kind, reason)) WITHOUT ROWID;
 CREATE TABLE string(id INTEGER PRIMARY KEY, text TEXT NOT NULL);
 
 CREATE TABLE image(id INTEGER PRIMARY KEY, path TEXT NOT NULL, build_id TEXT, size INTEGER, modified INTEGER);

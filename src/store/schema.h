@@ -4,8 +4,9 @@
 namespace weir::store {
 
 inline constexpr int application_id = 0x57656972;  // "Weir": what `file` and PRAGMA application_id see
-inline constexpr int schema_version = 3;
-inline constexpr const char* kind_of_profile = "exact profile";
+inline constexpr int schema_version = 4;
+inline constexpr const char* exact_kind = "exact profile";
+inline constexpr const char* sampled_kind = "sampled profile";
 
 extern const char* const create_tables;
 extern const char* const create_indices;

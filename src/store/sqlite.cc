@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -87,6 +88,11 @@ Result<> Statement::end() const {
 }
 
 int64_t Statement::i64(int column) const { return sqlite3_column_int64(statement_.get(), column); }
+
+double Statement::real(int column) const {
+  double value = sqlite3_column_double(statement_.get(), column);
+  return std::isfinite(value) && value > 0 ? value : 0;
+}
 
 uint64_t Statement::u64(int column) const {
   int64_t value = i64(column);

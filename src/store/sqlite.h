@@ -40,6 +40,7 @@ class Statement {
   // Columns of the row, from 0.
   uint64_t u64(int column) const;
   int64_t i64(int column) const;
+  double real(int column) const;     // not negative, and finite
   int64_t time(int column) const;    // microseconds since 1970, within reason
   uint32_t u32(int column) const;    // `none` where there is no such number
   uint32_t small(int column) const;  // a number of 32 bits that is no id: 0 where there is none

@@ -11,11 +11,12 @@
 namespace weir::store {
 
 struct Value {
-  enum class Kind : uint8_t { Null, Integer, Text, Blob };
+  enum class Kind : uint8_t { Null, Integer, Real, Text, Blob };
 
   Value() = default;
   template <std::integral T>
   Value(T n) : kind(Kind::Integer), integer(saturated(n)) {}
+  Value(double d) : kind(Kind::Real), real(d) {}
   Value(std::string_view s) : kind(Kind::Text), size(static_cast<uint32_t>(s.size())), data(s.data()) {}
   Value(const std::string& s) : Value(std::string_view(s)) {}
   Value(const char* s) : Value(std::string_view(s)) {}
@@ -27,6 +28,7 @@ struct Value {
   uint32_t size = 0;
   union {
     int64_t integer = 0;
+    double real;
     const void* data;
   };
 

@@ -19,9 +19,39 @@ std::string identity_of(const std::string& path) {
   return fmt::format("{}:{}:{}:{}.{}", st.st_dev, st.st_ino, st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 }
 
-std::string unit_of(const std::string& kind, const profile::Run& run) {
-  if (kind.find("sample") != std::string::npos) return "samples";
-  return run.clock == "instructions" ? "instructions" : "cycles";
+const char* unit_of(const profile::Run& run) {
+  return run.sampling ? "samples" : run.clock == "instructions" ? "instructions" : "cycles";
+}
+
+// What a time of 1 is worth; 0: no time.
+double units_per_second(const profile::Run& run) {
+  return run.sampling ? run.sampling->rate : static_cast<double>(run.cycles_per_second);
+}
+
+void put_sampling(JsonWriter& json, const profile::Sampling& s) {
+  json.key("sampling").begin_object().member("event", s.event).member("source", s.source).member("rate", s.rate);
+  json.member("period", s.period).member("unwind", s.unwind).member("samples", s.samples).member("lost", s.lost);
+  json.member("truncated", s.truncated).member("frames", s.frames).member("frames_heuristic", s.frames_heuristic);
+  json.member("late", s.late).member("sees_kernel", s.sees_kernel).end_object();
+}
+
+// What could not be seen, one line each.
+std::vector<std::string> notes_of(const profile::Run& run, const std::vector<store::ProcessRow>& processes) {
+  std::vector<std::string> notes;
+  if (!run.complete) notes.push_back("the run was cut short; counts are those so far");
+  if (const auto& s = run.sampling) {
+    auto note = [&](uint64_t n, const char* what) {
+      if (n) notes.push_back(fmt::format("{} of {} samples {}", with_commas(n), with_commas(s->samples), what));
+    };
+    note(s->truncated, "have no beginning: their walk was cut off");
+    note(s->lost, "were due and not taken");
+    note(s->no_room, "found no place for their call path");
+    if (s->frames_heuristic) notes.push_back(fmt::format("{} frames were guessed", with_commas(s->frames_heuristic)));
+    if (!s->sees_kernel) notes.push_back("time in the kernel is in no sample");
+  }
+  for (const store::ProcessRow& p : processes)
+    for (const std::string& text : p.notes) notes.push_back(fmt::format("process {}: {}", p.pid, text));
+  return notes;
 }
 
 std::string ended(const std::vector<store::ProcessRow>& processes) {
@@ -64,6 +94,8 @@ Result<std::unique_ptr<Queries>> Queries::open(const Options& options) {
 Result<> Queries::open_files() {
   TRY(reader_, store::Reader::open(options_.file));
   identity_ = identity_of(options_.file);
+  TRY(profile::Run run, reader_->run());
+  is_sampled_ = run.sampling.has_value();
   before_.reset();
   if (!options_.before.empty()) {
     TRY(before_, store::Reader::open(options_.before));
@@ -126,22 +158,18 @@ Result<> Queries::summary(const Parameters&, JsonWriter& json) {
   TRY(profile::Run run, reader_->run());
   TRY(store::Totals t, reader_->totals());
   TRY(std::vector<store::ProcessRow> processes, reader_->processes());
-  std::string unit = unit_of(kind, run);
-  json.member("kind", kind).member("unit", unit).member("calls_known", unit != "samples");
+  json.member("kind", kind).member("unit", unit_of(run)).member("calls_known", !run.sampling);
   json.member("paths_known", t.contexts > 0).member("blocks_known", t.blocks > 0);
   json.member("file", options_.file).strings("command", run.command).member("directory", run.directory);
   json.member("cpu", run.cpu).member("host_cpu", run.host_cpu).member("clock", run.clock);
   json.member("weir_version", run.weir_version).member("wall_seconds", static_cast<double>(run.ended - run.started) / 1e6);
-  json.member("cycles_per_second", run.cycles_per_second).member("ended", ended(processes)).member("complete", run.complete);
+  json.member("units_per_second", units_per_second(run)).member("ended", ended(processes)).member("complete", run.complete);
   json.member("total", t.all()).member("cycles", t.cycles).member("os_time", t.os_time).member("waited", t.waited);
   json.member("instructions", t.instructions).member("functions_known", t.functions);
   json.member("functions_run", t.functions_run).member("threads", t.threads).member("processes", t.processes);
   json.member("contexts", t.contexts).member("os_calls", t.os_calls);
-  std::vector<std::string> notes;
-  if (!run.complete) notes.push_back("the run was cut short; counts are those so far");
-  for (const store::ProcessRow& p : processes)
-    for (const std::string& note : p.notes) notes.push_back(fmt::format("process {}: {}", p.pid, note));
-  json.strings("notes", notes).strings("pruned", pruned_);
+  if (run.sampling) put_sampling(json, *run.sampling);
+  json.strings("notes", notes_of(run, processes)).strings("pruned", pruned_);
   json.key("compared");
   if (!before_) return json.null(), Result<>();
   TRY(profile::Run then, before_->run());

@@ -78,6 +78,7 @@ class Queries {
   Options options_;
   std::mutex mutex_;
   std::optional<store::Reader> reader_, before_;
+  bool is_sampled_ = false;
   std::optional<uint32_t> selected_;
   std::string identity_;  // of the file that is open
   std::map<std::optional<uint32_t>, std::shared_ptr<Model>> models_;

@@ -56,8 +56,9 @@ void put_callees(JsonWriter& json, const char* key, const std::vector<Call>& cal
 
 using CallsOfLine = std::map<std::pair<std::string, uint32_t>, std::vector<Call>>;
 
-void put_line(JsonWriter& json, uint32_t n, const store::LineFacts* line, std::string_view text, const std::vector<Call>* calls) {
-  json.begin_object().member("line", uint64_t{n}).member("mark", line ? line->mark() : "");
+void put_line(JsonWriter& json, bool is_sampled, uint32_t n, const store::LineFacts* line, std::string_view text,
+              const std::vector<Call>* calls) {
+  json.begin_object().member("line", uint64_t{n}).member("mark", line ? line->mark(is_sampled) : "");
   json.member("count", line ? line->count() : 0).member("self", line ? line->self : 0).member("text", text);
   if (calls) put_callees(json, "calls", *calls);
   json.end_object();
@@ -124,7 +125,7 @@ Result<> Queries::source(const Parameters& p, JsonWriter& json) {
     bool own = name.inlined.empty() && name.file == f.row.file;
     for (auto& [from, to] : store::runs_of(lines, f.row, own))
       for (uint32_t n = from; n <= to; n++)
-        put_line(json, n, found(lines, n), line_of(text.lines, n), found(calls, std::pair(name.file, n)));
+        put_line(json, is_sampled_, n, found(lines, n), line_of(text.lines, n), found(calls, std::pair(name.file, n)));
     json.end_array().end_object();
   }
   json.end_array();
@@ -142,9 +143,9 @@ Result<> Queries::file(const Parameters& p, JsonWriter& json) {
   }));
   TRY(store::SourceText text, store::source_text(*reader_, path, options_.source_map));
   json.member("file", path).member("state", name_of(text.state)).member("why", text.why).key("lines").begin_array();
-  for (uint32_t n = 1; n <= text.lines.size(); n++) put_line(json, n, found(lines, n), text.lines[n - 1], nullptr);
+  for (uint32_t n = 1; n <= text.lines.size(); n++) put_line(json, is_sampled_, n, found(lines, n), text.lines[n - 1], nullptr);
   for (auto at = lines.upper_bound(static_cast<uint32_t>(text.lines.size())); at != lines.end(); ++at)
-    put_line(json, at->first, &at->second, "", nullptr);
+    put_line(json, is_sampled_, at->first, &at->second, "", nullptr);
   json.end_array();
   return {};
 }

@@ -18,7 +18,7 @@
 using namespace weir;
 using namespace weir::rt;
 
-// As the runtime has it: src/rt/walk.cc, compiled as there.
+// In walker.cc, compiled as in the sampler.
 namespace weir::rt {
 extern template class Walk<GuardedMemory>;
 extern template Sample restore(Trace&, CallTree&, const Code&, const Stack&, const State&, const Options&, GuardedMemory&);

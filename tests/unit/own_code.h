@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "guarded_memory.h"
 #include "rt/walk.h"
 #include "unwind/table.h"
 

@@ -1,14 +1,10 @@
 #include "tools/count/assemble.h"
 
-#include <elf.h>
-#include <fcntl.h>
-#include <sys/auxv.h>
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <unordered_map>
 
-#include "tools/count/sums.h"
+#include "profile/processes.h"
+#include "profile/sums.h"
 
 namespace weir::count {
 
@@ -26,30 +22,14 @@ uint32_t hash_of_block(uint32_t function, uint64_t offset) {
   return (hash_of(function, offset >> 5) & ~7u) | (offset >> 2 & 7);
 }
 
-// The vDSO is the same in all processes, so ours will do.
-std::vector<std::byte> own_vdso() {
-  auto* head = reinterpret_cast<const Elf64_Ehdr*>(getauxval(AT_SYSINFO_EHDR));
-  if (!head) return {};
-  auto* begin = reinterpret_cast<const std::byte*>(head);
-  return {begin, begin + head->e_shoff + head->e_shnum * sizeof(Elf64_Shdr)};
-}
-
-// Code that a program wrote itself, by the name of its image.
-bool is_written(const std::string& path) {
-  return (path.starts_with('[') && path != "[vdso]") || path.starts_with("/memfd:");
-}
-
 }  // namespace
 
 Assembler::Open& Assembler::open(const Program& program) {
   auto [known, is_new] = open_.try_emplace(program.pid);
   if (is_new) known->second.process = add_process(program);
-  Open& o = known->second;
-  if (program.perf_map >= 0) o.perf_map.read(program.perf_map, *o.written);
-  if (!o.jit_dump_file && std::ranges::any_of(program.images, is_written))
-    o.jit_dump_file = symbols::find_jit_dump(static_cast<pid_t>(program.pid), program.started);
-  if (o.jit_dump_file) o.jit_dump.read(o.jit_dump_file.get(), *o.written);
-  return o;
+  known->second.written.read(static_cast<pid_t>(program.pid), program.started, program.perf_map,
+                             std::ranges::any_of(program.images, symbols::is_written));
+  return known->second;
 }
 
 uint32_t Assembler::add_process(const Program& program) {
@@ -57,43 +37,6 @@ uint32_t Assembler::add_process(const Program& program) {
   p_.processes.push_back({program.pid, none, program.command, program.started, program.started, {}, {}, {}});
   parents_.push_back(program.parent);
   return static_cast<uint32_t>(p_.processes.size() - 1);
-}
-
-// Code that a program wrote is an image of its own: at the same address another has other code.
-uint32_t Assembler::image(const std::string& path, const Program* program) {
-  bool is_own = program && is_written(path);
-  std::string key = is_own ? fmt::format("{} of {} at {}", path, program->pid, program->started) : path;
-  auto [known, is_new] = image_by_path_.try_emplace(std::move(key), static_cast<uint32_t>(p_.images.size()));
-  if (is_new) {
-    profile::Image image;
-    image.path = path == "[anonymous]" ? "[code written at run time]" : path;
-    struct stat st{};
-    if (stat(path.c_str(), &st) == 0) image.size = static_cast<uint64_t>(st.st_size), image.modified = st.st_mtime;
-    ImageState state;
-    if (path == "[vdso]") state.symbols = symbols::Symbols::from_memory(own_vdso(), path);
-    else if (path.starts_with('/')) state.symbols = symbols::Symbols::open(path);
-    if (path.starts_with('/'))
-      if (auto file = elf::Image::open(open_to_read(path), path)) image.build_id = (*file)->build_id();
-    p_.images.push_back(std::move(image));
-    images_.push_back(std::move(state));
-  }
-  if (is_own) images_[known->second].written = open_.at(program->pid).written;
-  return known->second;
-}
-
-uint32_t Assembler::function(uint32_t image, uint64_t offset, uint64_t size) {
-  ImageState& state = images_[image];
-  const symbols::Function* f = state.symbols ? state.symbols->function_at({offset}) : nullptr;
-  if (f) offset = f->range.begin.value, size = f->range.size();
-  if (f) state.functions.resize(state.symbols->functions().size(), none);
-  if (state.written)
-    if (auto named = state.written->find({offset}); named != state.written->entries().end())
-      offset = named->first.value, size = static_cast<uint64_t>(named->second.end - named->first);
-  uint32_t& id = f ? state.functions[static_cast<size_t>(f - state.symbols->functions().data())]
-                   : state.unlisted_functions.try_emplace(offset, none).first->second;
-  if (id != none) return id;
-  p_.functions.push_back({image, offset, size, "", "", "", 0});
-  return id = static_cast<uint32_t>(p_.functions.size() - 1);
 }
 
 void Assembler::add_threads(Count& tool, const Program& program) {
@@ -117,12 +60,13 @@ void Assembler::add(Count& tool, const Program& program) {
 void Assembler::add_functions(Count& tool, const Program& program) {
   std::vector<uint32_t>& ids = tool.ids.functions;
   ids.reserve(tool.functions().size());
+  symbols::Writer writer{program.pid, program.started, open_.at(program.pid).written.code()};
   while (ids.size() < tool.functions().size()) {
     const Function& f = tool.functions()[ids.size()];
     bool known = !ids.empty();
-    uint32_t where =
-        known && f.image < program.images.size() ? image(program.images[f.image], &program) : image("[anonymous]", nullptr);
-    ids.push_back(function(where, f.begin.value - f.bias, static_cast<uint64_t>(f.end - f.begin)));
+    uint32_t where = known && f.image < program.images.size() ? code_.image(program.images[f.image], &writer)
+                                                              : code_.image("[anonymous]", nullptr);
+    ids.push_back(code_.function(where, f.begin.value - f.bias, static_cast<uint64_t>(f.end - f.begin)));
   }
 }
 
@@ -307,16 +251,6 @@ void Assembler::add_up_others() {
   others_size_ = sum.functions.size() + sum.calls.size() + sum.blocks.size();
 }
 
-// Most children end before their parents. A process that executed others is several programs: the one that ran then.
-void Assembler::find_parents() {
-  for (size_t i = 0; i < p_.processes.size(); i++)
-    for (uint32_t k = 0; parents_[i] && k < p_.processes.size(); k++) {
-      const profile::Process& parent = p_.processes[k];
-      bool ran = parent.started <= p_.processes[i].started && p_.processes[i].started <= parent.ended;
-      if (k != i && parent.pid == parents_[i] && (ran || p_.processes[i].parent == none)) p_.processes[i].parent = k;
-    }
-}
-
 // Wall time is known by function. Its blocks have their shares of it, as the model of the CPU guesses: so all sums are right, and lines can be told.
 void Assembler::spread_wall_time() {
   auto weight = [&](const profile::BlockCount& c) {
@@ -355,55 +289,16 @@ void Assembler::finish() {
     p_.processes[others_process_].notes.push_back(
         fmt::format("{} threads that ended after the first {} are added up", others_count_, kept_threads));
   }
-  find_parents();
+  profile::find_parents(p_.processes, parents_);
   cut_blocks();
   ran_.resize(p_.functions.size());
   for (uint32_t i = 0; i < p_.images.size(); i++) {
-    name_functions(i);
+    code_.name_functions(i, ran_, true);  // those that never ran are known too (A8)
     find_lines(i);
-    if (images_[i].symbols)
-      for (const std::string& note : images_[i].symbols->notes())
-        if (!p_.processes.empty()) p_.processes[0].notes.push_back(note);
+    for (const std::string& note : code_.notes(i))
+      if (!p_.processes.empty()) p_.processes[0].notes.push_back(note);
   }
   if (is_by_wall_) spread_wall_time();
-}
-
-namespace {
-void declare(profile::Function& f, const symbols::Place& place) { f.file = place.file, f.line = place.line; }
-}  // namespace
-
-// Those that never ran are known too (A8).
-void Assembler::name_functions(uint32_t index) {
-  ImageState& state = images_[index];
-  std::string base = p_.images[index].path.substr(p_.images[index].path.rfind('/') + 1);
-  for (const auto& [offset, id] : state.unlisted_functions) {
-    p_.functions[id].name = fmt::format("{}+{:#x}", base, offset);
-    if (!state.written) continue;
-    if (auto named = state.written->find({offset}); named != state.written->entries().end())
-      p_.functions[id].name = p_.functions[id].linkage_name = named->second.name;
-  }
-  if (!state.symbols) return;
-  std::span<const symbols::Function> listed = state.symbols->functions();
-  state.functions.resize(listed.size(), none);
-  for (size_t i = 0; i < listed.size(); i++) {
-    const symbols::Function& f = listed[i];
-    uint64_t offset = f.range.begin.value;
-    uint32_t& id = state.functions[i];
-    bool ran = id != none && id < ran_.size() && ran_[id];
-    if (id == none) {
-      if (f.kind == symbols::Kind::PltEntry) continue;
-      id = static_cast<uint32_t>(p_.functions.size());
-      p_.functions.push_back({index, offset, f.range.size(), "", "", "", 0});
-    }
-    profile::Function& out = p_.functions[id];
-    out.name = !f.name.empty() ? f.name : fmt::format("{}+{:#x}", base, offset);
-    out.linkage_name = f.linkage_name;
-    if (ran) declare(out, state.symbols->declaration(f.range.begin));
-  }
-  // Where the others are declared would take long to find, but for those that stand beside one that ran.
-  for (size_t i = 0; i < listed.size(); i++)
-    if (uint32_t id = state.functions[i]; id != none && !(id < ran_.size() && ran_[id]))
-      declare(p_.functions[id], state.symbols->known_declaration(listed[i].range.begin));
 }
 
 }  // namespace weir::count

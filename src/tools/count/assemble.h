@@ -2,13 +2,11 @@
 #pragma once
 
 #include <map>
-#include <memory>
 
 #include "base/index_table.h"
 #include "profile/profile.h"
-#include "symbols/jit_dump.h"
-#include "symbols/perf_map.h"
-#include "symbols/symbols.h"
+#include "symbols/profile_code.h"
+#include "symbols/written_names.h"
 #include "tools/count/count.h"
 
 namespace weir::count {
@@ -26,7 +24,7 @@ struct Program {
 
 class Assembler {
  public:
-  explicit Assembler(profile::Profile& profile) : p_(profile) {}
+  explicit Assembler(profile::Profile& profile) : p_(profile), code_(profile) {}
   // Threads of a program that have ended: a long run has more of them than should be kept by the tool.
   void add_threads(Count& tool, const Program& program);
   // All that is left of a program that has ended.
@@ -35,19 +33,10 @@ class Assembler {
   void finish();
 
  private:
-  struct ImageState {
-    std::unique_ptr<symbols::Symbols> symbols;
-    std::vector<uint32_t> functions;                      // by their place in symbols->functions()
-    std::map<uint64_t, uint32_t> unlisted_functions;      // by offset
-    std::shared_ptr<const symbols::WrittenCode> written;  // of the program
-  };
   // A program that goes on, and what it says of code that it wrote itself.
   struct Open {
     uint32_t process = 0;
-    std::shared_ptr<symbols::WrittenCode> written = std::make_shared<symbols::WrittenCode>();
-    symbols::PerfMap perf_map = {};
-    symbols::JitDump jit_dump = {};
-    Fd jit_dump_file = {};
+    symbols::WrittenNames written = {};
   };
   // The instructions of a block in the pools: they say how many cycles passed since an earlier one.
   struct Insns {
@@ -55,8 +44,6 @@ class Assembler {
   };
   class Cutter;
   Open& open(const Program& program);
-  uint32_t image(const std::string& path, const Program* program);
-  uint32_t function(uint32_t image, uint64_t offset, uint64_t size);
   void add_functions(Count& tool, const Program& program);
   void add_blocks(Count& tool);
   void add_sites(Count& tool);
@@ -64,16 +51,13 @@ class Assembler {
   void add_to_others(const profile::Thread& thread);
   void add_up_others();
   uint32_t add_process(const Program& program);
-  void find_parents();
   void cut_blocks();
   void spread_wall_time();
-  void name_functions(uint32_t image);
   void find_lines(uint32_t image);
 
   profile::Profile& p_;
+  symbols::ProfileCode code_;
   bool is_by_wall_ = false;
-  std::vector<ImageState> images_;
-  std::map<std::string, uint32_t> image_by_path_;
   std::map<uint32_t, Open> open_;  // by pid
   // Threads that are too many to be kept apart are one, in a process of its own.
   uint32_t others_process_ = profile::none, others_ = profile::none;

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "cost/strings.h"
+#include "profile/sums.h"
 #include "tools/count/assemble.h"
-#include "tools/count/sums.h"
 
 namespace weir::count {
 

@@ -77,7 +77,7 @@ function Top({ current, tabs }: { current: string; tabs: typeof views }) {
         <span class="command" title={`${command}\nin ${s.directory}`}>{shortName(command, 120)}</span>
         <span class="faint">
           {withUnit(s.total)} {s.unit}
-          {s.unit === 'cycles' && s.cycles_per_second > 0 && ` · ${seconds(s.total / s.cycles_per_second)}`}
+          {s.unit !== 'instructions' && s.units_per_second > 0 && ` · ${seconds(s.total / s.units_per_second)}`}
         </span>
         <span class="space" />
         <button class="icon" aria-label="Back" title="Back   [" onClick={() => history.back()}>←</button>

@@ -16,7 +16,7 @@ export interface Summary {
   clock: string;
   weir_version: string;
   wall_seconds: number;
-  cycles_per_second: number;
+  units_per_second: number; // 0: times are no times
   ended: string;
   complete: boolean;
   total: number; // code and OS calls

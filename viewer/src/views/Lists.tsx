@@ -188,7 +188,7 @@ export function ChangesView() {
 
 export function Run() {
   const s = summary.value;
-  const time = (n: number) => `${withUnit(n)} ${s.unit}${s.cycles_per_second && s.unit === 'cycles' ? ` (${seconds(n / s.cycles_per_second)})` : ''}`;
+  const time = (n: number) => `${withUnit(n)} ${s.unit}${s.units_per_second && s.unit !== 'instructions' ? ` (${seconds(n / s.units_per_second)})` : ''}`;
   const facts: [string, ComponentChildren][] = [
     ['Command', <code>{commandLine(s.command)}</code>],
     ['In', s.directory],

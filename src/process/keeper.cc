@@ -1,4 +1,4 @@
-#include "engine/keeper.h"
+#include "process/keeper.h"
 
 #include <fcntl.h>
 #include <grp.h>
@@ -20,7 +20,7 @@
 #include "base/fd.h"
 #include "base/result.h"
 
-namespace weir::engine {
+namespace weir::process {
 
 namespace {
 
@@ -166,4 +166,4 @@ Keeper& Keeper::operator=(Keeper&& other) noexcept {
   return *this;
 }
 
-}  // namespace weir::engine
+}  // namespace weir::process

@@ -12,7 +12,7 @@
 
 #include "base/fd.h"
 
-namespace weir::engine {
+namespace weir::process {
 
 class Keeper {
  public:
@@ -45,4 +45,4 @@ class Keeper {
   std::vector<Fd> files_;  // that are its user's to open as long as it lives
 };
 
-}  // namespace weir::engine
+}  // namespace weir::process

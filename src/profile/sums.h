@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-namespace weir::count {
+namespace weir::profile {
 
 // `add(sum, figure)` adds one with the same key to the first of them.
 template <class Figure, class Key, class Add>
@@ -19,4 +19,4 @@ void add_up(std::vector<Figure>& figures, Key key, Add add) {
   figures.resize(n);
 }
 
-}  // namespace weir::count
+}  // namespace weir::profile

@@ -1,4 +1,5 @@
-// The walker, as the runtime's handler uses it.
+// The walker, compiled as in the sampler.
+#include "../unit/guarded_memory.h"
 #include "rt/walk.h"
 
 namespace weir::rt {

@@ -1,0 +1,120 @@
+// weir sample: where a program is, looked at many times a second, while it runs natively.
+
+#include "sample/sample.h"
+
+#include <time.h>
+
+#include "cli/run_options.h"
+#include "process/program.h"
+#include "profile/sources.h"
+#include "sample/assemble.h"
+#include "store/write.h"
+
+namespace weir::cli {
+
+namespace {
+
+struct Settings {
+  std::string output, clock = "cpu", event, unwind = "auto", source = "auto";
+  double frequency = 1000, confidence = 1;
+  RunOptions run;
+  bool verify = false, keep_environment = false;
+};
+
+Result<Settings> parse(const Words& words, bool& done) {
+  Settings s;
+  CLI::App app{
+      "Samples a program: looks where each of its threads is, and who called that, many times a second of its CPU time.\n\n"
+      "  weir sample -- sqlite3 test.db 'select count(*) from t'\n"
+      "  weir sample -F 10000 -o make.weir -- make\n"
+      "  weir sample --pid 1234 --seconds 10\n"
+      "  weir sample --clock=wall -- ./server\n"
+      "  weir report make.weir functions\n"};
+  app.name("weir sample");
+  app.add_option("-F,--frequency", s.frequency, "samples a second of a thread's time")
+      ->check(CLI::Range(1.0, 100'000.0))
+      ->type_name("HZ")
+      ->capture_default_str();
+  app.add_option("--clock", s.clock, "cpu: while a thread runs; wall: also while it waits")
+      ->check(CLI::IsMember({"cpu", "wall"}))
+      ->capture_default_str();
+  app.add_option("-e,--event", s.event,
+                 fmt::format("sample every N-th of these instead: {}", fmt::join(sample::event_names(), ", ")))
+      ->type_name("NAME[:N]");
+  app.add_option("--unwind", s.unwind,
+                 "how callers are found: by call frame information, by frame pointers, by words that look like return "
+                 "addresses; auto: by the first of these that there is")
+      ->check(CLI::IsMember({"auto", "cfi", "fp", "heuristic"}))
+      ->capture_default_str();
+  app.add_option("--confidence", s.confidence,
+                 "0 to 1: guessed frames that are older are looked for again, unless it is at least as likely as that that "
+                 "they still hold")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  app.add_flag("--verify", s.verify, "find all callers of each sample twice, from what is known and anew, and compare");
+  app.add_option("--source", s.source, "what interrupts threads: perf's events, or timers, where those are not allowed")
+      ->check(CLI::IsMember({"auto", "perf", "timer"}))
+      ->capture_default_str();
+  add_result_options(app, s.output, s.keep_environment);
+  add_run_options(app, s.run);
+  TRY(bool go_on, parse_options(app, words));
+  done = !go_on;
+  if (done) return s;
+  TRY_VOID(check_run_options(s.run, words, "sample"));
+  TRY(s.output, result_name(s.output, s.run, words));
+  return s;
+}
+
+Result<sample::Options> sample_options(const Settings& s, const Words& words) {
+  sample::Options options;
+  options.command = words.program;
+  options.pids = s.run.pids;
+  options.seconds = s.run.seconds.value_or(0);
+  options.follow = !s.run.no_follow;
+  options.event = s.event.empty() ? s.clock : s.event.substr(0, s.event.find(':'));
+  options.rate = s.frequency;
+  if (size_t colon = s.event.find(':'); colon != s.event.npos) {
+    char* end;
+    options.period = strtoull(s.event.c_str() + colon + 1, &end, 10);
+    if (!options.period || *end) return fail("--event {}: behind the colon is how many events a sample stands for", s.event);
+  }
+  options.source = s.source == "perf" ? sample::Source::Perf : s.source == "timer" ? sample::Source::Timer : sample::Source::Any;
+  options.unwind = s.unwind;
+  options.walk.use = {.cfi = s.unwind == "auto" || s.unwind == "cfi",
+                      .frame_pointers = s.unwind == "auto" || s.unwind == "fp",
+                      .guesses = s.unwind == "auto" || s.unwind == "heuristic"};
+  options.walk.confidence = static_cast<uint8_t>(s.confidence * 100);
+  options.verify = s.verify;
+  return options;
+}
+
+}  // namespace
+
+Result<int> sample(const Words& words) {
+  bool done = false;
+  TRY(Settings s, parse(words, done));
+  if (done) return 0;
+  TRY_VOID(store::check_writable(s.output));
+  TRY(sample::Options options, sample_options(s, words));
+  profile::Profile result;
+  result.run.started = process::microseconds_now();
+  result.run.command = command_of(s.run, words);
+  options.write = [&](const sample::Outcome& outcome) -> Result<> {
+    sample::Assembler assembler(result, outcome.sampling);
+    for (const sample::Program& p : outcome.programs) assembler.add(p);
+    assembler.finish();
+    profile::note_sources(result);
+    describe_run(result.run, s.keep_environment);
+    result.run.complete = !outcome.cut_short;
+    TRY_VOID(store::write(result, s.output, outcome.weir));
+    if (s.run.quiet) return {};
+    if (outcome.left_running)
+      say("{} processes outlive the program, and are sampled no longer", outcome.left_running);
+    return print_summary(s.output);
+  };
+  TRY(int status, sample::run(options));
+  fflush(nullptr);
+  _exit(status);
+}
+
+}  // namespace weir::cli

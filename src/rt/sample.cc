@@ -1,0 +1,220 @@
+// The sampler's handler. See rt/sample.h.
+
+#include "rt/sample.h"
+
+#include <initializer_list>
+
+#include "rt/offsets.h"
+#include "rt/sys.h"
+
+namespace weir::rt {
+
+static_assert(SAMPLER_VERSION == sampler_version);
+
+extern "C" [[noreturn]] void rt_hand_over(int sig, SigInfo* info, UContext* context, uint64_t handler);
+
+namespace {
+
+SampleControl& control() { return *reinterpret_cast<SampleControl*>(sample_slots_base); }
+SampleSlot* slot_at(uint32_t place) {
+  return reinterpret_cast<SampleSlot*>(sample_slots_base + place * sample_slot_stride);
+}
+
+// What the kernel says of a signal.
+constexpr int SI_TIMER = -2, TRAP_PERF = 6;
+constexpr uint32_t TRAP_PERF_FLAG_ASYNC = 1;
+struct PerfInfo {  // of SigInfo, from `addr` on
+  uint64_t addr, data;
+  uint32_t type, flags;
+};
+struct TimerInfo {
+  int32_t timer, overrun;
+  uint64_t value;
+};
+const PerfInfo& perf_of(const SigInfo& i) { return *reinterpret_cast<const PerfInfo*>(&i.addr); }
+const TimerInfo& timer_of(const SigInfo& i) { return *reinterpret_cast<const TimerInfo*>(&i.addr); }
+
+// The word of sample_word(), or 0: the signal is the program's own.
+uint64_t word_of(const SigInfo& info) {
+  uint64_t word = info.code == TRAP_PERF ? perf_of(info).data : info.code == SI_TIMER ? timer_of(info).value : 0;
+  return is_sample_word(word) && process_of(word) < max_sample_processes ? word : 0;
+}
+
+struct Vector {
+  uint64_t base, size;
+};
+}  // namespace
+bool copy_from(uint32_t pid, uint64_t address, void* to, uint64_t size) {
+  Vector local{rt::address(to), size}, remote{address, size};
+  return sys(SYS_process_vm_readv, pid, rt::address(&local), 1, rt::address(&remote), 1) == static_cast<int64_t>(size);
+}
+namespace {
+bool copy_to(uint32_t pid, uint64_t address, const void* from, uint64_t size) {
+  Vector local{rt::address(from), size}, remote{address, size};
+  return sys(SYS_process_vm_writev, pid, rt::address(&local), 1, rt::address(&remote), 1) == static_cast<int64_t>(size);
+}
+
+// ---- Slots ------------------------------------------------------------------------------------------------------------
+uint64_t fs_base() {
+  uint64_t fs = 0;
+  if (control().has_fsbase) asm volatile("rdfsbase %0" : "=r"(fs));
+  return fs;
+}
+
+// Without a system call where the C library keeps it: that is found out once.
+uint32_t thread_id(SampledProcess& p) {
+  uint64_t fs = fs_base();
+  if (fs && p.tid_at) return *reinterpret_cast<const uint32_t*>(fs + p.tid_at);
+  constexpr uint32_t no_id = 1u << 31;
+  if (!p.may_call) return no_id | static_cast<uint32_t>(fs >> 6);
+  auto tid = static_cast<uint32_t>(sys(SYS_gettid));
+  constexpr uint32_t glibc = 0x2d0, musl = 0x30;
+  for (uint32_t at : {glibc, musl})
+    if (uint32_t word; fs && copy_from(p.pid, fs + at, &word, sizeof word) && word == tid) {
+      p.tid_at = at;
+      break;
+    }
+  return tid;
+}
+
+void begin_slot(SampleSlot& s, uint32_t process, uint32_t tid) {
+  uint64_t base = address(&s);
+  s.process = process, s.tid = tid;
+  s.trace = Trace::make(reinterpret_cast<void*>(base + trace_offset), trace_capacity);
+  s.tree = CallTree::make(reinterpret_cast<void*>(base + tree_offset), tree_capacity);
+  __atomic_store_n(&s.is_ready, 1, __ATOMIC_RELEASE);
+}
+
+// A key is looked for by its own thread only: there are never two slots with the same one.
+SampleSlot* find_slot(uint64_t key) {
+  constexpr uint32_t mask = max_sample_slots - 1, none = 0;
+  uint64_t* keys = control().keys;
+  for (int attempt = 0; attempt < 16; attempt++) {
+    uint32_t vacant = none;
+    uint32_t place = first_place(key);
+    for (uint32_t i = 0; i < max_sample_slots; i++, place = (place + 1) & mask) {
+      if (place == 0) continue;
+      uint64_t found = __atomic_load_n(&keys[place], __ATOMIC_ACQUIRE);
+      if (found == key) return slot_at(place);
+      if (found == free_key || found == used_key) vacant = vacant == none ? place : vacant;
+      if (found == free_key) break;
+    }
+    if (vacant == none) return nullptr;
+    uint64_t was = __atomic_load_n(&keys[vacant], __ATOMIC_RELAXED);
+    if ((was == free_key || was == used_key) &&
+        __atomic_compare_exchange_n(&keys[vacant], &was, key, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+      return slot_at(vacant);
+  }
+  return nullptr;
+}
+
+// ---- A sample ---------------------------------------------------------------------------------------------------------
+void call_attention(SampledProcess& p) {
+  p.unknown++;
+  control().attention = 1;
+}
+
+// How many samples this one is. Of wall time: as many periods as have passed.
+uint64_t weight_of(SampleSlot& s, const SigInfo& info) {
+  uint64_t period = control().period;
+  if (!period) return 1 + (info.code == SI_TIMER && timer_of(info).overrun > 0 ? static_cast<uint32_t>(timer_of(info).overrun) : 0);
+  uint64_t now = __builtin_ia32_rdtsc();
+  uint64_t last = s.last;
+  s.last = now;
+  s.rest += last && now > last ? now - last : period;
+  uint64_t periods = s.rest / period;
+  s.rest -= periods * period;
+  return periods;
+}
+
+void take_sample(SampledProcess& p, SampleSlot& s, const SigInfo& info, const UContext& at) {
+  uint64_t weight = weight_of(s, info);
+  if (!weight) return;
+  if (info.code == TRAP_PERF && perf_of(info).flags & TRAP_PERF_FLAG_ASYNC) s.late += weight;
+  static constexpr Code nothing{};
+  uint64_t published = __atomic_load_n(&p.code, __ATOMIC_ACQUIRE);
+  const Code& code = published ? *reinterpret_cast<const Code*>(published) : nothing;
+  OwnMemory memory(s.stacks, s.stack_count, at.rsp, p.may_call ? p.pid : 0);
+  if (!memory.is_known() && s.wanted != at.rsp) s.wanted = at.rsp, call_attention(p);
+  Stack own = s.stack_count ? Stack{s.stacks[0].limit, s.stacks[0].high} : Stack{};
+  State top{at.rip, at.rsp, at.rbp, true, at.rbx};
+  const Options options = control().options;
+  Sample sample = restore(s.trace, s.tree, code, own, top, options, memory);
+  s.tree.nodes()[sample.node].samples += weight - 1;
+  if (sample.end == Stop::NoCode) call_attention(p);
+  if (control().verify) {
+    auto difference = static_cast<uint32_t>(verify(s.trace, sample, code, own, top, options, memory));
+    s.differences[difference < difference_kinds ? difference : 0]++;
+  }
+}
+
+// ---- The program's own signals ------------------------------------------------------------------------------------------
+[[noreturn]] void end_by(int sig, const SigInfo& info) {
+  KernelSigaction by_default{};
+  sys(SYS_rt_sigaction, static_cast<uint64_t>(sig), address(&by_default), 0, 8);
+  uint64_t none = 0;
+  auto pid = static_cast<uint64_t>(sys(SYS_getpid)), tid = static_cast<uint64_t>(sys(SYS_gettid));
+  if (is_error(sys(SYS_rt_tgsigqueueinfo, pid, tid, static_cast<uint64_t>(sig), address(&info))))
+    sys(SYS_tgkill, pid, tid, static_cast<uint64_t>(sig));
+  for (;;) sys(SYS_rt_sigprocmask, 2, address(&none), 0, 8);
+}
+
+// Of a child that Weir has not seen yet: its parent's, whose actions it has.
+SampledProcess& own_process() {
+  for (int64_t call : {SYS_getpid, SYS_getppid}) {
+    auto pid = static_cast<uint32_t>(sys(call));
+    for (uint32_t i = 0; i < control().process_count && i < max_sample_processes; i++)
+      if (SampledProcess& p = control().processes[i]; p.pid == pid) return p;
+  }
+  return control().processes[0];
+}
+
+// As the kernel would have delivered it.
+void hand_over(int sig, SigInfo* info, UContext* context, SampledProcess& p) {
+  KernelSigaction action = p.action;
+  bool is_fault = info->code > 0;
+  bool is_ignored = action.handler == SIG_IGN || (action.handler == SIG_DFL && sig == SIGURG);
+  if (is_ignored && !is_fault) return;
+  if (action.handler == SIG_DFL || action.handler == SIG_IGN) end_by(sig, *info);
+  if (action.flags & SA_RESETHAND) p.action.handler = SIG_DFL;
+  if (action.flags & SA_RESTORER) *(reinterpret_cast<uint64_t*>(context) - 1) = action.restorer;
+  uint64_t mask = context->sigmask | action.mask | (action.flags & SA_NODEFER ? 0 : signal_bit(sig));
+  if (p.may_call) sys(SYS_rt_sigprocmask, 2, address(&mask), 0, 8);
+  rt_hand_over(sig, info, context, action.handler);
+}
+
+// The thread is about to make rt_sigaction. Where that is for our signal, it is done here instead.
+void guard(SampledProcess& p, UContext& c) {
+  constexpr uint64_t set_size = 8, syscall_size = 2;
+  if (c.rax != SYS_rt_sigaction || c.rdi != control().signal || c.r10 != set_size) return;
+  KernelSigaction wanted, old = p.action;
+  int64_t result = 0;
+  if (c.rsi && !copy_from(p.pid, c.rsi, &wanted, sizeof wanted)) result = -EFAULT;
+  if (c.rdx && !result && !copy_to(p.pid, c.rdx, &old, sizeof old)) result = -EFAULT;
+  if (c.rsi && !result) p.action = wanted;
+  c.rax = static_cast<uint64_t>(result);
+  c.rip += syscall_size;
+  c.rcx = c.rip, c.r11 = c.eflags;
+}
+
+}  // namespace
+
+extern "C" void rt_sample(int sig, SigInfo* info, UContext* context) {
+  uint64_t word = word_of(*info);
+  SampledProcess& p = control().processes[process_of(word)];
+  if (!word) {
+    return hand_over(sig, info, context, own_process());
+  }
+  if (kind_of(word) == SampleKind::Guard) return guard(p, *context);
+  uint32_t tid = thread_id(p);
+  SampleSlot* slot = find_slot(sample_key(process_of(word), tid));
+  if (!slot || __atomic_exchange_n(&slot->busy, 1, __ATOMIC_ACQUIRE)) {
+    __atomic_fetch_add(&p.lost, 1, __ATOMIC_RELAXED);
+    return;
+  }
+  if (!slot->is_ready) begin_slot(*slot, process_of(word), tid);
+  take_sample(p, *slot, *info, *context);
+  __atomic_store_n(&slot->busy, 0, __ATOMIC_RELEASE);
+}
+
+}  // namespace weir::rt

@@ -1,0 +1,117 @@
+// Sampling: what Weir and the handler in the target share.
+//
+// Three files are mapped into a process that is sampled, each at its place:
+//
+//     the sampler's code      a freestanding image, a signal handler
+//     tables, read-only       unwind tables, and for each process a list of its code; Weir appends, nothing moves or goes away
+//     slots, shared           a control block, and for each thread a trace and a tree of call paths (rt/walk.h)
+//
+// Nobody waits for anybody: a thread that is sampled finds its slot, restores its call sequence and counts it there. It makes no system
+// call, but for a thread's first samples (its id), for stacks that Weir has not seen yet, and for guesses; under a seccomp filter
+// these are left out. Weir reads all that the target writes as hostile input.
+#pragma once
+
+#include "rt/abi.h"
+#include "rt/own_memory.h"
+#include "rt/walk.h"
+
+namespace weir::rt {
+
+constexpr uint32_t sampler_version = 1;
+
+// ---- Where things lie ------------------------------------------------------------------------------------------------
+constexpr uint64_t sampler_base = 0x1f00'0000'0000;
+constexpr uint64_t sample_tables_base = 0x1f01'0000'0000;
+constexpr uint64_t sample_tables_size = uint64_t{16} << 30;
+constexpr uint64_t sample_slots_base = 0x1f10'0000'0000;
+constexpr uint64_t sample_slot_stride = 64 << 20;
+constexpr uint32_t max_sample_slots = 4096;  // slot 0 is the control block
+constexpr uint64_t sample_slots_size = sample_slot_stride * max_sample_slots;
+
+constexpr uint32_t trace_capacity = 1 << 15;  // frames of a stack
+constexpr uint32_t tree_capacity = 1 << 20;   // nodes of a thread's tree
+constexpr uint64_t trace_offset = 1 << 16;    // in a slot
+constexpr uint64_t tree_offset = 12 << 20;
+static_assert(sizeof(TreeNode) == 32 && tree_offset + uint64_t{tree_capacity} * 40 + 4096 < sample_slot_stride);
+
+// ---- Signals ---------------------------------------------------------------------------------------------------------
+// What an event or a timer tells the handler (si_perf_data, si_value).
+enum class SampleKind : uint8_t {
+  Time,    // of the clock that is sampled, or an event of that kind
+  Switch,  // the thread comes back from waiting: wall time
+  Guard,   // the thread is about to change a signal's action
+};
+constexpr uint64_t sample_mark = 0x5745ull << 48;
+constexpr uint64_t sample_word(SampleKind kind, uint32_t process) {
+  return sample_mark | static_cast<uint64_t>(kind) << 32 | process;
+}
+constexpr bool is_sample_word(uint64_t word) { return word >> 48 == sample_mark >> 48; }
+constexpr SampleKind kind_of(uint64_t word) { return static_cast<SampleKind>(word >> 32 & 0xff); }
+constexpr uint32_t process_of(uint64_t word) { return static_cast<uint32_t>(word); }
+
+// ---- The control block -----------------------------------------------------------------------------------------------
+constexpr uint32_t max_sample_processes = 4096;
+
+struct SampledProcess {
+  // Weir's words.
+  uint64_t code;       // the address of a Code in the tables; 0: nothing is known yet
+  uint32_t pid;
+  uint8_t may_call;    // system calls are allowed
+  uint8_t is_guarded;  // changes of the signal's action are seen, and kept in `action`
+  // The target's.
+  uint32_t tid_at;         // where its C library keeps a thread's id, from fs; 0: not known
+  uint32_t unknown;        // samples that met code or a stack that Weir has not told of
+  uint64_t lost;           // samples that found no slot
+  KernelSigaction action;  // of the signal, as the program believes it to be
+};
+
+struct SampleControl {
+  uint32_t version;
+  uint32_t signal;       // that samples come with
+  uint64_t period;       // of wall time, in ticks of the time stamp counter; 0: each sample is one
+  uint64_t began;        // when sampling began, by the same counter
+  uint8_t verify;        // restore every sample twice
+  uint8_t has_fsbase;    // the processor lets programs read fs
+  Options options;       // of the walker
+  uint32_t process_count;
+  uint32_t attention;    // something is to be looked at: see SampledProcess::unknown
+  alignas(16) uint8_t text[256];  // arguments of system calls that Weir has the target make
+  uint64_t keys[max_sample_slots];  // whose a slot is: sample_key(), or one of these
+  SampledProcess processes[max_sample_processes];
+};
+constexpr uint64_t free_key = 0, used_key = 1;
+constexpr uint64_t sample_key(uint32_t process, uint32_t tid) { return (uint64_t{process} + 1) << 32 | tid; }
+constexpr uint32_t first_place(uint64_t key) {
+  return static_cast<uint32_t>(key * 0x9E3779B97F4A7C15ull >> 52);
+}
+static_assert(max_sample_slots == 1 << (64 - 52) && sizeof(SampleControl) < sample_slot_stride);
+
+// ---- A thread's slot -------------------------------------------------------------------------------------------------
+constexpr uint32_t difference_kinds = 8;
+
+struct SampleSlot {
+  uint32_t busy;
+  uint32_t is_ready;
+  uint32_t tid, process;
+  uint64_t last;  // sample's time stamp; wall time:
+  uint64_t rest;  // what has passed, and is no whole period
+  uint64_t lost, late;
+  uint64_t differences[difference_kinds];
+  // A stack pointer whose stack is not known; Weir answers with a stack.
+  uint64_t wanted;
+  uint32_t stack_count;  // the first is the thread's own
+  KnownStack stacks[known_stacks];
+  CallTree tree;
+  Trace trace;
+};
+static_assert(sizeof(SampleSlot) < trace_offset &&
+              trace_offset + (sizeof(Link) + sizeof(KeptFrame)) * trace_capacity * (map_count + 1) +
+                      known_count * sizeof(KnownRule) <=
+                  tree_offset);
+
+// At the begin of the image.
+struct SamplerHeader {
+  uint64_t version, handler, restorer, image_size;
+};
+
+}  // namespace weir::rt

@@ -1,0 +1,65 @@
+// What code is mapped in a process, and how to unwind it: found by Weir, and told to the handler.
+#pragma once
+
+#include <map>
+
+#include "process/program.h"
+#include "sample/shared.h"
+
+namespace weir::sample {
+
+// Images are the same for all processes: each table is compiled, and put into the tables, once.
+class Images {
+ public:
+  explicit Images(Shared& shared) : shared_(shared) {}
+  struct Known {
+    std::shared_ptr<elf::Image> image;
+    uint64_t table = 0;                // in the tables; 0: it has none
+    std::vector<uint64_t> sigactions;  // `syscall` instructions that make rt_sigaction, as the file has them
+  };
+  // Null where the region is of no image.
+  const Known* of(pid_t pid, const process::Region& region);
+
+ private:
+  Shared& shared_;
+  std::map<const elf::Image*, Known> known_;
+  std::shared_ptr<elf::Image> vdso_;
+};
+
+class Code {
+ public:
+  // Reads the map of the process, and tells the handler (of process `index`) what is new. Returns whether anything is.
+  bool look(pid_t pid, uint32_t index, Shared& shared, Images& images);
+
+  // The stack that a stack pointer is on, as it is mapped now; high 0: none, or one that is not read directly.
+  rt::KnownStack stack_of(uint64_t sp) const;
+
+  // Where the process makes rt_sigaction.
+  const std::vector<uint64_t>& sigactions() const { return sigactions_; }
+  bool has_ours() const { return has_ours_; }
+
+  struct Place {
+    uint32_t image = UINT32_MAX;  // in names()
+    uint64_t offset = 0;
+  };
+  // Of an address, now or at an earlier time.
+  Place find(uint64_t address) const;
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  struct Range {
+    uint64_t begin, end, bias;
+    uint32_t image;
+    uint64_t table;
+    bool operator==(const Range&) const = default;
+  };
+  uint32_t name(const std::string& path);
+  std::vector<process::Region> regions_;
+  std::vector<Range> ranges_, earlier_;  // earlier: what is no longer there, the latest last
+  std::vector<std::string> names_;
+  std::vector<uint64_t> sigactions_;
+  uint32_t generation_ = 0;
+  bool has_ours_ = false;
+};
+
+}  // namespace weir::sample

@@ -1,0 +1,66 @@
+// What a sampled run leaves behind, before anything has a name: for each thread the tree of call paths, by address.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rt/walk.h"
+
+namespace weir::sample {
+
+inline constexpr uint32_t none = UINT32_MAX;
+
+// A node of a thread's tree of call paths: a frame, below the frame that called it. Parents come before their children.
+struct Node {
+  enum Kind : uint8_t {
+    Root,    // `end` says why walks ended here: Stop::Complete is the end of a whole stack, all others cut it off
+    Caller,  // the frame goes on at the address: behind a call, or (of one that a signal interrupted) at the instruction
+    Leaf,    // the sample was taken at the address
+    Full,    // a root for samples that found no more room in the tree
+  };
+  Kind kind = Root;
+  rt::Stop end = rt::Stop::None;  // of a root
+  uint32_t parent = none;         // none: a root
+  uint32_t image = none;          // in Program::images; none: the address was in no known code
+  uint64_t offset = 0;            // the address as the image's file has it; without an image, as it was
+  uint64_t samples = 0;           // that ended here
+};
+
+struct Thread {
+  uint32_t tid = 0;
+  std::string name;
+  std::vector<Node> nodes;
+  rt::Counts counts = {};
+  uint64_t differences[8] = {};  // by rt::Difference: what --verify has found
+  uint64_t lost = 0;             // samples that were due, and were not taken
+  uint64_t late = 0;             // that came when a blocked signal was let through, not where the thread was when they were due
+};
+
+// A process, from one exec to the next.
+struct Program {
+  uint32_t pid = 0, parent = 0;
+  std::vector<std::string> command;
+  int64_t started = 0, ended = 0;  // microseconds since 1970
+  std::optional<int> exit_status;
+  std::string ended_by;             // "exit", "signal", "exec", "detach"; empty: not known, or it goes on
+  std::vector<std::string> images;  // paths; "[vdso]", "[code written at run time]"
+  int perf_map = -1;                // a descriptor: names of code that the program wrote (symbols/perf_map.h)
+  std::vector<std::string> notes;   // what could not be seen, one line each
+  std::vector<Thread> threads;
+};
+
+// How samples were taken.
+struct Sampling {
+  std::string event;         // "cpu" or "wall": time; else an event: "cycles", "page-faults", …
+  std::string source;        // "perf" or "timer"
+  double rate = 0;           // of time: samples a second
+  uint64_t period = 0;       // of events: how many a sample stands for
+  std::string unwind;        // "auto", "cfi", "fp", "heuristic"
+  unsigned confidence = 0;   // 0 to 100
+  bool verify = false;       // every sample was restored twice
+  bool sees_kernel = true;   // false: time in the kernel is not in the samples
+};
+
+}  // namespace weir::sample

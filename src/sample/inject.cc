@@ -1,0 +1,248 @@
+// Into a process, and out of it again. It stands still meanwhile; one of its threads makes the system calls.
+
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "process/keeper.h"
+#include "sample/sampler.h"
+
+namespace weir::sample {
+
+namespace {
+
+constexpr auto patience = std::chrono::milliseconds(100);
+constexpr auto much_patience = std::chrono::seconds(30);
+
+uint64_t signal_bit(int signal) { return uint64_t{1} << (signal - 1); }
+
+std::function<bool()> for_some_time() {
+  auto end = std::chrono::steady_clock::now() + patience;
+  return [end] { return std::chrono::steady_clock::now() < end; };
+}
+
+}  // namespace
+
+Result<> Sampler::map_files(process::RemoteSyscalls& remote, pid_t pid) {
+  std::vector<Shared::File> files = shared_->files();
+  std::vector<process::Keeper::Loan> loans;
+  for (const Shared::File& f : files) loans.push_back({f.fd, (f.protection & PROT_WRITE) != 0});
+  process::Keeper keeper(pid, loans);
+  for (const Shared::File& f : files) {
+    int flags = (f.protection & PROT_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC;
+    auto file = remote.open(fmt::format("/proc/{}/fd/{}", keeper.pid(), f.fd), flags);
+    if (!file) return fail("{}: it cannot open weir's memory; run weir as its user, in its container", file.error().what);
+    auto fd = static_cast<uint64_t>(*file);
+    auto mapped = remote.call("mmap", SYS_mmap, f.address, f.size, static_cast<uint64_t>(f.protection),
+                              MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, fd, 0);
+    TRY_VOID(remote.call("close", SYS_close, fd));
+    if (!mapped)
+      return fail("{}: there is no room for weir at {:#x} (ulimit -v must allow {} GiB)", mapped.error().what, f.address,
+                  (rt::sample_slots_size + rt::sample_tables_size) >> 30);
+    (void)remote.call("madvise", SYS_madvise, f.address, f.size, MADV_DONTDUMP);
+  }
+  return {};
+}
+
+// By way of the control block, which both sides see.
+Result<rt::KernelSigaction> Sampler::exchange_action(process::RemoteSyscalls& remote, const rt::KernelSigaction& action) {
+  uint8_t* text = shared_->control().text;
+  rt::KernelSigaction old;
+  memcpy(text, &action, sizeof action);
+  TRY_VOID(remote.call("rt_sigaction", SYS_rt_sigaction, static_cast<uint64_t>(signal_), Shared::address_of_text(),
+                       Shared::address_of_text(), sizeof(uint64_t)));
+  memcpy(&old, text, sizeof old);
+  return old;
+}
+
+// A timer a thread, where perf's events are not to be had: of its CPU time, which counts at the kernel's tick, or of the time that passes.
+Result<> Sampler::begin_timers(Process& p, process::RemoteSyscalls& remote, const std::vector<pid_t>& tids) {
+  struct Text {
+    uint64_t value;  // struct sigevent
+    int32_t signal, notify, tid;
+    int32_t rest[11];
+    int32_t id, unused;
+    itimerspec time;
+  };
+  auto* text = reinterpret_cast<Text*>(shared_->control().text);
+  uint64_t at = Shared::address_of_text();
+  static_assert(sizeof(Text) <= sizeof shared_->control().text);
+  for (pid_t tid : tids) {
+    if (p.timers.contains(tid)) continue;
+    pid_t own = process::own_id(tid);
+    constexpr int thread_clock = 6, shift = 3;  // CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED
+    int clock = options_.event == "wall" ? CLOCK_MONOTONIC : (~own << shift) | thread_clock;
+    *text = {};
+    text->value = rt::sample_word(rt::SampleKind::Time, p.index);
+    text->signal = signal_, text->notify = SIGEV_THREAD_ID, text->tid = own;
+    auto nanoseconds = static_cast<long>(1e9 / options_.rate);
+    text->time.it_interval = text->time.it_value = {nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
+    auto made = remote.call("timer_create", SYS_timer_create, static_cast<uint64_t>(clock), at, at + offsetof(Text, id));
+    p.timers[tid] = made ? text->id : -1;
+    if (made)
+      TRY_VOID(remote.call("timer_settime", SYS_timer_settime, static_cast<uint64_t>(text->id), 0, at + offsetof(Text, time), 0));
+  }
+  return {};
+}
+
+Result<> Sampler::put_in(Process& p, pid_t agent, const std::vector<pid_t>& tids) {
+  rt::SampledProcess& told = shared_->control().processes[p.index];
+  TRY(auto remote, process::RemoteSyscalls::begin(process::Tracee(agent), process::find_syscall(agent)));
+  TRY_VOID(map_files(remote, p.pid));
+  constexpr uint64_t siginfo = 4, restorer = 0x0400'0000, on_stack = 0x0800'0000, restart = 0x1000'0000;
+  rt::KernelSigaction ours{shared_->header().handler, siginfo | restorer | on_stack | restart, shared_->header().restorer,
+                           ~uint64_t{0}};
+  TRY(told.action, exchange_action(remote, ours));
+  p.has_ours = true;
+  p.code.look(p.pid, p.index, *shared_, *images_);
+  auto begun = by_perf_ ? begin_events(p, tids) : begin_timers(p, remote, tids);
+  if (!begun) {
+    p.events.clear();
+    take_out(p, remote);
+    return begun;
+  }
+  return remote.end();
+}
+
+Result<> Sampler::begin_events(Process& p, const std::vector<pid_t>& tids) {
+  std::vector<Fd> opened;
+  for (pid_t tid : tids) {
+    TRY(Fd time, open_event(tid, event_, rt::sample_word(rt::SampleKind::Time, p.index)));
+    opened.push_back(std::move(time));
+    if (!switches_) continue;
+    TRY(Fd switches, open_event(tid, *switches_, rt::sample_word(rt::SampleKind::Switch, p.index)));
+    opened.push_back(std::move(switches));
+  }
+  guard(p, tids);
+  // From here on they go when it executes another program. If it has done so before, our handler is not there.
+  uint64_t word = 0;
+  if (process::read(p.pid, rt::sampler_base, std::as_writable_bytes(std::span(&word, 1))) != sizeof word) {
+    p.events.clear();
+    return fail("it has executed another program");
+  }
+  for (const Fd& fd : opened) enable(fd);
+  std::ranges::move(opened, std::back_inserter(p.events));
+  return {};
+}
+
+// SIGTRAP ends a program that has no handler for it: so nobody may take ours away. Where the program makes the system call for that, it is
+// interrupted, and its wish is kept in the control block.
+void Sampler::guard(Process& p, const std::vector<pid_t>& tids) {
+  constexpr size_t most = 4;  // that the processor has
+  for (uint64_t at : p.code.sigactions()) {
+    if (p.guarded.size() >= most || p.guarded.contains(at)) continue;
+    bool is_whole = true;
+    for (pid_t tid : tids) {
+      auto fd = open_breakpoint(tid, at, rt::sample_word(rt::SampleKind::Guard, p.index));
+      if (!fd) {
+        is_whole = false;
+        continue;
+      }
+      enable(*fd);
+      p.events.push_back(std::move(*fd));
+    }
+    p.guarded.insert(at);
+    shared_->control().processes[p.index].is_guarded = is_whole;
+  }
+}
+
+Result<> Sampler::enter(Process& p, bool watch) {
+  process::Threads threads(p.pid);
+  TRY_VOID(threads.stop(for_some_time()));
+  if (watch && by_perf_ && options_.follow) {
+    has_watch_ = true;
+    for (pid_t tid : threads.tids()) has_watch_ = has_watch_ && watch_.add(tid);
+  }
+  return put_in(p, threads.agent(), threads.tids());
+}
+
+// A child has all that its parent has, but for events.
+Result<> Sampler::begin_child(Process& p) {
+  auto is_alone = [&] { return process::status_word(p.pid, "Threads") == "1"; };
+  if (is_alone()) {
+    TRY_VOID(begin_events(p, {p.pid}));
+    if (is_alone()) return {};
+    p.events.clear();
+  }
+  process::Threads threads(p.pid);
+  TRY_VOID(threads.stop(for_some_time()));
+  return begin_events(p, threads.tids());
+}
+
+void Sampler::time_new_threads(Process& p) {
+  std::vector<pid_t> tids = threads_of(p.pid);
+  std::erase_if(p.timers, [&](const auto& t) { return std::ranges::find(tids, t.first) == tids.end(); });
+  if (p.timers.size() == tids.size()) return;
+  process::Threads threads(p.pid);
+  if (!threads.stop(for_some_time())) return;
+  auto remote = process::RemoteSyscalls::begin(process::Tracee(threads.agent()), process::find_syscall(p.pid));
+  if (remote) (void)begin_timers(p, *remote, threads.tids());
+}
+
+// A thread that blocks our signal would never be sampled.
+void Sampler::unblock(Process& p, pid_t tid) {
+  if (ptrace(PTRACE_SEIZE, tid, 0, 0)) return;
+  ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+  if (auto status = process::wait_stop(tid, patience); !status || !*status) return;
+  uint64_t mask = 0;
+  if (!ptrace(PTRACE_GETSIGMASK, tid, sizeof mask, &mask)) {
+    mask &= ~signal_bit(signal_);
+    if (!ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask)) p.unblocked.insert(tid);
+  }
+  ptrace(PTRACE_DETACH, tid, 0, 0);
+}
+
+// The signal's action, the timers and the mappings are as they were.
+void Sampler::take_out(Process& p, process::RemoteSyscalls& remote) {
+  for (auto& [tid, id] : p.timers)
+    if (id >= 0) (void)remote.call("timer_delete", SYS_timer_delete, static_cast<uint64_t>(id));
+  // What is ignored is forgotten: a signal of ours that still waits somewhere must not meet the program's own action.
+  constexpr uint64_t ignore = 1;
+  rt::KernelSigaction own = shared_->control().processes[p.index].action;
+  if (!exchange_action(remote, {ignore, 0, 0, 0}) || !exchange_action(remote, own)) return;
+  for (const Shared::File& f : shared_->files()) (void)remote.call("munmap", SYS_munmap, f.address, f.size);
+  p.has_ours = false;
+}
+
+// Every thread goes on as if we had not been there.
+void Sampler::leave(Process& p) {
+  p.events.clear();
+  if (!p.has_ours) return;
+  auto end = std::chrono::steady_clock::now() + much_patience;
+  process::Threads threads(p.pid);
+  auto is_in_handler = [&](pid_t tid) {
+    auto regs = process::Tracee(tid).registers();
+    return regs && regs->rip - rt::sampler_base < shared_->header().image_size;
+  };
+  for (bool is_ready = false; !is_ready;) {
+    if (std::chrono::steady_clock::now() > end)
+      return say("process {}: a thread of it does not stop; weir's handler stays there, and does nothing", p.pid);
+    if (!threads.stop(for_some_time())) {
+      if (process::own_id(p.pid) == 0) return;
+      continue;
+    }
+    if (threads.executed()) return;
+    is_ready = true;
+    for (pid_t tid : threads.tids())
+      if (is_in_handler(tid)) threads.go_on(tid), is_ready = false;
+    if (!is_ready) usleep(200);
+  }
+  threads.end_with_us();
+  pid_t agent = threads.agent();
+  auto remote = process::RemoteSyscalls::begin(process::Tracee(agent), process::find_syscall(agent));
+  if (!remote) return;
+  take_out(p, *remote);
+  (void)remote->end();
+  for (pid_t tid : p.unblocked) {
+    uint64_t mask = 0;
+    if (ptrace(PTRACE_GETSIGMASK, tid, sizeof mask, &mask)) continue;
+    mask |= signal_bit(signal_);
+    ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask);
+  }
+}
+
+}  // namespace weir::sample

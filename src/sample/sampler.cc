@@ -1,0 +1,407 @@
+// The loop of a sampled run: it starts a program, or attaches, follows what it does, and ends.
+
+#include "sample/sampler.h"
+
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <x86intrin.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "process/executable.h"
+
+namespace weir::sample {
+
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+
+namespace {
+
+constexpr auto sweep_pause = 50ms;
+constexpr auto longest_pause = 1000ms;
+
+int shell_status(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
+
+uint64_t signals_in(pid_t tid, const char* name) { return strtoull(process::status_word(tid, name).c_str(), nullptr, 16); }
+
+// Do the two have the same memory? (vfork)
+bool share_memory(pid_t a, pid_t b) { return syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0) == 0; }
+
+}  // namespace
+
+std::vector<pid_t> threads_of(pid_t pid) {
+  std::vector<pid_t> tids;
+  std::error_code none;
+  for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), none))
+    tids.push_back(static_cast<pid_t>(atoi(task.path().filename().c_str())));
+  return tids;
+}
+
+namespace {
+
+// Ticks of the time stamp counter in a second.
+double ticks_per_second() {
+  auto begin = steady_clock::now();
+  uint64_t ticks = __rdtsc();
+  while (steady_clock::now() < begin + 5ms) {}
+  return double(__rdtsc() - ticks) / std::chrono::duration<double>(steady_clock::now() - begin).count();
+}
+
+}  // namespace
+
+Result<int> run(const Options& options) { return Sampler(options).run(); }
+
+Result<int> Sampler::run() {
+  TRY_VOID(set_up());
+  TRY_VOID(options_.pids.empty() ? spawn() : attach_all());
+  loop();
+  return finish();
+}
+
+// ---- Setting up -----------------------------------------------------------------------------------------------------------
+Result<> Sampler::choose_source() {
+  bool is_time = options_.event == "cpu" || options_.event == "wall";
+  if (is_time) event_ = task_clock(options_.rate);
+  else if (auto found = find_event(options_.event)) event_ = *found;
+  else return fail("{}: there is no such event; there are: cpu, wall, {}", options_.event, fmt::join(event_names(), ", "));
+  if (!is_time && options_.period) event_.period = options_.period;
+  by_perf_ = options_.source != Source::Timer;
+  Result<> allowed = by_perf_ ? try_event(event_) : Result<>();
+  if (allowed && by_perf_ && options_.event == "wall") {
+    switches_ = context_switches();
+    allowed = try_event(*switches_);
+    // What happens in the kernel, as switches do, is not told to those who may not look into it.
+    if (allowed && switches_->excludes_kernel) allowed = fail("wall time needs a look into the kernel");
+  }
+  if (!allowed) {
+    constexpr const char* remedy = "sysctl kernel.perf_event_paranoid=1, or run weir as root";
+    if (!is_time)
+      return fail("{}: this machine, or its kernel, does not offer that event ({}); cpu and wall are always there",
+                  options_.event, allowed.error().what);
+    if (options_.source == Source::Perf) return fail("{}; allow it: {}", allowed.error().what, remedy);
+    by_perf_ = false;
+    switches_.reset();
+  }
+  signal_ = by_perf_ ? SIGTRAP : SIGURG;
+  return {};
+}
+
+Result<> Sampler::set_up() {
+  TRY_VOID(choose_source());
+  TRY(shared_, Shared::create());
+  images_.emplace(*shared_);
+  rt::SampleControl& control = shared_->control();
+  control.signal = static_cast<uint32_t>(signal_);
+  control.options = options_.walk;
+  control.verify = options_.verify;
+  if (switches_) control.period = static_cast<uint64_t>(ticks_per_second() / options_.rate);
+  control.began = __rdtsc();
+  getrlimit(RLIMIT_NOFILE, &descriptors_);
+  rlimit more{descriptors_.rlim_max, descriptors_.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &more);
+  sigset_t wanted;
+  sigemptyset(&wanted);
+  for (int sig : {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT}) sigaddset(&wanted, sig);
+  sigprocmask(SIG_BLOCK, &wanted, &mask_);
+  signals_ = Fd(signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals_) return fail_errno("signalfd");
+  return {};
+}
+
+Result<> Sampler::spawn() {
+  TRY(std::string file, process::find_program(options_.command[0]));
+  std::vector<char*> argv;
+  for (const std::string& a : options_.command) argv.push_back(const_cast<char*>(a.c_str()));
+  argv.push_back(nullptr);
+  int error_pipe[2];
+  if (pipe2(error_pipe, O_CLOEXEC)) return fail_errno("pipe");
+  Fd reads(error_pipe[0]), writes(error_pipe[1]);
+  pid_t pid = fork();
+  if (pid < 0) return fail_errno("fork");
+  if (pid == 0) {
+    sigprocmask(SIG_SETMASK, &mask_, nullptr);
+    setrlimit(RLIMIT_NOFILE, &descriptors_);
+    int error = ptrace(PTRACE_TRACEME, 0, 0, 0) == 0 ? 0 : -errno;
+    if (!error) {
+      execv(file.c_str(), argv.data());
+      error = errno;
+    }
+    [[maybe_unused]] ssize_t n = write(writes.get(), &error, sizeof error);
+    _exit(125);
+  }
+  writes = Fd();
+  int error = 0, status;
+  bool failed = read(reads.get(), &error, sizeof error) == sizeof error;
+  if (waitpid(pid, &status, __WALL) != pid) return fail_errno("waitpid");
+  if (failed && error < 0)
+    return fail("{}: ptrace is refused ({}); allow it, e.g. sysctl kernel.yama.ptrace_scope=0", file, strerror(-error));
+  if (failed) return std::unexpected(process::exec_error(file, error));
+  if (!WIFSTOPPED(status)) return fail("{}: ended before it began", file);
+  main_pid_ = pid;
+  if (by_perf_ && options_.follow) has_watch_ = watch_.add(pid).has_value();
+  Process& p = add(pid, 0);
+  auto done = put_in(p, pid, {pid});
+  if (done) done = process::Tracee(pid).detach();
+  if (done) return {};
+  kill(pid, SIGKILL);
+  waitpid(pid, &status, __WALL);
+  return fail("{}: {}", file, done.error().what);
+}
+
+Result<> Sampler::attach_all() {
+  for (int pid : options_.pids) {
+    if (processes_.contains(pid)) continue;
+    Process& p = add(pid, 0);
+    Result<> done = process::may_attach(pid);
+    if (done) done = enter(p, true);
+    if (done) continue;
+    processes_.erase(pid);
+    for (auto& [other, q] : processes_) leave(q);
+    return fail("{}", done.error().what);
+  }
+  if (options_.seconds > 0)
+    deadline_ = steady_clock::now() +
+                std::chrono::duration_cast<steady_clock::duration>(std::chrono::duration<double>(options_.seconds));
+  return {};
+}
+
+// ---- The loop -------------------------------------------------------------------------------------------------------------
+bool Sampler::is_over() const {
+  if (options_.pids.empty()) return main_ended_;
+  return processes_.empty() || leave_wanted_ || (deadline_ && steady_clock::now() >= *deadline_);
+}
+
+void Sampler::loop() {
+  while (!is_over()) {
+    wait();
+    take_signals();
+    look_at_records();
+    if (std::exchange(shared_->control().attention, 0))
+      for (auto& [pid, p] : processes_)
+        if (steady_clock::now() >= p.next_look) attend(p);
+    for (pid_t pid : std::exchange(newborn_, {})) follow(pid);
+    if (steady_clock::now() >= next_sweep_) look_around();
+  }
+}
+
+// Until something happens. What the handler asks for is looked for every few milliseconds: it must not wait for us, nor make a call.
+void Sampler::wait() {
+  constexpr auto most = 5ms;
+  auto until = steady_clock::now() + most;
+  if (deadline_) until = std::min(until, *deadline_);
+  std::vector<pollfd> fds{{signals_.get(), POLLIN, 0}};
+  if (has_watch_)
+    for (int fd : watch_.descriptors()) fds.push_back({fd, POLLIN, 0});
+  auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now()).count();
+  poll(fds.data(), fds.size(), static_cast<int>(std::max<int64_t>(left, 0)));
+}
+
+// The terminal's signals reach a program that we started, and it decides; what is sent to Weir alone is passed on. Where we are
+// attached, they say that it is enough.
+void Sampler::take_signals() {
+  signalfd_siginfo info;
+  while (read(signals_.get(), &info, sizeof info) == sizeof info) {
+    int sig = static_cast<int>(info.ssi_signo);
+    if (sig == SIGCHLD) reap();
+    else if (!options_.pids.empty()) leave_wanted_ |= sig != SIGCONT;
+    else if (sig != SIGINT && sig != SIGQUIT && !main_ended_ && (sig != SIGCONT || process::is_stopped(main_pid_)))
+      kill(main_pid_, sig);
+  }
+}
+
+void Sampler::reap() {
+  int status;
+  while (main_pid_ && !main_ended_ && waitpid(main_pid_, &status, WNOHANG | WUNTRACED) == main_pid_) {
+    if (WIFSTOPPED(status)) {
+      if (processes_.size() <= 1) process::stop_with(main_pid_);
+      continue;
+    }
+    main_ended_ = true;
+    status_ = shell_status(status);
+    if (auto p = processes_.find(main_pid_); p != processes_.end())
+      ended(p->second, WIFSIGNALED(status) ? "signal" : "exit", status_);
+  }
+}
+
+void Sampler::look_at_records() {
+  if (!has_watch_) return;
+  for (const Watch::Record& r : watch_.read()) {
+    auto known = processes_.find(r.pid);
+    if (r.kind == Watch::Record::Forked) follow(r.pid);
+    if (r.kind == Watch::Record::Executed) executed(r.pid);
+    if (r.kind == Watch::Record::Mapped && known != processes_.end()) attend(known->second);
+    if (r.kind == Watch::Record::Lost)
+      for (auto& [pid, p] : processes_) find_children(p);
+  }
+}
+
+// What nobody tells us of. It takes a twentieth of our time, at most.
+void Sampler::look_around() {
+  auto begin = steady_clock::now();
+  std::vector<pid_t> pids;
+  for (auto& [pid, p] : processes_) pids.push_back(pid);
+  for (pid_t pid : pids) {
+    Process& p = processes_.at(pid);
+    pollfd gone{p.pidfd.get(), POLLIN, 0};
+    if (pid != main_pid_ && poll(&gone, 1, 0) == 1) {
+      ended(p, "");
+      continue;
+    }
+    if (process::status_word(pid, "Seccomp") != "0") shared_->control().processes[p.index].may_call = 0;
+    name_threads(p);
+    look_at_threads(p);
+    if (!has_watch_ && options_.follow) {
+      find_children(p);
+      p.code.look(pid, p.index, *shared_, *images_);
+      if (!p.code.has_ours()) {
+        executed(pid);
+        continue;
+      }
+    }
+    if (!by_perf_) time_new_threads(p);
+  }
+  next_sweep_ = steady_clock::now() + std::max<steady_clock::duration>(sweep_pause, 20 * (steady_clock::now() - begin));
+}
+
+// ---- Processes ------------------------------------------------------------------------------------------------------------
+Process& Sampler::add(pid_t pid, pid_t parent) {
+  Process& p = processes_[pid];
+  p.pid = pid;
+  p.parent = parent;
+  p.pidfd = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  p.program.pid = static_cast<uint32_t>(pid);
+  p.program.parent = static_cast<uint32_t>(parent);
+  p.program.command = process::command_of(pid);
+  p.program.started = process::microseconds_now();
+  rt::SampleControl& control = shared_->control();
+  uint32_t index = 0;  // one that is free
+  auto is_used = [&](const auto& q) { return q.second.pid != pid && q.second.index == index; };
+  while (std::ranges::any_of(processes_, is_used)) index++;
+  p.index = index;
+  control.processes[index] = {};
+  control.processes[index].pid = static_cast<uint32_t>(process::own_id(pid));
+  control.processes[index].may_call = process::status_word(pid, "Seccomp") == "0";
+  control.process_count = std::max(control.process_count, index + 1);
+  return p;
+}
+
+// A new process. It goes on in its parent's program, or executes another.
+void Sampler::follow(pid_t pid) {
+  if (!options_.follow || processes_.contains(pid) || !process::own_id(pid)) return;
+  auto parent = static_cast<pid_t>(strtol(process::status_word(pid, "PPid").c_str(), nullptr, 10));
+  uint64_t word = 0;
+  bool has_ours = process::read(pid, rt::sampler_base, std::as_writable_bytes(std::span(&word, 1))) == sizeof word;
+  if (!has_ours) {
+    if (!has_watch_) executed(pid);  // else that is told
+    return;
+  }
+  auto from = processes_.find(parent);
+  if (from == processes_.end()) return;
+  // One that shares its parent's memory is about to execute another program, and so may be one that blocks signals: to take away the
+  // signal's action, perhaps, which it would not live through.
+  uint64_t bit = uint64_t{1} << (signal_ - 1);
+  if (share_memory(pid, parent) || signals_in(pid, "SigBlk") & bit) {
+    newborn_.insert(pid);
+    return;
+  }
+  if (!(signals_in(pid, "SigCgt") & bit)) return;
+  Process& p = add(pid, parent);
+  const Process& q = from->second;
+  rt::SampleControl& control = shared_->control();
+  p.code = q.code;
+  p.has_ours = true;
+  control.processes[p.index].code = control.processes[q.index].code;
+  control.processes[p.index].action = control.processes[q.index].action;
+  control.processes[p.index].tid_at = control.processes[q.index].tid_at;
+  if (by_perf_ && !begin_child(p)) processes_.erase(pid);
+}
+
+void Sampler::find_children(const Process& p) {
+  for (pid_t tid : threads_of(p.pid)) {
+    std::ifstream children(fmt::format("/proc/{}/task/{}/children", p.pid, tid));
+    for (pid_t child; children >> child;)
+      if (!processes_.contains(child)) newborn_.insert(child);
+  }
+}
+
+void Sampler::executed(pid_t pid) {
+  newborn_.erase(pid);
+  auto parent = static_cast<pid_t>(strtol(process::status_word(pid, "PPid").c_str(), nullptr, 10));
+  if (auto old = processes_.find(pid); old != processes_.end()) {
+    parent = old->second.parent;
+    ended(old->second, "exec");
+  }
+  if (!options_.follow || !process::own_id(pid)) return;
+  if (enter(add(pid, parent), false)) return;
+  not_followed_ += process::own_id(pid) != 0;
+  processes_.erase(pid);
+}
+
+void Sampler::ended(Process& p, const char* how, std::optional<int> status) {
+  p.events.clear();
+  p.program.ended_by = how;
+  p.program.exit_status = status;
+  collect(p);
+  processes_.erase(p.pid);
+}
+
+// The handler has met code or a stack that it does not know, or code was mapped.
+void Sampler::attend(Process& p) {
+  if (!p.has_ours) return;
+  bool has_changed = p.code.look(p.pid, p.index, *shared_, *images_);
+  p.pause = has_changed ? 0ms : std::clamp(2 * p.pause, 1ms, longest_pause);
+  p.next_look = steady_clock::now() + p.pause;
+  if (has_changed && by_perf_) guard(p, threads_of(p.pid));
+  for (uint32_t place = 1; place < rt::max_sample_slots; place++) {
+    if (shared_->control().keys[place] >> 32 != p.index + 1) continue;
+    rt::SampleSlot& slot = shared_->slot(place);
+    uint32_t count = slot.stack_count;
+    if (!slot.wanted || !slot.is_ready || count >= rt::known_stacks) continue;
+    rt::KnownStack stack = p.code.stack_of(slot.wanted);
+    if (!stack.high) continue;
+    slot.stacks[count] = stack;
+    __atomic_store_n(&slot.stack_count, count + 1, __ATOMIC_RELEASE);
+  }
+}
+
+// Threads that block our signal have it waiting.
+void Sampler::look_at_threads(Process& p) {
+  uint64_t bit = uint64_t{1} << (signal_ - 1);
+  for (pid_t tid : threads_of(p.pid))
+    if (signals_in(tid, "SigPnd") & signals_in(tid, "SigBlk") & bit) unblock(p, tid);
+}
+
+// ---- The end --------------------------------------------------------------------------------------------------------------
+Result<int> Sampler::finish() {
+  while (!processes_.empty()) {
+    Process& p = processes_.begin()->second;
+    leave(p);
+    left_running_++;
+    ended(p, "detach");
+  }
+  Outcome outcome;
+  outcome.status = status_;
+  outcome.sampling = {.event = options_.event,
+                      .source = by_perf_ ? "perf" : "timer",
+                      .rate = options_.event == "cpu" || options_.event == "wall" ? options_.rate : 0,
+                      .period = event_.period,
+                      .unwind = options_.unwind,
+                      .confidence = options_.walk.confidence,
+                      .verify = options_.verify,
+                      .sees_kernel = !by_perf_ || !event_.excludes_kernel};
+  outcome.programs = std::move(programs_);
+  outcome.left_running = options_.pids.empty() ? left_running_ : 0;
+  outcome.weir = getpid();
+  TRY_VOID(options_.write(outcome));
+  return status_;
+}
+
+}  // namespace weir::sample

@@ -1,0 +1,117 @@
+// One sampled run: the processes, and what happens to them. Its parts: sampler.cc (the loop), inject.cc (into a process, and out of it
+// again), collect.cc (what is left).
+#pragma once
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <map>
+#include <set>
+
+#include "process/threads.h"
+#include "process/tracee.h"
+#include "sample/code.h"
+#include "sample/events.h"
+#include "sample/sample.h"
+
+namespace weir::sample {
+
+using Time = std::chrono::steady_clock::time_point;
+
+// A process that is sampled, from one exec to the next.
+struct Process {
+  pid_t pid = 0;
+  uint32_t index = 0;  // in the control block
+  pid_t parent = 0;    // 0: the one that Weir started, or attached to
+  Program program;     // as far as it is known
+  Code code;
+  Fd pidfd, perf_map;
+  std::vector<Fd> events;
+  std::set<uint64_t> guarded;                  // instructions with a breakpoint
+  bool has_ours = false;                       // our memory is mapped there, and the signal is ours
+  bool is_sampled = false;                     // threads are interrupted
+  std::set<pid_t> unblocked;                   // threads whose mask we have changed
+  std::map<pid_t, int> timers;                 // of threads: their ids; −1: none was to be had
+  std::map<uint32_t, std::string> names = {};  // of threads
+  Time next_look = {};                         // at its map, no sooner
+  std::chrono::milliseconds pause{0};          // between such looks: longer, where they find nothing new
+};
+
+class Sampler {
+ public:
+  explicit Sampler(const Options& options) : options_(options) {}
+  Result<int> run();
+
+ private:
+  Result<> set_up();
+  Result<> choose_source();
+  Result<> spawn();
+  Result<> attach_all();
+  void loop();
+  bool is_over() const;
+  void wait();
+  void take_signals();
+  void reap();
+  void look_at_records();
+  void look_around();
+  Result<int> finish();
+
+  // Processes.
+  Process& add(pid_t pid, pid_t parent);
+  void forked(pid_t pid, pid_t parent);
+  void executed(pid_t pid);
+  void ended(Process& p, const char* how, std::optional<int> status = {});
+  void follow(pid_t pid);
+  void find_children(const Process& p);
+  void attend(Process& p);
+  void look_at_threads(Process& p);
+
+  // inject.cc. All threads of the process stand still.
+  Result<> put_in(Process& p, pid_t agent, const std::vector<pid_t>& tids);
+  Result<> map_files(process::RemoteSyscalls& remote, pid_t pid);
+  Result<rt::KernelSigaction> exchange_action(process::RemoteSyscalls& remote, const rt::KernelSigaction& action);
+  Result<> begin_timers(Process& p, process::RemoteSyscalls& remote, const std::vector<pid_t>& tids);
+  void take_out(Process& p, process::RemoteSyscalls& remote);
+  // Events need no standstill, but a thread that is created meanwhile may be left out.
+  Result<> begin_events(Process& p, const std::vector<pid_t>& tids);
+  void guard(Process& p, const std::vector<pid_t>& tids);
+  // These stop it.
+  Result<> enter(Process& p, bool watch);
+  Result<> begin_child(Process& p);
+  void time_new_threads(Process& p);
+  void unblock(Process& p, pid_t tid);
+  void leave(Process& p);
+
+  // collect.cc
+  void collect(Process& p);
+  void name_threads(Process& p);
+
+  const Options& options_;
+  std::optional<Shared> shared_;
+  std::optional<Images> images_;
+  Watch watch_;
+  bool has_watch_ = false;
+  bool by_perf_ = true;
+  int signal_ = 0;
+  Event event_;
+  std::optional<Event> switches_;  // wall time
+  std::map<pid_t, Process> processes_;
+  std::set<pid_t> newborn_;  // children that are not sampled yet
+  std::vector<Program> programs_;
+  Fd signals_;
+  sigset_t mask_ = {};     // as it was
+  rlimit descriptors_ = {};  // as it was
+  pid_t main_pid_ = 0;
+  bool main_ended_ = false, leave_wanted_ = false;
+  int status_ = 0;
+  uint32_t left_running_ = 0, not_followed_ = 0;
+  std::optional<Time> deadline_;
+  Time next_sweep_ = {};
+};
+
+std::vector<pid_t> threads_of(pid_t pid);
+
+// A slot's tree, as call paths by address. What makes no sense is left out: the target can write to it.
+Thread collect_thread(const rt::SampleSlot& slot, const Code& code);
+
+}  // namespace weir::sample

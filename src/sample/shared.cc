@@ -1,0 +1,67 @@
+#include "sample/shared.h"
+
+#include <sys/auxv.h>
+
+#include <cstring>
+
+extern "C" const std::byte weir_sampler_image[], weir_sampler_image_end[];
+
+namespace weir::sample {
+
+Result<Shared> Shared::create() {
+  Shared s;
+  constexpr size_t page = 4096;
+  auto size = static_cast<size_t>(weir_sampler_image_end - weir_sampler_image);
+  TRY(s.code_, SharedMemory::create("weir-sampler", (size + page - 1) & ~(page - 1)));
+  memcpy(s.code_.mapping.data(), weir_sampler_image, size);
+  TRY(s.tables_, SharedMemory::create("weir-tables", rt::sample_tables_size));
+  TRY(s.slots_, SharedMemory::create("weir-slots", rt::sample_slots_size, SharedMemory::Writer::Both));
+  CHECK(s.header().version == rt::sampler_version);
+  s.control().version = rt::sampler_version;
+  constexpr unsigned long hwcap2_fsgsbase = 2;
+  s.control().has_fsbase = (getauxval(AT_HWCAP2) & hwcap2_fsgsbase) != 0;
+  return s;
+}
+
+std::vector<Shared::File> Shared::files() const {
+  return {{code_.file.get(), rt::sampler_base, code_.mapping.size(), PROT_READ | PROT_EXEC},
+          {tables_.file.get(), rt::sample_tables_base, rt::sample_tables_size, PROT_READ},
+          {slots_.file.get(), rt::sample_slots_base, rt::sample_slots_size, PROT_READ | PROT_WRITE}};
+}
+
+uint64_t Shared::append(std::span<const std::byte> bytes) {
+  constexpr uint64_t line = 64;
+  if (bytes.size() > rt::sample_tables_size - used_) return 0;
+  uint64_t at = used_;
+  memcpy(tables_.mapping.data() + at, bytes.data(), bytes.size());
+  used_ = (used_ + bytes.size() + line - 1) & ~(line - 1);
+  return rt::sample_tables_base + at;
+}
+
+// As the handler does it.
+uint32_t Shared::slot_of(uint64_t key) {
+  uint64_t* keys = control().keys;
+  constexpr uint32_t mask = rt::max_sample_slots - 1;
+  uint32_t vacant = 0, place = rt::first_place(key);
+  for (uint32_t i = 0; i < rt::max_sample_slots; i++, place = (place + 1) & mask) {
+    if (place == 0) continue;
+    uint64_t found = __atomic_load_n(&keys[place], __ATOMIC_ACQUIRE);
+    if (found == key) return place;
+    if (!vacant && (found == rt::free_key || found == rt::used_key)) vacant = place;
+    if (found == rt::free_key) break;
+  }
+  uint64_t was = vacant ? __atomic_load_n(&keys[vacant], __ATOMIC_RELAXED) : key;
+  bool is_vacant = was == rt::free_key || was == rt::used_key;
+  if (is_vacant && __atomic_compare_exchange_n(&keys[vacant], &was, key, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    return vacant;
+  return 0;
+}
+
+void Shared::free(uint32_t place) {
+  madvise(&slot(place), rt::sample_slot_stride, MADV_REMOVE);
+  uint64_t* keys = control().keys;
+  bool is_last = keys[(place + 1) & (rt::max_sample_slots - 1)] == rt::free_key;
+  __atomic_store_n(&keys[place], is_last ? rt::free_key : rt::used_key, __ATOMIC_RELEASE);
+}
+
+}  // namespace weir::sample

@@ -1,0 +1,199 @@
+#include "symbols/profile_code.h"
+
+#include <elf.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "elf/contents.h"
+#include "symbols/written_names.h"
+
+namespace weir::symbols {
+
+using profile::LinePart;
+using profile::none;
+
+namespace {
+
+// The vDSO is the same in all processes, so ours will do.
+std::vector<std::byte> own_vdso() {
+  auto* head = reinterpret_cast<const Elf64_Ehdr*>(getauxval(AT_SYSINFO_EHDR));
+  if (!head) return {};
+  auto* begin = reinterpret_cast<const std::byte*>(head);
+  return {begin, begin + head->e_shoff + head->e_shnum * sizeof(Elf64_Shdr)};
+}
+
+}  // namespace
+
+uint32_t ProfileCode::image(const std::string& path, const Writer* writer) {
+  bool is_own = writer && is_written(path);
+  std::string key = is_own ? fmt::format("{} of {} at {}", path, writer->pid, writer->started) : path;
+  auto [known, is_new] = image_by_path_.try_emplace(std::move(key), static_cast<uint32_t>(p_.images.size()));
+  if (is_new) {
+    profile::Image image;
+    image.path = path == "[anonymous]" ? "[code written at run time]" : path;
+    struct stat st{};
+    if (stat(path.c_str(), &st) == 0) image.size = static_cast<uint64_t>(st.st_size), image.modified = st.st_mtime;
+    ImageState state;
+    if (path == "[vdso]") state.symbols = Symbols::from_memory(own_vdso(), path);
+    else if (path.starts_with('/')) state.symbols = Symbols::open(path);
+    auto file = path == "[vdso]"        ? elf::Image::from_memory(own_vdso(), path)
+                : path.starts_with('/') ? elf::Image::open(open_to_read(path), path)
+                                        : fail("{}: is no file", path);
+    if (file) state.file = std::move(*file);
+    if (state.file && path != "[vdso]") image.build_id = state.file->build_id();
+    p_.images.push_back(std::move(image));
+    images_.push_back(std::move(state));
+  }
+  if (is_own) images_[known->second].written = writer->code;
+  return known->second;
+}
+
+uint32_t ProfileCode::function(uint32_t image, uint64_t offset, uint64_t size) {
+  ImageState& state = images_[image];
+  const Function* f = state.symbols ? state.symbols->function_at({offset}) : nullptr;
+  if (f) offset = f->range.begin.value, size = f->range.size();
+  if (f) state.functions.resize(state.symbols->functions().size(), none);
+  if (state.written)
+    if (auto named = state.written->find({offset}); named != state.written->entries().end())
+      offset = named->first.value, size = static_cast<uint64_t>(named->second.end - named->first);
+  uint32_t& id = f ? state.functions[static_cast<size_t>(f - state.symbols->functions().data())]
+                   : state.unlisted_functions.try_emplace(offset, none).first->second;
+  if (id != none) return id;
+  p_.functions.push_back({image, offset, size, "", "", "", 0});
+  return id = static_cast<uint32_t>(p_.functions.size() - 1);
+}
+
+uint32_t ProfileCode::function_around(uint32_t image, uint64_t offset) {
+  ImageState& state = images_[image];
+  uint64_t begin = 0, end = UINT64_MAX;
+  if (state.symbols) {
+    if (state.symbols->function_at({offset})) return function(image, offset, 0);
+    const std::vector<Function>& all = state.symbols->functions();
+    auto after = std::ranges::upper_bound(all, Vaddr{offset}, {}, [](const Function& f) { return f.range.begin; });
+    if (after != all.begin()) begin = std::prev(after)->range.end.value;
+    if (after != all.end()) end = after->range.begin.value;
+  }
+  if (state.written) {
+    const auto& all = state.written->entries();
+    if (state.written->find({offset}) != all.end()) return function(image, offset, 0);
+    auto after = all.upper_bound({offset});
+    if (after != all.begin()) begin = std::max(begin, std::prev(after)->second.end.value);
+    if (after != all.end()) end = std::min(end, after->first.value);
+  }
+  uint32_t& id = state.unlisted_functions.try_emplace(begin, none).first->second;
+  if (id != none) return id;
+  p_.functions.push_back({image, begin, end == UINT64_MAX ? 0 : end - begin, "", "", "", 0});
+  return id = static_cast<uint32_t>(p_.functions.size() - 1);
+}
+
+std::span<const std::byte> ProfileCode::bytes_at(uint32_t image, Vaddr v) const {
+  const elf::Image* file = images_[image].file.get();
+  if (!file) return {};
+  for (const elf::Segment& s : file->segments())
+    if (s.type == PT_LOAD && v >= s.vaddr && v.value - s.vaddr.value < s.file_size) {
+      uint64_t at = v.value - s.vaddr.value;
+      return elf::slice(file->bytes(), s.offset + at, s.file_size - at);
+    }
+  return {};
+}
+
+namespace {
+
+void declare(profile::Function& f, const Place& place) { f.file = place.file, f.line = place.line; }
+
+// "libc.so.6+0x1234". What lies before all that is known of an image begins nowhere.
+std::string unnamed(const std::string& base, uint64_t offset) {
+  return offset || base.empty() ? fmt::format("{}+{:#x}", base, offset) : base;
+}
+
+}  // namespace
+
+void ProfileCode::name_functions(uint32_t index, const std::vector<bool>& has_run, bool all) {
+  ImageState& state = images_[index];
+  std::string base = p_.images[index].path.substr(p_.images[index].path.rfind('/') + 1);
+  for (const auto& [offset, id] : state.unlisted_functions) {
+    p_.functions[id].name = unnamed(base, offset);
+    if (!state.written) continue;
+    if (auto named = state.written->find({offset}); named != state.written->entries().end())
+      p_.functions[id].name = p_.functions[id].linkage_name = named->second.name;
+  }
+  if (!state.symbols) return;
+  auto ran = [&](uint32_t id) { return id < has_run.size() && has_run[id]; };
+  std::span<const Function> listed = state.symbols->functions();
+  state.functions.resize(listed.size(), none);
+  for (size_t i = 0; i < listed.size(); i++) {
+    const Function& f = listed[i];
+    uint64_t offset = f.range.begin.value;
+    uint32_t& id = state.functions[i];
+    bool is_known = id != none;
+    if (!is_known) {
+      if (!all || f.kind == Kind::PltEntry) continue;
+      id = static_cast<uint32_t>(p_.functions.size());
+      p_.functions.push_back({index, offset, f.range.size(), "", "", "", 0});
+    }
+    profile::Function& out = p_.functions[id];
+    out.name = !f.name.empty() ? f.name : unnamed(base, offset);
+    out.linkage_name = f.linkage_name;
+    if (is_known && ran(id)) declare(out, state.symbols->declaration(f.range.begin));
+  }
+  // Where the others are declared would take long to find, but for those that stand beside one that ran.
+  for (size_t i = 0; i < listed.size(); i++)
+    if (uint32_t id = state.functions[i]; id != none && !ran(id))
+      declare(p_.functions[id], state.symbols->known_declaration(listed[i].range.begin));
+}
+
+namespace {
+
+// One instruction of a block.
+struct Answer {
+  uint32_t block, cycles, line;
+  std::string_view file, inlined;
+};
+
+// The answers of one block: parts of the same line become one.
+void add_parts(std::span<const Answer> answers, std::vector<LinePart>& lines) {
+  size_t first = lines.size();
+  for (const Answer& a : answers) {
+    auto part = std::find_if(lines.begin() + static_cast<ptrdiff_t>(first), lines.end(), [&](const LinePart& l) {
+      return l.line == a.line && l.file == a.file && l.inlined == a.inlined;
+    });
+    if (part == lines.end())
+      part = lines.insert(part, {a.block, std::string(a.file), a.line, std::string(a.inlined), 0, 0});
+    part->instructions++;
+    part->cycles += a.cycles;
+  }
+}
+
+}  // namespace
+
+void ProfileCode::find_lines(uint32_t index, std::vector<Asked> asked) {
+  if (!has_lines(index)) return;
+  std::ranges::stable_sort(asked, {}, &Asked::address);
+  std::vector<Vaddr> addresses;
+  for (const Asked& a : asked) addresses.push_back(a.address);
+
+  std::vector<Answer> answers;
+  images_[index].symbols->frames(addresses, [&](size_t i, std::span<const Frame> frames) {
+    if (frames.empty()) return;
+    const Frame& inner = frames.front();
+    if (uint32_t site = asked[i].site; site != none)
+      p_.sites[site].file = inner.place.file, p_.sites[site].line = inner.place.line;
+    else
+      answers.push_back({asked[i].block, asked[i].cycles, inner.place.line, inner.place.file,
+                         frames.size() > 1 ? inner.function : std::string_view{}});
+  });
+  std::ranges::stable_sort(answers, {}, &Answer::block);  // (blocks may overlap)
+  for (size_t i = 0, end; i < answers.size(); i = end) {
+    for (end = i + 1; end < answers.size() && answers[end].block == answers[i].block;) end++;
+    add_parts(std::span(answers).subspan(i, end - i), p_.lines);
+  }
+}
+
+std::span<const std::string> ProfileCode::notes(uint32_t image) const {
+  if (!images_[image].symbols) return {};
+  return images_[image].symbols->notes();
+}
+
+}  // namespace weir::symbols

@@ -1,0 +1,64 @@
+// The code of a profile: images and functions that are added when an address in them comes up, and named when all are there; the
+// source lines of blocks and call sites. What all that make profiles have in common.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "profile/profile.h"
+#include "symbols/symbols.h"
+#include "symbols/written_code.h"
+
+namespace weir::symbols {
+
+// A program, as far as the code is concerned that it wrote itself.
+struct Writer {
+  uint32_t pid = 0;
+  int64_t started = 0;
+  std::shared_ptr<const WrittenCode> code;  // what it says of it
+};
+
+class ProfileCode {
+ public:
+  explicit ProfileCode(profile::Profile& profile) : p_(profile) {}
+
+  // Programs have images in common: each is added once. But code that a program wrote is an image of its own, as at the same
+  // address another has other code.
+  uint32_t image(const std::string& path, const Writer* writer);
+  // The function at `offset`; where none is known, [offset, offset + size) is one.
+  uint32_t function(uint32_t image, uint64_t offset, uint64_t size);
+  // The function at `offset`; where none is known, all that lies between its neighbours is one.
+  uint32_t function_around(uint32_t image, uint64_t offset);
+  // What the image's file has there: none where it has nothing, or there is no file.
+  std::span<const std::byte> bytes_at(uint32_t image, Vaddr v) const;
+
+  // Names the functions of an image, and says where those that `ran` (by id) are declared. `all`: those that the image has besides
+  // are added.
+  void name_functions(uint32_t image, const std::vector<bool>& ran, bool all);
+
+  // An address whose line is wanted: of an instruction of a block that takes so many cycles, or of a site.
+  struct Asked {
+    Vaddr address;
+    uint32_t block = profile::none, cycles = 0, site = profile::none;
+  };
+  bool has_lines(uint32_t image) const { return images_[image].symbols && images_[image].symbols->has_lines(); }
+  void find_lines(uint32_t image, std::vector<Asked> asked);
+
+  // What could not be read of an image, a line each.
+  std::span<const std::string> notes(uint32_t image) const;
+
+ private:
+  struct ImageState {
+    std::unique_ptr<elf::Image> file;
+    std::unique_ptr<Symbols> symbols;
+    std::vector<uint32_t> functions;                  // by their place in symbols->functions()
+    std::map<uint64_t, uint32_t> unlisted_functions;  // by offset
+    std::shared_ptr<const WrittenCode> written;       // of the program
+  };
+
+  profile::Profile& p_;
+  std::vector<ImageState> images_;
+  std::map<std::string, uint32_t> image_by_path_;
+};
+
+}  // namespace weir::symbols
