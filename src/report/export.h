@@ -10,7 +10,7 @@
 
 namespace weir::report {
 
-inline constexpr const char* formats[] = {"callgrind", "folded", "pprof"};
+inline constexpr const char* formats[] = {"callgrind", "folded", "pprof", "firefox", "dot", "svg", "csv", "json", "llvm", "bolt"};
 
 // Writes the selected threads of a profile to `path` ("-": standard output), in one of these formats.
 Result<> write_export(const store::Reader& reader, const std::string& format, const std::string& path);
@@ -22,6 +22,13 @@ Result<> write_file(const std::string& path, const std::function<Result<>(const 
 Result<> export_callgrind(const store::Reader& reader, const Sink& sink);
 Result<> export_folded(const store::Reader& reader, const Sink& sink);
 Result<> export_pprof(const store::Reader& reader, const Sink& sink);
+Result<> export_firefox(const store::Reader& reader, const Sink& sink);
+Result<> export_dot(const store::Reader& reader, const Sink& sink);
+Result<> export_svg(const store::Reader& reader, const Sink& sink);
+Result<> export_csv(const store::Reader& reader, const Sink& sink);
+Result<> export_json(const store::Reader& reader, const Sink& sink);
+Result<> export_llvm(const store::Reader& reader, const Sink& sink);
+Result<> export_bolt(const store::Reader& reader, const Sink& sink);
 
 // The calling-context tree, with the threads laid over each other. Parents come before their children.
 struct Path {

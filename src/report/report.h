@@ -32,6 +32,6 @@ struct Options {
 inline constexpr const char* views[] = {"summary", "functions", "detail",  "callers",  "source",
                                         "asm",     "tree",      "oscalls", "coverage", "threads"};
 
-Result<> show(store::Reader& reader, const Options& options, Output& out);
+Result<> show(const store::Reader& reader, const Options& options, Output& out);
 
 }  // namespace weir::report
