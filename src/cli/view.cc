@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <spawn.h>
 
+#include <thread>
+
 #include "cli/options.h"
 #include "view/server.h"
 
@@ -45,6 +47,8 @@ Result<int> view_profile(const Words& words) {
   if (!go_on) return 0;
   TRY(options.source_map, store::parse_source_map(source_map));
   TRY(std::unique_ptr<view::Queries> queries, view::Queries::open(options));
+  // While the browser starts, the functions are read.
+  std::jthread ahead([&] { (void)queries->answer("functions", {{"limit", "1"}}); });
   auto started = [&](const std::string& address) {
     fmt::print("{}\n", address);
     fflush(stdout);

@@ -83,7 +83,8 @@ Result<size_t> add_files(Queries& queries, Answers& answers, const Model& model,
   for (uint32_t i : list) {
     const std::string& file = model.functions()[i].file;
     if (file.empty() || !model.functions()[i].ran || !seen.insert(file).second) continue;
-    Result<std::string> answer = queries.answer("file", {{"path", file}});
+    constexpr size_t most_files = 40;  // of each, all lines of the profile are looked at
+    Result<std::string> answer = seen.size() > most_files ? fail("too many") : queries.answer("file", {{"path", file}});
     if (!answer || answer->size() > room) {
       left_out++;
       continue;
@@ -104,20 +105,14 @@ Result<std::string> html_of(const Options& options, const HtmlLimits& limits) {
   Answers answers(*queries);
   std::vector<std::string> pruned;
   size_t all = model->functions().size();
-  size_t details = std::min(list.size(), std::max(limits.details, queries->most_graph_nodes));
-  if (list.size() < all || details < list.size())
-    pruned.push_back(fmt::format("A big profile: this file lists {} of {} functions, {} of them with callers and callees; weir view shows all.",
-                                 with_commas(list.size()), with_commas(all), with_commas(details)));
+  if (list.size() < all)
+    pruned.push_back(fmt::format("A big profile: this file holds {} of {} functions, those with the most time; weir view shows all.",
+                                 with_commas(list.size()), with_commas(all)));
   answers.add("functions", queries->list_of(*model, list));
   for (const char* question : {"graph", "threads", "oscalls", "coverage"}) TRY_VOID(answers.ask(question));
   if (!options.before.empty()) TRY_VOID(answers.ask("changes"));
   for (const Parameters& p : {Parameters{}, Parameters{{"inverted", "1"}}}) TRY_VOID(answers.ask("flame", p));
-  // Those with the largest totals are in the graph, and need their callers most.
-  std::vector<uint32_t> by_total = list;
-  std::ranges::stable_sort(by_total, std::ranges::greater(), [&](uint32_t i) { return model->functions()[i].total; });
-  std::set<uint32_t> detailed(by_total.begin(), by_total.begin() + static_cast<ptrdiff_t>(std::min(by_total.size(), details / 2)));
-  for (size_t i = 0; i < list.size() && detailed.size() < details; i++) detailed.insert(list[i]);
-  for (uint32_t i : detailed) TRY_VOID(answers.ask("function", {{"id", std::to_string(model->functions()[i].id)}}));
+  for (uint32_t i : list) TRY_VOID(answers.ask("function", {{"id", std::to_string(model->functions()[i].id)}}));
   size_t code = 0;
   for (size_t before = answers.size(); code < list.size() && answers.size() < before + limits.code_bytes; code++)
     for (const char* question : {"source", "asm"})

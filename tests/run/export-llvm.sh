@@ -14,7 +14,8 @@ int work(int n) {
 }
 int main() {
   int s = 0;
-  for (int i = 0; i < 100; i++) s += work(1000);
+  volatile int n = 1000;
+  for (int i = 0; i < 100; i++) s += work(n);
   return s == 9960000 ? 0 : 1;
 }
 C
