@@ -76,23 +76,17 @@ Result<std::vector<uint32_t>> chosen(Model& model, size_t most, size_t graph) {
   return list;
 }
 
-// Whole files that functions of the list are in, as far as there is room.
-Result<size_t> add_files(Queries& queries, Answers& answers, const Model& model, const std::vector<uint32_t>& list, size_t room) {
-  std::set<std::string> seen;
-  size_t left_out = 0;
-  for (uint32_t i : list) {
-    const std::string& file = model.functions()[i].file;
-    if (file.empty() || !model.functions()[i].ran || !seen.insert(file).second) continue;
-    constexpr size_t most_files = 40;  // of each, all lines of the profile are looked at
-    Result<std::string> answer = seen.size() > most_files ? fail("too many") : queries.answer("file", {{"path", file}});
-    if (!answer || answer->size() > room) {
-      left_out++;
-      continue;
-    }
+// Whole source files of the functions, as far as they are here and there is room. Of each, all lines of the profile are looked at.
+void add_files(Queries& queries, Answers& answers, const Options& options, const std::set<std::string>& files, size_t room) {
+  size_t most = 40;
+  for (const std::string& file : files) {
+    if (most == 0 || access(store::mapped(file, options.source_map).c_str(), R_OK) != 0) continue;
+    Result<std::string> answer = queries.answer("file", {{"path", file}});
+    if (!answer || answer->size() > room) continue;
+    most--;
     room -= answer->size();
     answers.add("file?path=" + form_encoded(file), *answer);
   }
-  return left_out;
 }
 
 }  // namespace
@@ -119,9 +113,10 @@ Result<std::string> html_of(const Options& options, const HtmlLimits& limits) {
       TRY_VOID(answers.ask(question, {{"id", std::to_string(model->functions()[list[code]].id)}}));
   if (code < list.size())
     pruned.push_back(fmt::format("Source and disassembly are here of the {} functions with the most self time.", with_commas(code)));
-  list.resize(code);
-  TRY(size_t files, add_files(*queries, answers, *model, list, limits.file_bytes));
-  if (files) pruned.push_back(fmt::format("{} whole source files are not here; functions have their lines.", with_commas(files)));
+  std::set<std::string> files;
+  for (size_t i = 0; i < code; i++)
+    if (const Function& f = model->functions()[list[i]]; f.ran && !f.file.empty()) files.insert(f.file);
+  add_files(*queries, answers, options, files, limits.file_bytes);
   queries->set_pruned(std::move(pruned));
   TRY_VOID(answers.ask("summary"));
   TRY(std::string packed, gzipped(answers.take()));

@@ -131,14 +131,30 @@ function Listing({ label, lines, whole, notes }: { label: string; lines: Line[];
   ];
   return (
     <div class="listing">
-      {notes.map((n) => (
-        <p class={`note ${n.state}`} key={n.file} role="status">
-          <b>{baseName(n.file)}</b> {n.why}
-        </p>
-      ))}
+      <FileNotes notes={notes} />
       <Jump label={label} hottest={hottest} />
       <Table label={label} columns={columns} count={lines.length} row={(i) => lines[i]} current={hottest.at.value?.index ?? null} onSelect={(_, i) => (hottest.at.value = { index: i, rank: -1 })} rowClass={(l) => (l.mark === '#' ? 'never' : '')} empty="No lines are known of this function: it was compiled without -g." />
     </div>
+  );
+}
+
+// One line a state: of many files that are missing, one is told of.
+function FileNotes({ notes }: { notes: { file: string; state: string; why: string }[] }) {
+  const files = [...new Map(notes.map((n) => [n.file, n])).values()];
+  return (
+    <>
+      {['changed', 'missing', 'unknown'].map((state) => {
+        const [first, ...more] = files.filter((n) => n.state === state);
+        return (
+          first && (
+            <p class={`note ${state}`} key={state} role="status" title={more.map((n) => n.file).join('\n')}>
+              <b>{baseName(first.file)}</b> {first.why}
+              {more.length > 0 && ` · the same of ${plural(more.length, 'other file')}`}
+            </p>
+          )
+        );
+      })}
+    </>
   );
 }
 

@@ -43,7 +43,7 @@ export class Embedded implements Source {
     if (name === 'functions') return functionPage(this.answers['functions'] as FunctionPage, params) as T;
     const answer = this.answers[question(name, params)];
     if (answer === undefined)
-      throw new Told('This file holds the larger part of the profile only, and not this. weir view shows all of it.');
+      throw new Told('This file does not hold that: weir view shows all of the profile.');
     return answer as T;
   }
 }

@@ -44,8 +44,8 @@ export function River({ drawn, stateOf, weighting, frame, root }: Props) {
   const smallest = useMemo(() => Math.min(1, ...shown.edges.map((e) => e.total / whole).filter((s) => s > 0)), [shown, whole]);
 
   const resize = () => {
-    const box = pane.current!.getBoundingClientRect();
-    frame.value = { ...frame.value, width: box.width, height: box.height };
+    const box = pane.current?.getBoundingClientRect();
+    if (box) frame.value = { ...frame.value, width: box.width, height: box.height };
   };
   useEffect(() => {
     const observer = new ResizeObserver(resize);

@@ -30,6 +30,7 @@ export function Functions() {
     selected.value === null ? null : { name: 'functions', params: { ...query(), offset: 0, limit: 1, locate: selected.value } });
   const columns = useMemo(functionColumns, [summary.value]);
   const onSeen = useCallback((first: number, last: number) => (seen.value = [first, last]), []);
+  const at = useSignal<number | null>(null); // of the row that was selected last: the server need not be asked
   const count = head.value?.count ?? 0;
   const [first, last] = seen.value;
 
@@ -55,8 +56,8 @@ export function Functions() {
           count={count}
           row={row}
           onSeen={onSeen}
-          current={place.value?.position ?? null}
-          onSelect={(f) => select(f.id)}
+          current={at.value !== null && row(at.value)?.id === selected.value ? at.value : (place.value?.position ?? null)}
+          onSelect={(f, i) => ((at.value = i), select(f.id))}
           onOpen={(f) => select(f.id, { view: 'source' })}
           sort={asked.sort}
           ascending={asked.ascending}
