@@ -35,8 +35,10 @@ __attribute__((noinline)) int read_all(int count) {
   return sum;
 }
 
+volatile int kept;
+
 int main(int argc, char**) {
-  std::thread worker([] { sum_of_squares(300000); });
+  std::thread worker([] { kept = sum_of_squares(300000); });
   int result = read_all(argc > 1 ? 4000 : 8000) + fibonacci(argc > 1 ? 26 : 24);
   worker.join();
   printf("%d\n", result);

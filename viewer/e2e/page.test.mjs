@@ -62,7 +62,7 @@ for (const kind of ['live', 'file']) {
   });
 
   test(`${kind}: the graph: filter, states, widths, root, names, overview`, async () => {
-    const page = await start('#view=graph&min=0.02');
+    const page = await start('#view=graph&min=0.04');
     const all = await drawn(page);
     await page.keyboard.press('0'); // all of it in sight
     const node = (name) => page.locator('#river .node', { hasText: name }).first();
@@ -92,7 +92,7 @@ for (const kind of ['live', 'file']) {
     await page.getByLabel('Right data').selectOption('calls');
     await page.waitForFunction(() => [...document.querySelectorAll('#river .node')].some((n) => /parse.*8,000×/.test(n.textContent)));
     await page.getByLabel('Name length').fill('8');
-    await page.waitForFunction(() => [...document.querySelectorAll('#river .node')].every((n) => n.querySelector('text').textContent.split('…').length <= 3));
+    await page.waitForFunction(() => [...document.querySelectorAll('#river .node')].every((n) => n.querySelector('tspan:not(.datum)').textContent.length <= 8));
     await page.getByLabel('Time filter in percent').fill('20');
     await page.keyboard.press('Tab');
     await page.waitForFunction(() => location.hash.includes('min=0.2'));

@@ -74,7 +74,9 @@ function Controlled({ base, root }: { base: Graph; root: FunctionId | null }) {
   const rootNode = root === null ? undefined : graph.nodes.get(root);
   const whole = (rootNode ? rootNode.total : summary.value.total) || 1;
   const totals = useMemo(() => base.nodes.map((n) => n.total).sort((a, b) => b - a), [base]);
-  const filter = get('min') === '' ? initialFilter(totals, whole) : Number(get('min'));
+  const opening = initialFilter(totals, whole);
+  // (Where rounding up goes past every function, all are drawn that can be.)
+  const filter = get('min') !== '' ? Number(get('min')) : countAbove(totals, whole, opening) > 0 ? opening : 0;
   const weighting = get('weight', 'log') as Weighting;
   const length = Number(get('length', '28'));
   const stateOf = (id: FunctionId): NodeState => open.get(id) ?? 'some';
