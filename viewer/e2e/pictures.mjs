@@ -4,7 +4,7 @@
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { execSync } from 'node:child_process';
 import { join } from 'node:path';
-import { compile, drawn, end, open, repository, run, sourceMap, view, weir, work } from './harness.mjs';
+import { drawn, end, open, repository, run, view, weir, work } from './harness.mjs';
 
 const out = join(repository, 'docs/pictures');
 mkdirSync(out, { recursive: true });
@@ -27,14 +27,14 @@ await flame.locator('canvas').waitFor();
 await keep(flame, 'flame');
 
 copyFileSync(join(repository, 'tests/bench/programs/mix.cc'), join(work, 'mix.cc'));
-compile('mix', 'mix.cc');
+run('g++', '-O1', '-g', '-o', 'mix', join(work, 'mix.cc'));
 run(weir, 'profile', '-q', '--paths=full', '-o', 'mix.weir', '--', './mix');
-const mix = await view('mix.weir', ...sourceMap);
+const mix = await view('mix.weir');
 const source = await open(mix.address + '#view=functions&regex=1&filter=%5Emain%24', size);
 await source.locator('.row .name', { hasText: /^main$/ }).first().click();
 await source.keyboard.press('4');
+await source.getByRole('radio', { name: 'Source' }).click();
 await source.waitForSelector('.listing code');
-await source.keyboard.press('h');
 await source.waitForTimeout(300);
 await keep(source, 'source');
 await end();
