@@ -38,6 +38,11 @@ Result<River> river_of(const store::Reader& reader) {
     ranked.push_back(f.total);
   }));
   river.filter = initial_filter(ranked, river.whole);
+  // Where rounding up goes past every function, the largest are drawn.
+  constexpr size_t most = 300;
+  if (!ranked.empty() && static_cast<double>(ranked[0]) < (river.filter - epsilon) * static_cast<double>(river.whole))
+    river.filter = 0;
+  if (river.functions.size() > most) river.functions.resize(most);
   std::erase_if(river.functions, [&](const store::FunctionRow& f) {
     return river.filter > 0 && static_cast<double>(f.total) / static_cast<double>(river.whole) < river.filter - epsilon;
   });

@@ -68,7 +68,6 @@ export const shot = (page, name) => page.screenshot({ path: join(shots, name + '
 // Nodes of the graph, when the layout is there.
 export async function drawn(page) {
   await page.waitForSelector('#river .node');
-  await page.waitForTimeout(150);
   let before = -1;
   for (;;) {
     const now = await page.locator('#river .node').count();
