@@ -51,8 +51,11 @@ Result<int> diff(const Words& words) {
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 53))
       ->type_name("N");
   app.add_option("--filter", options.filter, "only names that match, as grep -E")->type_name("RE");
-  app.add_option("--format", format, "text, json or csv")->check(CLI::IsMember({"text", "json", "csv"}))->capture_default_str();
-  app.add_option("--os-calls", os_calls, "self: OS time is the calling function's; separate: functions of their own, [read]")
+  app.add_option("--format", format, "text, json or csv")
+      ->check(CLI::IsMember({"text", "json", "csv"}))
+      ->capture_default_str();
+  app.add_option("--os-calls", os_calls,
+                 "self: OS time is the calling function's; separate: functions of their own, [read]")
       ->check(CLI::IsMember({"self", "separate"}))
       ->capture_default_str();
   app.add_option("--color", colour, "auto, always or never")->check(CLI::IsMember({"auto", "always", "never"}));

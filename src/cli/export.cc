@@ -25,7 +25,9 @@ Result<int> export_profile(const Words& words) {
       "  weir export a.weir --format bolt -o a.fdata                   llvm-bolt -data a.fdata\n"};
   app.name("weir export");
   app.add_option("FILE", file, "a profile, as weir profile writes it")->required();
-  app.add_option("--format", format, fmt::format("{}", fmt::join(formats, ", ")))->required()->check(CLI::IsMember(formats));
+  app.add_option("--format", format, fmt::format("{}", fmt::join(formats, ", ")))
+      ->required()
+      ->check(CLI::IsMember(formats));
   app.add_option("-o,--output", out, "where to; -: standard output")->required()->type_name("OUT");
   app.add_option("--thread", thread, "only this thread (tid, or index)")->type_name("T");
   app.add_option("--process", process, "only this process (pid, or index)")->type_name("P");

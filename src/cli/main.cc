@@ -44,10 +44,10 @@ Words split(int argc, char** argv) {
     }
     if (word[0] != '-') break;
     words.options.push_back(word);
-    constexpr std::string_view with_value[] = {"--json",    "--tool",     "-o",        "--output", "--cpu",
-                                               "--clock",   "--os-calls", "--paths",   "-p",       "--pid",
-                                               "--seconds", "--cache-mb",   "--log-file", "-F",      "--frequency",
-                                               "-e",        "--event",    "--unwind",  "--confidence", "--source"};
+    constexpr std::string_view with_value[] = {"--json",    "--tool",     "-o",         "--output",     "--cpu",
+                                               "--clock",   "--os-calls", "--paths",    "-p",           "--pid",
+                                               "--seconds", "--cache-mb", "--log-file", "-F",           "--frequency",
+                                               "-e",        "--event",    "--unwind",   "--confidence", "--source"};
     if (std::ranges::find(with_value, word) != std::end(with_value)) {
       if (i + 1 < argc && strcmp(argv[i + 1], "--")) words.options.push_back(argv[++i]);
     }

@@ -123,8 +123,7 @@ engine::Options engine_options(const RunOptions& o, const Words& words) {
 }
 
 void say_ended(const engine::ProgramRun& run) {
-  say("process {}: {}: {}", run.pid, shortened(quoted_command(run.command), 100),
-      ending(run.exit_status, run.ended_by));
+  say("process {}: {}: {}", run.pid, shortened(quoted_command(run.command), 100), ending(run.exit_status, run.ended_by));
 }
 
 void say_stats(const engine::Stats& s) {

@@ -76,9 +76,12 @@ Result<sample::Options> sample_options(const Settings& s, const Words& words) {
   if (size_t colon = s.event.find(':'); colon != s.event.npos) {
     char* end;
     options.period = strtoull(s.event.c_str() + colon + 1, &end, 10);
-    if (!options.period || *end) return fail("--event {}: behind the colon is how many events a sample stands for", s.event);
+    if (!options.period || *end)
+      return fail("--event {}: behind the colon is how many events a sample stands for", s.event);
   }
-  options.source = s.source == "perf" ? sample::Source::Perf : s.source == "timer" ? sample::Source::Timer : sample::Source::Any;
+  options.source = s.source == "perf"    ? sample::Source::Perf
+                   : s.source == "timer" ? sample::Source::Timer
+                                         : sample::Source::Any;
   options.unwind = s.unwind;
   options.walk.use = {.cfi = s.unwind == "auto" || s.unwind == "cfi",
                       .frame_pointers = s.unwind == "auto" || s.unwind == "fp",
@@ -108,8 +111,7 @@ Result<int> sample(const Words& words) {
     result.run.complete = !outcome.cut_short;
     TRY_VOID(store::write(result, s.output, outcome.weir));
     if (s.run.quiet) return {};
-    if (outcome.left_running)
-      say("{} processes outlive the program, and are sampled no longer", outcome.left_running);
+    if (outcome.left_running) say("{} processes outlive the program, and are sampled no longer", outcome.left_running);
     return print_summary(s.output);
   };
   TRY(int status, sample::run(options));

@@ -39,10 +39,13 @@ Result<int> view_profile(const Words& words) {
       "weir export a.weir --format html -o a.html writes the same page with its data as one file."};
   app.name("weir view");
   app.add_option("FILE", options.file, "a profile, as weir profile writes it")->required();
-  app.add_option("--port", port, "listen there; without it, a free port is taken")->check(CLI::Range(1, 65535))->type_name("N");
+  app.add_option("--port", port, "listen there; without it, a free port is taken")
+      ->check(CLI::Range(1, 65535))
+      ->type_name("N");
   app.add_flag("--no-open", no_open, "do not open a browser, print the address only");
   app.add_option("--diff", options.before, "an older profile to compare with")->type_name("OLD");
-  app.add_option("--source-map", source_map, "OLD=NEW: source paths that begin with OLD are found at NEW")->type_name("OLD=NEW");
+  app.add_option("--source-map", source_map, "OLD=NEW: source paths that begin with OLD are found at NEW")
+      ->type_name("OLD=NEW");
   TRY(bool go_on, parse_options(app, words));
   if (!go_on) return 0;
   TRY(options.source_map, store::parse_source_map(source_map));

@@ -78,8 +78,9 @@ void table(Output& out, const char* key, const char* title, const std::vector<Ch
     const Change& c = list[i];
     const store::FunctionRow& f = c.pair->either();
     double share = ratio(c.change(), whole);
-    out.row({std::string(key), share, signed_percent(share), with_sign(c.change()), c.self(false), c.self(true), c.total(false),
-             c.total(true), c.calls(false), c.calls(true), out.is_text() ? std::string(base_name(f.image)) : f.image, f.name});
+    out.row({std::string(key), share, signed_percent(share), with_sign(c.change()), c.self(false), c.self(true),
+             c.total(false), c.total(true), c.calls(false), c.calls(true),
+             out.is_text() ? std::string(base_name(f.image)) : f.image, f.name});
   }
   if (list.empty()) out.row_line("  (none)");
   out.end_table(list.size() > limit ? list.size() - limit : 0);
@@ -98,12 +99,14 @@ void facts(Output& out, const char* key, const store::Reader& reader, const stor
 std::string beyond(const Lists& lists, const store::Totals& before, const store::Totals& now, const DiffOptions& options) {
   double most = *options.threshold / 100;
   double grown = ratio(static_cast<int64_t>(now.cycles) - static_cast<int64_t>(before.cycles), before.cycles);
-  if (grown > most || (before.cycles == 0 && now.cycles > 0)) return fmt::format("the code of the program grew by {}", signed_percent(grown));
+  if (grown > most || (before.cycles == 0 && now.cycles > 0))
+    return fmt::format("the code of the program grew by {}", signed_percent(grown));
   for (auto* list : {&lists.worse, &lists.added})
     for (const Change& c : *list) {
       auto code = [&](bool when) { return static_cast<int64_t>(c.code(when, options.os)); };
       double share = ratio(code(true) - code(false), before.cycles);
-      if (share > most) return fmt::format("{} grew by {} of the program", shortened(c.pair->either().name, 80), signed_percent(share));
+      if (share > most)
+        return fmt::format("{} grew by {} of the program", shortened(c.pair->either().name, 80), signed_percent(share));
     }
   return "";
 }
@@ -118,7 +121,8 @@ Result<bool> show_diff(const store::Reader& before, const store::Reader& now, co
   TRY(profile::Run run_before, before.run());
   TRY(profile::Run run_now, now.run());
   if (run_before.clock != run_now.clock)
-    return fail("{} counts {}, {} {}: profile again with the same --clock", before.path(), run_before.clock, now.path(), run_now.clock);
+    return fail("{} counts {}, {} {}: profile again with the same --clock", before.path(), run_before.clock, now.path(),
+                run_now.clock);
   regex_t pattern;
   if (!options.filter.empty() && regcomp(&pattern, options.filter.c_str(), REG_EXTENDED | REG_NOSUB) != 0)
     return fail("--filter {}: not a regular expression as grep -E has it", shortened(options.filter, 80));

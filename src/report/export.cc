@@ -10,9 +10,15 @@ namespace weir::report {
 
 Result<> write_export(const store::Reader& reader, const std::string& format, const std::string& path) {
   static constexpr std::pair<std::string_view, Result<> (*)(const store::Reader&, const Sink&)> known[] = {
-      {"callgrind", export_callgrind}, {"folded", export_folded}, {"pprof", export_pprof},
-      {"firefox", export_firefox},     {"dot", export_dot},       {"svg", export_svg},
-      {"csv", export_csv},             {"json", export_json},     {"llvm", export_llvm},
+      {"callgrind", export_callgrind},
+      {"folded", export_folded},
+      {"pprof", export_pprof},
+      {"firefox", export_firefox},
+      {"dot", export_dot},
+      {"svg", export_svg},
+      {"csv", export_csv},
+      {"json", export_json},
+      {"llvm", export_llvm},
       {"bolt", export_bolt}};
   for (auto& [name, write] : known)
     if (format == name) return write_file(path, [&](const Sink& sink) { return write(reader, sink); });

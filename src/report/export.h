@@ -10,7 +10,8 @@
 
 namespace weir::report {
 
-inline constexpr const char* formats[] = {"callgrind", "folded", "pprof", "firefox", "dot", "svg", "csv", "json", "llvm", "bolt"};
+inline constexpr const char* formats[] = {"callgrind", "folded", "pprof", "firefox", "dot",
+                                          "svg",       "csv",    "json",  "llvm",    "bolt"};
 
 // Writes the selected threads of a profile to `path` ("-": standard output), in one of these formats.
 Result<> write_export(const store::Reader& reader, const std::string& format, const std::string& path);

@@ -12,8 +12,8 @@
 #include <map>
 #include <unordered_map>
 
-#include "report/export.h"
 #include "base/text.h"
+#include "report/export.h"
 #include "report/views.h"
 
 namespace weir::report {

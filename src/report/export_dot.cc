@@ -29,9 +29,10 @@ std::string dot_of(const River& river, const profile::Run& run) {
   dot += fmt::format("  label={};\n", quoted(fmt::format("{}: functions with at least {:.4g} % of {}",
                                                          shortened(quoted_command(run.command), 80), river.filter * 100,
                                                          with_unit(river.whole))));
-  dot += "  rankdir=TB; nodesep=0.2; ranksep=0.45; fontname=\"sans-serif\"; fontsize=11;\n"
-         "  node [shape=box, style=\"rounded,filled\", fontname=\"monospace\", fontsize=10, height=0.3, color=\"#a9b0b7\"];\n"
-         "  edge [color=\"#4f93cf\", arrowsize=0.6];\n";
+  dot +=
+      "  rankdir=TB; nodesep=0.2; ranksep=0.45; fontname=\"sans-serif\"; fontsize=11;\n"
+      "  node [shape=box, style=\"rounded,filled\", fontname=\"monospace\", fontsize=10, height=0.3, color=\"#a9b0b7\"];\n"
+      "  edge [color=\"#4f93cf\", arrowsize=0.6];\n";
   for (const store::FunctionRow& f : river.functions) {
     auto heat = static_cast<int>(std::lround(255 * std::min(0.75, std::sqrt(share(f.self)))));
     dot += fmt::format("  {} [label={}, tooltip={}, fillcolor=\"#e0761b{:02x}\"];\n", f.id,
@@ -61,8 +62,7 @@ Result<std::string> svg_of(const std::string& dot) {
   pid_t child;
   int error = posix_spawnp(&child, words[0], &files, nullptr, const_cast<char**>(words), environ);
   posix_spawn_file_actions_destroy(&files);
-  if (error)
-    return fail("dot: {}; install graphviz, or save the picture in weir view, which needs none", strerror(error));
+  if (error) return fail("dot: {}; install graphviz, or save the picture in weir view, which needs none", strerror(error));
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
   if (status != 0) return fail("dot -Tsvg failed; weir export --format dot writes what it was given");

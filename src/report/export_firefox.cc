@@ -92,7 +92,8 @@ class ThreadTables {
     for (const char* name : {"address", "functionSize", "libIndex", "name"}) json.key(name).begin_array().end_array();
     json.end_object();
     json.key("markers").begin_object().member("length", uint64_t{0});
-    for (const char* name : {"category", "data", "endTime", "name", "phase", "startTime"}) json.key(name).begin_array().end_array();
+    for (const char* name : {"category", "data", "endTime", "name", "phase", "startTime"})
+      json.key(name).begin_array().end_array();
     json.end_object();
   }
 
@@ -160,7 +161,9 @@ Result<> export_firefox(const store::Reader& reader, const Sink& sink) {
   TRY_VOID(reader.sites([&](const store::CallRow& s) { line_of[s.site] = s.line; }));
 
   // Times are milliseconds where the clock has a rate.
-  double rate = run.sampling ? run.sampling->rate : run.clock == "instructions" ? 0 : static_cast<double>(run.cycles_per_second);
+  double rate = run.sampling                  ? run.sampling->rate
+                : run.clock == "instructions" ? 0
+                                              : static_cast<double>(run.cycles_per_second);
   double per_weight = rate > 0 ? 1000 / rate : 1;
   std::map<uint32_t, ThreadTables> tables;
   std::unordered_map<uint32_t, uint32_t> stack_of;  // by context

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "report/export.h"
 #include "base/text.h"
+#include "report/export.h"
 
 namespace weir::report {
 

@@ -84,7 +84,9 @@ Result<> export_llvm(const store::Reader& reader, const Sink& sink) {
   for (const store::FunctionRow& f : functions) {
     TRY(auto sections, store::sections_of(reader, f));
     for (auto& [section, lines] : sections) {
-      const store::FunctionRow* owner = section.inlined.empty() ? &f : by_name.contains(section.inlined) ? by_name[section.inlined] : nullptr;
+      const store::FunctionRow* owner = section.inlined.empty()             ? &f
+                                        : by_name.contains(section.inlined) ? by_name[section.inlined]
+                                                                            : nullptr;
       if (!owner || !owner->line || owner->file != section.file || !is_one_word(linker_name(*owner))) {
         left_out += lines.size();
         continue;
@@ -113,7 +115,8 @@ Result<> export_llvm(const store::Reader& reader, const Sink& sink) {
   for (auto& entry : bodies)
     if (entry.second.total()) order.push_back(&entry);
   if (order.empty())
-    return fail("{}: no lines are known, so there is nothing to tell a compiler; compile with -g and profile again", reader.path());
+    return fail("{}: no lines are known, so there is nothing to tell a compiler; compile with -g and profile again",
+                reader.path());
   std::ranges::stable_sort(order, std::ranges::greater(), [](auto* e) { return e->second.total(); });
   for (auto* entry : order) {
     const Body& body = entry->second;
@@ -127,8 +130,8 @@ Result<> export_llvm(const store::Reader& reader, const Sink& sink) {
     sink(text);
   }
   if (left_out)
-    say("{} lines are told; {} are of inlined code whose function has no linkage name, or of other files", with_commas(told),
-        with_commas(left_out));
+    say("{} lines are told; {} are of inlined code whose function has no linkage name, or of other files",
+        with_commas(told), with_commas(left_out));
   return {};
 }
 

@@ -3,10 +3,10 @@
 #include <map>
 #include <unordered_map>
 
+#include "base/text.h"
 #include "base/zip.h"
 #include "report/export.h"
 #include "report/profile.pb.h"
-#include "base/text.h"
 
 namespace weir::report {
 namespace {

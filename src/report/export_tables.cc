@@ -14,7 +14,9 @@ Result<> write_view(const store::Reader& reader, const char* view, Format format
 
 }  // namespace
 
-Result<> export_csv(const store::Reader& reader, const Sink& sink) { return write_view(reader, "functions", Format::Csv, sink); }
+Result<> export_csv(const store::Reader& reader, const Sink& sink) {
+  return write_view(reader, "functions", Format::Csv, sink);
+}
 
 Result<> export_json(const store::Reader& reader, const Sink& sink) {
   TRY(store::Totals totals, reader.totals());

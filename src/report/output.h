@@ -14,8 +14,8 @@
 #include <variant>
 #include <vector>
 
-#include "base/result.h"
 #include "base/json.h"
+#include "base/result.h"
 
 namespace weir::report {
 

@@ -162,8 +162,7 @@ Result<> source_of_function(View& v, const store::FunctionInfo& f) {
     std::string state = in_brackets(source);
     if (!inlined.empty())
       listing.heading(fmt::format("* inlined: {}  {}{}", shortened(inlined, 40), shortened_path(file, 40), state));
-    else if (sections.size() > 1 || !state.empty())
-      listing.heading(fmt::format("* {}{}", shortened_path(file, 60), state));
+    else if (sections.size() > 1 || !state.empty()) listing.heading(fmt::format("* {}{}", shortened_path(file, 60), state));
     bool first = true;
     for (auto& [from, to] : store::runs_of(lines, f, own)) {
       if (!std::exchange(first, false)) listing.heading(gap);

@@ -3,8 +3,8 @@
 
 #include <unordered_map>
 
-#include "report/report.h"
 #include "base/text.h"
+#include "report/report.h"
 
 namespace weir::report {
 

@@ -143,7 +143,8 @@ Result<> Reader::calls(const CallQuery& q, const Each<CallRow>& each) const {
       "LEFT JOIN function e ON e.id = c.callee LEFT JOIN string en ON en.id = e.name "
       "WHERE {} GROUP BY c.callee, {} ORDER BY {} {}, calls DESC, c.site {}",
       // What one function calls is found by its sites, and not by looking at all calls.
-      q.caller != none ? "site s CROSS JOIN call_count c ON c.site = s.id" : "call_count c LEFT JOIN site s ON s.id = c.site",
+      q.caller != none ? "site s CROSS JOIN call_count c ON c.site = s.id"
+                       : "call_count c LEFT JOIN site s ON s.id = c.site",
       where, q.by_site ? "c.site" : "s.function", q.order == "callee" ? "5" : q.order, text ? "ASC" : "DESC",
       q.limit ? fmt::format("LIMIT {}", q.limit) : ""));
   if (!q.filter.empty()) rows.bind(1, q.filter);

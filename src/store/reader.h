@@ -130,7 +130,8 @@ struct CoverageRow {
 
 struct Totals {
   Cycles cycles = 0, os_time = 0, waited = 0;  // waited: for a person or a child, in no other time
-  uint64_t instructions = 0, threads = 0, processes = 0, functions = 0, functions_run = 0, os_calls = 0, contexts = 0, blocks = 0;
+  uint64_t instructions = 0, threads = 0, processes = 0, functions = 0, functions_run = 0, os_calls = 0, contexts = 0,
+           blocks = 0;
   Cycles all() const { return cycles + os_time; }
 };
 

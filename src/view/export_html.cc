@@ -77,7 +77,8 @@ Result<std::vector<uint32_t>> chosen(Model& model, size_t most, size_t graph) {
 }
 
 // Whole source files of the functions, as far as they are here and there is room. Of each, all lines of the profile are looked at.
-void add_files(Queries& queries, Answers& answers, const Options& options, const std::set<std::string>& files, size_t room) {
+void add_files(Queries& queries, Answers& answers, const Options& options, const std::set<std::string>& files,
+               size_t room) {
   size_t most = 40;
   for (const std::string& file : files) {
     if (most == 0 || access(store::mapped(file, options.source_map).c_str(), R_OK) != 0) continue;
@@ -100,8 +101,9 @@ Result<std::string> html_of(const Options& options, const HtmlLimits& limits) {
   std::vector<std::string> pruned;
   size_t all = model->functions().size();
   if (list.size() < all)
-    pruned.push_back(fmt::format("A big profile: this file holds {} of {} functions, those with the most time; weir view shows all.",
-                                 with_commas(list.size()), with_commas(all)));
+    pruned.push_back(
+        fmt::format("A big profile: this file holds {} of {} functions, those with the most time; weir view shows all.",
+                    with_commas(list.size()), with_commas(all)));
   answers.add("functions", queries->list_of(*model, list));
   for (const char* question : {"graph", "threads", "oscalls", "coverage"}) TRY_VOID(answers.ask(question));
   if (!options.before.empty()) TRY_VOID(answers.ask("changes"));
@@ -112,7 +114,8 @@ Result<std::string> html_of(const Options& options, const HtmlLimits& limits) {
     for (const char* question : {"source", "asm"})
       TRY_VOID(answers.ask(question, {{"id", std::to_string(model->functions()[list[code]].id)}}));
   if (code < list.size())
-    pruned.push_back(fmt::format("Source and disassembly are here of the {} functions with the most self time.", with_commas(code)));
+    pruned.push_back(
+        fmt::format("Source and disassembly are here of the {} functions with the most self time.", with_commas(code)));
   std::set<std::string> files;
   for (size_t i = 0; i < code; i++)
     if (const Function& f = model->functions()[list[i]]; f.ran && !f.file.empty()) files.insert(f.file);

@@ -20,14 +20,15 @@ Result<std::string> random_token() {
 }
 
 // Nothing from elsewhere, and nothing of ours in somebody else's frame.
-const httplib::Headers headers = {
-    {"Cache-Control", "no-store"},
-    {"X-Content-Type-Options", "nosniff"},
-    {"X-Frame-Options", "DENY"},
-    {"Referrer-Policy", "no-referrer"},
-    {"Content-Security-Policy",
-     "default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval' blob: data:; style-src 'unsafe-inline'; img-src data: "
-     "blob:; connect-src 'self' data:; worker-src blob: data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"}};
+const httplib::Headers headers = {{"Cache-Control", "no-store"},
+                                  {"X-Content-Type-Options", "nosniff"},
+                                  {"X-Frame-Options", "DENY"},
+                                  {"Referrer-Policy", "no-referrer"},
+                                  {"Content-Security-Policy",
+                                   "default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval' blob: data:; "
+                                   "style-src 'unsafe-inline'; img-src data: "
+                                   "blob:; connect-src 'self' data:; worker-src blob: data:; base-uri 'none'; form-action "
+                                   "'none'; frame-ancestors 'none'"}};
 
 void answer(const Site& site, const httplib::Request& request, httplib::Response& response) {
   Answer answer = site.answer(request.matches[1], {request.params.begin(), request.params.end()});
@@ -66,6 +67,9 @@ Result<> serve(const Site& site) {
   httplib::Server server;
   server.set_socket_options(exclusive);
   server.set_tcp_nodelay(true);
+  // The library gives each connection a thread until it is closed: those of a browser that only waits must not use them up.
+  server.set_keep_alive_max_count(1);
+  server.new_task_queue = [] { return new httplib::ThreadPool(32); };
   server.set_default_headers(headers);
   TRY(std::string token, random_token());
   TRY(int port, bind(server, site.port));
@@ -79,9 +83,8 @@ Result<> serve(const Site& site) {
   server.Get("/" + token + "/", [&](const httplib::Request&, httplib::Response& response) {
     response.set_content(site.page.data(), site.page.size(), "text/html; charset=utf-8");
   });
-  server.Get("/" + token + "/q/([a-z]+)", [&](const httplib::Request& request, httplib::Response& response) {
-    answer(site, request, response);
-  });
+  server.Get("/" + token + "/q/([a-z]+)",
+             [&](const httplib::Request& request, httplib::Response& response) { answer(site, request, response); });
   std::jthread waiter([&] {
     int number;
     sigwait(&ends, &number);

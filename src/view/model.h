@@ -39,7 +39,7 @@ class Model {
   static Result<Model> load(const store::Reader& now, const store::Reader* before);
 
   const std::vector<Function>& functions() const { return functions_; }
-  const std::vector<Edge>& edges() const { return edges_; }                            // by caller
+  const std::vector<Edge>& edges() const { return edges_; }                             // by caller
   const std::vector<uint32_t>& out(uint32_t function) const { return out_[function]; }  // edges, by index
   const std::vector<uint32_t>& into(uint32_t function) const { return into_[function]; }
   std::optional<uint32_t> index_of(uint64_t id) const;

@@ -75,7 +75,8 @@ std::optional<Cut> Paths::cut(const std::vector<uint32_t>& path, size_t most) co
     uint32_t at = stack.back();
     stack.pop_back();
     sizes.push_back(nodes_[at].size());
-    for (uint32_t i = first_[at]; i < first_[at + 1] && nodes_[children_[i]].size() >= least; i++) stack.push_back(children_[i]);
+    for (uint32_t i = first_[at]; i < first_[at + 1] && nodes_[children_[i]].size() >= least; i++)
+      stack.push_back(children_[i]);
   }
   if (sizes.size() > most) {
     std::ranges::nth_element(sizes, sizes.begin() + static_cast<ptrdiff_t>(most), std::greater());
@@ -129,7 +130,8 @@ std::optional<Cut> Paths::inverted(const std::vector<uint32_t>& path, size_t mos
   };
   std::map<uint32_t, std::vector<Share>> leaves;
   for (uint32_t i = 1; i < nodes_.size(); i++)
-    if (nodes_[i].self || nodes_[i].self_before) leaves[nodes_[i].function].push_back({i, nodes_[i].self, nodes_[i].self_before});
+    if (nodes_[i].self || nodes_[i].self_before)
+      leaves[nodes_[i].function].push_back({i, nodes_[i].self, nodes_[i].self_before});
 
   std::vector<Branch> level;  // what stands at the root, or below it
   Cut top;

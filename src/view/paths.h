@@ -48,8 +48,9 @@ class Paths {
   void finish();
   std::vector<std::pair<uint32_t, std::vector<Share>>> callers(const std::vector<Share>& shares) const;
 
-  std::vector<Node> nodes_;               // a parent before its children; node 0: the whole run
-  std::vector<uint32_t> first_, children_;  // the children of node i: children_[first_[i]] … children_[first_[i + 1] - 1], the largest first
+  std::vector<Node> nodes_;  // a parent before its children; node 0: the whole run
+  std::vector<uint32_t> first_,
+      children_;  // the children of node i: children_[first_[i]] … children_[first_[i + 1] - 1], the largest first
 };
 
 }  // namespace weir::view

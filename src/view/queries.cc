@@ -101,7 +101,8 @@ Result<> Queries::open_files() {
     TRY(before_, store::Reader::open(options_.before));
     TRY(std::string now, reader_->kind());
     TRY(std::string then, before_->kind());
-    if (now != then) return fail("{} is an {}, {} is an {}: these cannot be compared", options_.file, now, options_.before, then);
+    if (now != then)
+      return fail("{} is an {}, {} is an {}: these cannot be compared", options_.file, now, options_.before, then);
   }
   selected_.reset();
   models_.clear();
@@ -111,11 +112,11 @@ Result<> Queries::open_files() {
 
 Result<std::string> Queries::answer(const std::string& name, const Parameters& parameters) {
   static const std::map<std::string, Result<> (Queries::*)(const Parameters&, JsonWriter&)> known = {
-      {"summary", &Queries::summary},   {"functions", &Queries::functions}, {"function", &Queries::function},
+      {"summary", &Queries::summary},   {"functions", &Queries::functions},   {"function", &Queries::function},
       {"graph", &Queries::graph},       {"neighbours", &Queries::neighbours}, {"flame", &Queries::flame},
-      {"changes", &Queries::changes},   {"threads", &Queries::threads},     {"oscalls", &Queries::os_calls},
-      {"coverage", &Queries::coverage}, {"source", &Queries::source},       {"file", &Queries::file},
-      {"asm", &Queries::assembly},      {"status", &Queries::status},       {"reload", &Queries::reload}};
+      {"changes", &Queries::changes},   {"threads", &Queries::threads},       {"oscalls", &Queries::os_calls},
+      {"coverage", &Queries::coverage}, {"source", &Queries::source},         {"file", &Queries::file},
+      {"asm", &Queries::assembly},      {"status", &Queries::status},         {"reload", &Queries::reload}};
   auto question = known.find(name);
   if (question == known.end()) return fail("no question “{}”", name);
   std::lock_guard lock(mutex_);

@@ -143,7 +143,8 @@ Result<> Queries::file(const Parameters& p, JsonWriter& json) {
   }));
   TRY(store::SourceText text, store::source_text(*reader_, path, options_.source_map));
   json.member("file", path).member("state", name_of(text.state)).member("why", text.why).key("lines").begin_array();
-  for (uint32_t n = 1; n <= text.lines.size(); n++) put_line(json, is_sampled_, n, found(lines, n), text.lines[n - 1], nullptr);
+  for (uint32_t n = 1; n <= text.lines.size(); n++)
+    put_line(json, is_sampled_, n, found(lines, n), text.lines[n - 1], nullptr);
   for (auto at = lines.upper_bound(static_cast<uint32_t>(text.lines.size())); at != lines.end(); ++at)
     put_line(json, is_sampled_, at->first, &at->second, "", nullptr);
   json.end_array();
@@ -156,12 +157,12 @@ Result<> Queries::assembly(const Parameters& p, JsonWriter& json) {
   store::CallQuery query;
   query.caller = f.row.id;
   query.by_site = true;
-  TRY_VOID(f.reader->calls(query, [&](const store::CallRow& c) {
-    callees[c.offset].push_back({f.page_id(c.callee), c.callee_name, c.calls});
-  }));
+  TRY_VOID(f.reader->calls(
+      query, [&](const store::CallRow& c) { callees[c.offset].push_back({f.page_id(c.callee), c.callee_name, c.calls}); }));
   std::map<uint32_t, std::string> places;  // of blocks
   TRY_VOID(f.reader->lines(f.row, [&](const store::LineRow& r) {
-    if (std::string& place = places[r.block]; r.line && place.empty()) place = fmt::format("{}:{}", base_name(r.file), r.line);
+    if (std::string& place = places[r.block]; r.line && place.empty())
+      place = fmt::format("{}:{}", base_name(r.file), r.line);
   }));
   json.member("self", f.row.self - std::min(f.row.self, f.row.os_time)).key("rows").begin_array();
   uint64_t end = f.row.offset;

@@ -10,9 +10,9 @@
 #include <set>
 #include <sstream>
 
+#include "base/text.h"
 #include "fixture/fixture.h"
 #include "report/export.h"
-#include "base/text.h"
 #include "store/write.h"
 
 namespace weir::report {

@@ -68,7 +68,7 @@ for (const kind of ['live', 'file']) {
     await page.keyboard.press('0'); // all of it in sight
     const node = (name) => page.locator('#river .node', { hasText: name }).first();
     await node('read_all').click();
-    assert.equal(await page.locator('.full-name').innerText(), 'read_all(int)', 'the full name below');
+    await page.waitForFunction(() => document.querySelector('.full-name').textContent === 'read_all(int)'); // the full name below
     assert.ok((await page.locator('.overview .skeleton-node.at').count()) === 1 && (await page.locator('.overview .skeleton-node.lit').count()) >= 2, 'spotlight');
     assert.ok(await page.locator('#river .node', { hasText: 'fibonacci' }).locator('.recursive').count(), 'a curved bar');
     assert.equal(await page.locator('#river .node', { hasText: 'fibonacci' }).locator('.mark-shape').count(), 0, 'a leaf has no mark');
@@ -296,7 +296,7 @@ test('names that hurt are text; a name of 10,000 characters; a run that was cut 
   assert.match((await names(page)).join('\n'), /<script>alert\(1\)<\/script>/);
   await page.fill('#find-here', 'nnnn');
   await row(page, 'nnnn').click();
-  assert.equal((await page.locator('.full-name').innerText()).length, 10000);
+  await page.waitForFunction(() => document.querySelector('.full-name').textContent.length === 10000);
   assert.match(await page.locator('.quality').innerText(), /cut short/);
   for (const view of ['graph', 'flame', 'source']) {
     await page.evaluate((v) => (location.hash = `view=${v}&fn=5&min=0`), view);
