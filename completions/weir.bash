@@ -4,7 +4,7 @@ _weir() {
   local i glue='' words=() starts=() last
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    _weir_offer "${COMP_WORDS[1]}" -W 'run profile report view diff export help --version'
+    _weir_offer "${COMP_WORDS[1]}" -W 'run profile sample report view diff export help --version'
     return
   fi
 
@@ -30,25 +30,35 @@ _weir() {
   for ((i = 0; i < ${#words[@]} - 1; i++)); do
     case ${words[i]} in
       --) _weir_program "${starts[i + 1]}" && return ;;
-      --tool | --json | -o | --output | --cpu | --clock | --paths | --os-calls | -p | --pid | --seconds | --cache-mb | --log-file) ((i += 1)) ;;
+      --tool | --json | -o | --output | --cpu | --clock | --paths | --os-calls | -p | --pid | --seconds | --cache-mb | --log-file | -F | --frequency | -e | --event | --unwind | --confidence | --source) ((i += 1)) ;;
       -*) ;;
       *) _weir_program "${starts[i]}" && return ;;
     esac
   done
 
   last=${words[-1]}
-  if ((${#words[@]} > 1)) && [[ ${words[-2]} == --@(tool|json|output|log-file|cpu|clock|paths|os-calls|pid|seconds|cache-mb) ]]; then last=${words[-2]}=$last; fi
+  if ((${#words[@]} > 1)) && [[ ${words[-2]} == --@(tool|json|output|log-file|cpu|clock|paths|os-calls|pid|seconds|cache-mb|frequency|event|unwind|confidence|source) ]]; then last=${words[-2]}=$last; fi
   case $last in
     --tool=*) _weir_offer "${last#*=}" -W 'none icount' ;;
     --json=* | --output=* | --log-file=*) _weir_offer "${last#*=}" -f ;;
-    --clock=*) _weir_offer "${last#*=}" -W 'cycles instructions wall' ;;
+    --clock=*)
+      if [[ ${COMP_WORDS[1]} == sample ]]; then _weir_offer "${last#*=}" -W 'cpu wall'; else _weir_offer "${last#*=}" -W 'cycles instructions wall'; fi
+      ;;
+    --event=*)
+      _weir_offer "${last#*=}" -W 'cycles instructions cache-references cache-misses branches branch-misses stalled-cycles-frontend
+        stalled-cycles-backend page-faults minor-faults major-faults context-switches cpu-migrations'
+      ;;
+    --unwind=*) _weir_offer "${last#*=}" -W 'auto cfi fp heuristic' ;;
+    --source=*) _weir_offer "${last#*=}" -W 'auto perf timer' ;;
     --os-calls=*) _weir_offer "${last#*=}" -W 'self separate' ;;
     --paths=*) _weir_offer "${last#*=}" -W 'callers full' ;;
     --pid=*) _weir_offer "${last#*=}" -W "$(cd /proc && echo [0-9]*)" ;;
-    --cpu=* | --seconds=* | --cache-mb=*) ;;
+    --cpu=* | --seconds=* | --cache-mb=* | --frequency=* | --confidence=*) ;;
     -*)
       if [[ ${COMP_WORDS[1]} == profile ]]; then
         _weir_offer "$last" -W '--output= --cpu= --clock= --paths= --os-calls= --environment --no-follow --cache-mb= --pid= --seconds= --log-file= --quiet --verbose --help --'
+      elif [[ ${COMP_WORDS[1]} == sample ]]; then
+        _weir_offer "$last" -W '--frequency= --clock= --event= --unwind= --confidence= --verify --source= --output= --environment --no-follow --pid= --seconds= --log-file= --quiet --verbose --help --'
       else
         _weir_offer "$last" -W '--tool= --stats --json= --blocks --no-follow --no-archive --keep-addresses --cache-mb= --pid= --seconds= --log-file= --quiet --verbose --help --'
       fi
@@ -110,7 +120,7 @@ _weir_files() {
   case $_weir_option in
     --format)
       if [[ ${COMP_WORDS[1]} == diff ]]; then _weir_offer "$last" -W 'text json csv'
-      else _weir_offer "$last" -W 'html callgrind folded pprof firefox dot svg csv json llvm bolt'; fi ;;
+      else _weir_offer "$last" -W 'html callgrind folded pprof speedscope firefox dot svg csv json llvm bolt'; fi ;;
     --os-calls) _weir_offer "$last" -W 'self separate' ;;
     --color) _weir_offer "$last" -W 'auto always never' ;;
     *)

@@ -27,6 +27,7 @@ offers 'callgrind csv' weir export weir.bash --format c
 offers 'folded firefox' weir export weir.bash --format f
 offers 'json' weir diff a b --format j
 offers '--port=' weir view weir.bash --p
+offers 'speedscope svg' weir export weir.bash --format s
 offers 'weir.bash' weir export weir.b
 offers '--version' weir --
 offers '--tool=' weir run --to
@@ -42,3 +43,10 @@ offers '*basename*' weir run basenam
 offers '*basename*' weir run --stats -- basenam
 offers 'weir.bash' weir run --stats -- cat weir.b
 offers 'weir.bash' weir run --tool = none cat weir.b
+offers 'sample' weir sa
+offers '--verify --verbose' weir sample --ver
+offers 'cpu wall' weir sample --clock =
+offers 'page-faults' weir sample --event page
+offers 'heuristic' weir sample --unwind = h
+offers 'weir.bash' weir sample -F 100 -- cat weir.b
+offers '*basename*' weir sample --frequency = 100 basenam

@@ -29,7 +29,7 @@ inline Result<SharedMemory> SharedMemory::create(const char* name, size_t size, 
   if (ftruncate(m.file.get(), static_cast<off_t>(size)))
     return fail_errno("shared memory {} (ulimit -f must allow it)", name);
   void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, m.file.get(), 0);
-  if (p == MAP_FAILED) return fail_errno("shared memory {}", name);
+  if (p == MAP_FAILED) return fail_errno("shared memory {} (ulimit -v must allow {} MiB)", name, size >> 20);
   m.mapping = Mapping(p, size);
   int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | (writer == Writer::Weir ? F_SEAL_FUTURE_WRITE : 0);
   if (fcntl(m.file.get(), F_ADD_SEALS, seals) || fchmod(m.file.get(), 0600)) return fail_errno("shared memory {}", name);

@@ -24,7 +24,7 @@ Result<int> export_profile(const Words& words) {
       "  weir export a.weir --format llvm -o a.prof                    clang -fprofile-sample-use=a.prof\n"
       "  weir export a.weir --format bolt -o a.fdata                   llvm-bolt -data a.fdata\n"};
   app.name("weir export");
-  app.add_option("FILE", file, "a profile, as weir profile writes it")->required();
+  app.add_option("FILE", file, "a profile, exact or sampled")->required();
   app.add_option("--format", format, fmt::format("{}", fmt::join(formats, ", ")))
       ->required()
       ->check(CLI::IsMember(formats));

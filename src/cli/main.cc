@@ -20,7 +20,7 @@ constexpr const char* usage = R"(usage: weir VERB [options] [--] PROGRAM [argume
   weir report   show a profile: functions, callers, source, call paths; as text, JSON or CSV
   weir view     show it in the browser: call graph, flame graph, source, and what changed since another run
   weir diff     compare two profiles; exit status 1 when code became slower than a threshold
-  weir export   turn a profile into one HTML file, or a file for KCachegrind, pprof, Firefox Profiler, Graphviz, LLVM, BOLT
+  weir export   turn a profile into one HTML file, or a file for KCachegrind, pprof, speedscope, Firefox Profiler, Graphviz, LLVM, BOLT
   weir help     this text;  weir VERB --help tells more;  weir --version
 
   weir run -- ls -l

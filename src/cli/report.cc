@@ -29,7 +29,7 @@ Result<Settings> parse(const Words& words) {
       "  weir report a.weir source parse            its source: | ran, + several blocks, # never ran\n"
       "  weir report a.weir functions --format json | jq '.functions[0]'\n"};
   app.name("weir report");
-  app.add_option("FILE", s.file, "a profile, as weir profile writes it")->required();
+  app.add_option("FILE", s.file, "a profile, exact or sampled")->required();
   app.add_option("VIEW", s.options.view, fmt::format("{}", fmt::join(report::views, ", ")))->capture_default_str();
   app.add_option(
       "FUNCTION", s.options.subject,
@@ -63,9 +63,11 @@ Result<Settings> parse(const Words& words) {
 
 // As the run was made, unless it is said here.
 Result<store::OsTime> os_time(const store::Reader& reader, const std::string& said) {
+  TRY(profile::Run run, reader.run());
+  if (run.sampling && !said.empty())
+    return fail("--os-calls: {} is a sampled profile, which has no OS calls", reader.path());
   if (said == "self") return store::OsTime::InSelf;
   if (said == "separate") return store::OsTime::Apart;
-  TRY(profile::Run run, reader.run());
   return run.os_separate ? store::OsTime::Apart : store::OsTime::InSelf;
 }
 

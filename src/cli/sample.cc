@@ -39,20 +39,23 @@ Result<Settings> parse(const Words& words, bool& done) {
       ->check(CLI::IsMember({"cpu", "wall"}))
       ->capture_default_str();
   app.add_option("-e,--event", s.event,
-                 fmt::format("sample every N-th of these instead: {}", fmt::join(sample::event_names(), ", ")))
+                 fmt::format("sample every N-th of these, not time: {}", fmt::join(sample::event_names(), ", ")))
       ->type_name("NAME[:N]");
   app.add_option("--unwind", s.unwind,
                  "how callers are found: by call frame information, by frame pointers, by words that look like return "
                  "addresses; auto: by the first of these that there is")
       ->check(CLI::IsMember({"auto", "cfi", "fp", "heuristic"}))
       ->capture_default_str();
-  app.add_option("--confidence", s.confidence,
-                 "0 to 1: guessed frames that are older are looked for again, unless it is at least as likely as that that "
-                 "they still hold")
+  app.add_option(
+         "--confidence", s.confidence,
+         "guessed callers of the last sample are taken over where they are at least so likely to hold still; 1: they are "
+         "guessed again each time")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  app.add_flag("--verify", s.verify, "find all callers of each sample twice, from what is known and anew, and compare");
-  app.add_option("--source", s.source, "what interrupts threads: perf's events, or timers, where those are not allowed")
+  app.add_flag("--verify", s.verify,
+               "find the callers of each sample twice, from the last sample and in full, and count the differences");
+  app.add_option("--source", s.source,
+                 "what interrupts threads: perf's events, or timers; auto: timers where perf is not allowed")
       ->check(CLI::IsMember({"auto", "perf", "timer"}))
       ->capture_default_str();
   add_result_options(app, s.output, s.keep_environment);
@@ -110,8 +113,12 @@ Result<int> sample(const Words& words) {
     describe_run(result.run, s.keep_environment);
     result.run.complete = !outcome.cut_short;
     TRY_VOID(store::write(result, s.output, outcome.weir));
+    if (outcome.cut_short)
+      return say("weir was killed; the program goes on without it, and what was sampled is in {}", s.output), Result<>();
     if (s.run.quiet) return {};
-    if (outcome.left_running) say("{} processes outlive the program, and are sampled no longer", outcome.left_running);
+    if (outcome.left_running)
+      say("processes that outlive the program, and are sampled no longer: {}", outcome.left_running);
+    if (outcome.not_followed) say("programs that could not be followed: {}", outcome.not_followed);
     return print_summary(s.output);
   };
   TRY(int status, sample::run(options));

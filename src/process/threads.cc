@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -95,9 +96,34 @@ Result<> may_attach(pid_t pid) {
   return {};
 }
 
+// Some calls end with EINTR when their thread is stopped, though no signal has come. These can be made again: nothing has happened in them.
+void Threads::make_again(pid_t tid) const {
+  constexpr int calls[] = {SYS_epoll_wait, SYS_epoll_pwait, SYS_epoll_pwait2, SYS_rt_sigtimedwait, SYS_semop,   SYS_semtimedop,
+                           SYS_accept,     SYS_accept4,     SYS_recvfrom,     SYS_recvmsg,         SYS_recvmmsg, SYS_io_getevents};
+  Tracee tracee(tid);
+  auto regs = tracee.registers();
+  if (!regs || static_cast<int64_t>(regs->rax) != -EINTR) return;
+  if (std::ranges::find(calls, static_cast<int64_t>(regs->orig_rax)) == std::end(calls)) return;
+  auto set = [&](const char* name) { return strtoull(status_word(tid, name).c_str(), nullptr, 16); };
+  if ((set("SigPnd") | set("ShdPnd")) & ~set("SigBlk") & ~ours_) return;  // so that one has
+  constexpr uint64_t none = ~uint64_t{0}, syscall_size = 2;
+  regs->rax = regs->orig_rax;
+  regs->orig_rax = none;
+  regs->rip -= syscall_size;
+  (void)tracee.set_registers(*regs);
+}
+
+// Only a thread that stands still can be let go of.
 Threads::~Threads() {
-  for (const Held& t : held_)
-    if (t.stopped) ptrace(PTRACE_DETACH, t.tid, 0, 0);
+  constexpr auto patience = std::chrono::seconds(1);
+  for (const Held& t : held_) {
+    if (t.stopped && ptrace(PTRACE_DETACH, t.tid, 0, 0) == 0) continue;
+    if (ptrace(PTRACE_INTERRUPT, t.tid, 0, 0)) continue;
+    auto status = wait_stop(t.tid, patience);
+    if (!status || !*status) continue;
+    make_again(t.tid);
+    ptrace(PTRACE_DETACH, t.tid, 0, **status >> 16 ? 0 : WSTOPSIG(**status));
+  }
 }
 
 void Threads::end_with_us() {
@@ -123,9 +149,17 @@ Result<bool> Threads::seize_new() {
   return any;
 }
 
-// What the kernel has to tell of it. (A signal is delivered first, and the stop comes behind it.)
+// What the kernel has to tell of it. (A signal is delivered first, and the stop comes behind it.) How a child of ours has ended is left for
+// waitpid() to tell.
 void Threads::look(Held& thread) {
   int status = 0;
+  siginfo_t info{};
+  if (thread.tid == pid_ && status_word(pid_, "PPid") == std::to_string(getpid()) &&
+      waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WEXITED | WNOWAIT | WNOHANG | __WALL) == 0 &&
+      (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED)) {
+    thread.tid = 0;
+    return;
+  }
   pid_t tid = waitpid(thread.tid, &status, WNOHANG | __WALL);
   if (tid == 0) return;
   if (tid < 0 || !WIFSTOPPED(status)) {
@@ -133,8 +167,14 @@ void Threads::look(Held& thread) {
     return;
   }
   int event = status >> 16;
-  if (event == PTRACE_EVENT_EXEC) executed_ = true;
+  if (event == PTRACE_EVENT_EXEC) {  // the stop that we have asked for comes behind it
+    executed_ = true;
+    ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+    ptrace(PTRACE_CONT, tid, 0, 0);
+    return;
+  }
   if (event) thread.stopped = true;
+  if (event == PTRACE_EVENT_STOP) make_again(tid);
   else ptrace(PTRACE_CONT, tid, 0, WSTOPSIG(status));
 }
 

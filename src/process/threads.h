@@ -18,7 +18,8 @@ std::string status_word(pid_t pid, const char* name);
 
 class Threads {
  public:
-  explicit Threads(pid_t pid) : pid_(pid) {}
+  // `ours`: signals of Weir's, a set. Calls that these have interrupted are made again.
+  explicit Threads(pid_t pid, uint64_t ours = 0) : pid_(pid), ours_(ours) {}
   Threads(Threads&&) = default;
   ~Threads();  // lets go of all
 
@@ -44,7 +45,9 @@ class Threads {
   };
   Result<bool> seize_new();
   void look(Held& thread);
+  void make_again(pid_t tid) const;
   pid_t pid_;
+  uint64_t ours_;
   std::vector<Held> held_;
   bool executed_ = false;
 };

@@ -125,6 +125,14 @@ struct Context {
   bool operator==(const Context&) const = default;
 };
 
+// Of a sampled profile: samples of a call path at one instruction.
+struct LeafCount {
+  uint32_t context = none;
+  uint32_t block = none;
+  uint64_t samples = 0;
+  bool operator==(const LeafCount&) const = default;
+};
+
 enum class OsClass : uint8_t { Fixed, Determinate, Timed };  // T4
 struct OsCount {
   uint32_t function = none;  // that made the calls
@@ -150,6 +158,7 @@ struct Thread {
   std::vector<BlockCount> blocks;
   std::vector<Context> contexts;
   std::vector<OsCount> os_calls;
+  std::vector<LeafCount> leaves = {};
   bool operator==(const Thread&) const = default;
 };
 

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <map>
 
 #include "report/views.h"
@@ -13,6 +14,7 @@ Result<> write_export(const store::Reader& reader, const std::string& format, co
       {"callgrind", export_callgrind},
       {"folded", export_folded},
       {"pprof", export_pprof},
+      {"speedscope", export_speedscope},
       {"firefox", export_firefox},
       {"dot", export_dot},
       {"svg", export_svg},
@@ -47,29 +49,38 @@ Result<> write_file(const std::string& path, const std::function<Result<>(const 
   return result;
 }
 
-Result<std::vector<Path>> merged_paths(const store::Reader& reader, bool by_site) {
+Result<std::vector<Path>> merged_paths(const store::Reader& reader, Apart apart) {
   TRY(store::Totals totals, reader.totals());
-  if (totals.contexts == 0) {
-    TRY(profile::Run run, reader.run());
+  TRY(profile::Run run, reader.run());
+  if (totals.contexts == 0 && !run.sampling)
     return fail(
         "{}: holds callers only, and paths guessed from callers would be wrong; profile again with: weir profile "
         "--paths=full -- {}",
         reader.path(), quoted_command(run.command));
-  }
   std::vector<Path> paths;
   std::vector<uint32_t> path_of(totals.contexts, store::none);  // by context
-  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> known;
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>, uint32_t> known;
   TRY_VOID(reader.contexts([&](const store::ContextRow& c) {
     if (c.id >= path_of.size()) return;
     uint32_t parent = c.parent < c.id ? path_of[c.parent] : store::none;
-    uint32_t site = by_site ? c.site : store::none;
-    auto [it, added] = known.try_emplace({parent, c.function, site}, static_cast<uint32_t>(paths.size()));
-    if (added) paths.push_back({parent, c.function, site});
+    uint32_t site = apart.sites ? c.site : store::none;
+    uint32_t thread = apart.threads ? c.thread : 0;
+    auto [it, added] = known.try_emplace({parent, c.function, site, thread}, static_cast<uint32_t>(paths.size()));
+    if (added) paths.push_back({parent, c.function, site, 0, 0, 0, c.thread});
     path_of[c.id] = it->second;
     Path& path = paths[it->second];
     path.calls += c.calls;
     path.self += c.self;
     path.os_time += c.os_time;
+  }));
+  if (!apart.leaves) return paths;
+  TRY_VOID(reader.leaves([&](const store::LeafRow& leaf) {
+    uint32_t path = leaf.context < path_of.size() ? path_of[leaf.context] : store::none;
+    if (path == store::none) return;  // of a thread that is not selected
+    std::vector<store::LeafRow>& leaves = paths[path].leaves;
+    auto known = std::ranges::find(leaves, leaf.block, &store::LeafRow::block);
+    if (known == leaves.end()) leaves.push_back(leaf);
+    else known->samples += leaf.samples;
   }));
   return paths;
 }

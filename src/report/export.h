@@ -10,7 +10,7 @@
 
 namespace weir::report {
 
-inline constexpr const char* formats[] = {"callgrind", "folded", "pprof", "firefox", "dot",
+inline constexpr const char* formats[] = {"callgrind", "folded", "pprof", "speedscope", "firefox", "dot",
                                           "svg",       "csv",    "json",  "llvm",    "bolt"};
 
 // Writes the selected threads of a profile to `path` ("-": standard output), in one of these formats.
@@ -30,15 +30,22 @@ Result<> export_csv(const store::Reader& reader, const Sink& sink);
 Result<> export_json(const store::Reader& reader, const Sink& sink);
 Result<> export_llvm(const store::Reader& reader, const Sink& sink);
 Result<> export_bolt(const store::Reader& reader, const Sink& sink);
+Result<> export_speedscope(const store::Reader& reader, const Sink& sink);
 
-// The calling-context tree, with the threads laid over each other. Parents come before their children.
+// The calling-context tree, with the threads laid over each other, unless they are told apart. Parents come before their children.
 struct Path {
   uint32_t parent = store::none;  // index
   uint32_t function = store::none;
   uint32_t site = store::none;  // in the parent; none where sites are not told apart
   uint64_t calls = 0;
   store::Cycles self = 0, os_time = 0;
+  uint32_t thread = store::none;  // of several the first
+  std::vector<store::LeafRow> leaves =
+      {};  // of a sampled profile, where they are asked for: where in the function it was sampled
 };
-Result<std::vector<Path>> merged_paths(const store::Reader& reader, bool by_site);
+struct Apart {
+  bool sites = false, threads = false, leaves = false;
+};
+Result<std::vector<Path>> merged_paths(const store::Reader& reader, Apart apart);
 
 }  // namespace weir::report

@@ -8,6 +8,9 @@
 //   calls=1 0x1040 10      … how often, and where to;
 //   0x1020 15 100000 0     then what the calls cost, with all descendants
 //
+// Of a sampled profile the only event is Samples. How often a call was made is not known, and the format wants a number: it is that
+// of the samples in it.
+//
 // An instruction is the first of its block: a block runs as a whole. Names are numbered at their first use.
 #include <map>
 #include <unordered_map>
@@ -46,13 +49,16 @@ class CallgrindWriter {
 
   Result<> header() {
     TRY(profile::Run run, reader_.run());
+    is_sampled_ = run.sampling.has_value();
     TRY(store::Totals totals, reader_.totals());
     TRY(std::vector<store::ProcessRow> processes, reader_.processes());
     sink_(fmt::format("# callgrind format\nversion: 1\ncreator: weir {}\n", printable(run.weir_version)));
     if (!processes.empty()) sink_(fmt::format("pid: {}\n", processes.front().pid));
     sink_(fmt::format("cmd: {}\n", printable(quoted_command(run.command))));
-    sink_("positions: instr line\nevent: Cycles : cycles of the CPU model\nevent: OsTime : cycles in OS calls\n");
-    sink_(fmt::format("events: Cycles OsTime\nsummary: {} {}\n", totals.cycles, totals.os_time));
+    sink_("positions: instr line\n");
+    if (is_sampled_) sink_("event: Samples : samples\nevents: Samples\n");
+    else sink_("event: Cycles : cycles of the CPU model\nevent: OsTime : cycles in OS calls\nevents: Cycles OsTime\n");
+    sink_(fmt::format("summary: {}\n", costs(totals.cycles, totals.os_time)));
     return {};
   }
 
@@ -68,7 +74,7 @@ class CallgrindWriter {
       told += c.cycles;
       if (c.file != file) sink_(fmt::format("{}={}\n", c.file == f.file ? "fe" : "fi", files_.of(c.file)));
       file = c.file;
-      sink_(fmt::format("{:#x} {} {} 0\n", offset, c.line, c.cycles));
+      sink_(fmt::format("{:#x} {} {}\n", offset, c.line, costs(c.cycles, 0)));
     };
     TRY_VOID(reader_.blocks(f, [&](const store::BlockRow& b) {
       store::Cycles rest = b.self();  // what no line has
@@ -81,13 +87,16 @@ class CallgrindWriter {
     if (file != f.file) sink_(fmt::format("fe={}\n", files_.of(f.file)));
     store::Cycles self = f.self - f.os_time;  // what no block has stands at its beginning
     store::Cycles rest = self > told ? self - told : 0;
-    if (rest || f.os_time) sink_(fmt::format("{:#x} {} {} {}\n", f.offset, f.line, rest, f.os_time));
+    if (rest || f.os_time) sink_(fmt::format("{:#x} {} {}\n", f.offset, f.line, costs(rest, f.os_time)));
     return calls(f);
   }
 
   std::unordered_map<uint32_t, store::FunctionRow> known;  // functions by id
 
  private:
+  std::string costs(store::Cycles cycles, store::Cycles os_time) const {
+    return is_sampled_ ? std::to_string(cycles) : fmt::format("{} {}", cycles, os_time);
+  }
   std::string name(const store::FunctionRow& f) { return functions_.of(std::to_string(f.id), f.name); }
 
   Result<> calls(const store::FunctionRow& f) {
@@ -96,17 +105,18 @@ class CallgrindWriter {
     query.by_site = true;
     return reader_.calls(query, [&](const store::CallRow& c) {
       auto callee = known.find(c.callee);
-      if (callee == known.end()) return;
+      if (callee == known.end() || (is_sampled_ && !c.total)) return;
       const store::FunctionRow& to = callee->second;
       sink_(fmt::format("cob={}\ncfi={}\ncfn={}\n", objects_.of(to.image), files_.of(to.file), name(to)));
-      sink_(fmt::format("calls={} {:#x} {}\n", c.calls, to.offset, to.line));
-      sink_(fmt::format("{:#x} {} {} {}\n", c.offset, c.file == f.file ? c.line : 0, c.total - c.os_time_total,
-                        c.os_time_total));
+      sink_(fmt::format("calls={} {:#x} {}\n", is_sampled_ ? c.total : c.calls, to.offset, to.line));
+      sink_(fmt::format("{:#x} {} {}\n", c.offset, c.file == f.file ? c.line : 0,
+                        costs(c.total - c.os_time_total, c.os_time_total)));
     });
   }
 
   const store::Reader& reader_;
   const Sink& sink_;
+  bool is_sampled_ = false;
   Names objects_, files_, functions_;
 };
 

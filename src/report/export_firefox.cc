@@ -152,7 +152,7 @@ void write_meta(JsonWriter& json, const profile::Run& run) {
 }  // namespace
 
 Result<> export_firefox(const store::Reader& reader, const Sink& sink) {
-  TRY_VOID(merged_paths(reader, false));  // (says what is missing where there are no paths)
+  TRY_VOID(merged_paths(reader, {}));  // (says what is missing where there are no paths)
   TRY(profile::Run run, reader.run());
   TRY(std::vector<store::ThreadRow> threads, reader.threads());
   std::unordered_map<uint32_t, store::FunctionRow> functions;

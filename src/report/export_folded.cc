@@ -1,5 +1,5 @@
 // Folded stacks: "main;parse;read 1234", one line a path, the outermost function first; the value is the path's own time, with
-// its OS calls, and never that of what it calls. For flamegraph.pl, inferno, speedscope.
+// its OS calls, and never that of what it calls; of a sampled profile it is samples. For flamegraph.pl, inferno, speedscope.
 #include <algorithm>
 #include <unordered_map>
 
@@ -9,7 +9,7 @@
 namespace weir::report {
 
 Result<> export_folded(const store::Reader& reader, const Sink& sink) {
-  TRY(std::vector<Path> paths, merged_paths(reader, false));
+  TRY(std::vector<Path> paths, merged_paths(reader, {}));
   std::unordered_map<uint32_t, std::string> names;
   TRY_VOID(reader.functions({}, [&](const store::FunctionRow& f) {
     std::string name = printable(f.name);

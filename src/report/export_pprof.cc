@@ -1,5 +1,8 @@
 // pprof: a gzipped protobuf (profile.proto). A sample is a call path with its own cycles, OS time and calls; its first location
-// is the function itself, the others are the call sites that led there.
+// is the function itself, the others are the call sites that led there. Of a sampled profile there is a sample for each instruction
+// of a path that was sampled, inlined code with the function that it came from, and the values are samples and the time or the events
+// that they stand for.
+#include <cmath>
 #include <map>
 #include <unordered_map>
 
@@ -15,6 +18,11 @@ namespace pb = perftools::profiles;
 
 // Offsets of different images overlap; here each image has 256 GiB to itself.
 uint64_t base_of(uint64_t image) { return (image + 1) << 38; }
+
+// Nanoseconds, or events, that a sample stands for.
+double period_of(const profile::Sampling& s) {
+  return s.rate > 0 ? std::min(1e9 / s.rate, 1e18) : std::min(static_cast<double>(s.period), 1e18);
+}
 
 class PprofBuilder {
  public:
@@ -43,6 +51,7 @@ class PprofBuilder {
     m->set_has_functions(true);
     m->set_has_filenames(true);
     m->set_has_line_numbers(true);
+    m->set_has_inline_frames(true);
     images_[image.path] = id;
   }
 
@@ -53,29 +62,30 @@ class PprofBuilder {
     function->set_system_name(string(text(f.linkage_name.empty() ? f.name : f.linkage_name)));
     function->set_filename(string(text(f.file)));
     function->set_start_line(f.line);
-    places_[f.id] = {images_.contains(f.image) ? images_[f.image] : store::none, f.offset, f.line};
+    places_[f.id] = {images_.contains(f.image) ? images_[f.image] : store::none, f.offset, f.line, f.file};
   }
-  void site(const store::CallRow& s) { sites_[s.site] = {s.offset, s.line}; }
+  void site(const store::CallRow& s) { sites_[s.site] = {store::none, s.offset, s.line, s.file}; }
 
   // The function where it begins, or where it makes a call.
   uint64_t location(uint32_t function, uint32_t site) {
-    auto [it, added] = locations_.try_emplace({function, site}, locations_.size() + 1);
+    auto [it, added] = locations_.try_emplace({function, site, false}, locations_.size() + 1);
     if (!added) return it->second;
     Place place = places_.contains(function) ? places_[function] : Place{};
     if (auto at = sites_.find(site); site != store::none && at != sites_.end()) {
-      place.offset = at->second.first;
-      if (at->second.second) place.line = at->second.second;
+      place.offset = at->second.offset;
+      if (at->second.line) place.line = at->second.line;
     }
-    pb::Location* location = profile.add_location();
-    location->set_id(it->second);
-    if (place.image != store::none) {
-      location->set_mapping_id(place.image + 1);
-      location->set_address(base_of(place.image) + place.offset);
-    }
-    if (!places_.contains(function)) return it->second;  // (a file that names no function here)
-    pb::Line* line = location->add_line();
-    line->set_function_id(function + 1);
-    line->set_line(place.line);
+    return add_location(it->second, function, place), it->second;
+  }
+
+  // Where it was sampled.
+  uint64_t location(uint32_t function, const store::LeafRow& leaf) {
+    auto [it, added] = locations_.try_emplace({function, leaf.block, true}, locations_.size() + 1);
+    if (!added) return it->second;
+    Place place = places_.contains(function) ? places_[function] : Place{};
+    place.offset = leaf.offset;
+    place.line = leaf.inlined.empty() && leaf.file == place.file ? leaf.line : 0;
+    add_location(it->second, function, place, &leaf);
     return it->second;
   }
 
@@ -84,40 +94,108 @@ class PprofBuilder {
     uint32_t image = store::none;
     uint64_t offset = 0;
     uint32_t line = 0;
+    std::string file = {};
   };
   static std::string text(const std::string& s) { return printable(s); }  // a string must be UTF-8
+
+  void add_location(uint64_t id, uint32_t function, const Place& place, const store::LeafRow* leaf = nullptr) {
+    pb::Location* location = profile.add_location();
+    location->set_id(id);
+    if (place.image != store::none) {
+      location->set_mapping_id(place.image + 1);
+      location->set_address(base_of(place.image) + place.offset);
+    }
+    if (!places_.contains(function)) return;  // (a file that names no function here)
+    if (leaf && !leaf->inlined.empty()) {     // the innermost first
+      pb::Line* line = location->add_line();
+      line->set_function_id(inlined(*leaf));
+      line->set_line(leaf->line);
+    }
+    pb::Line* line = location->add_line();
+    line->set_function_id(function + 1);
+    line->set_line(place.line);
+  }
+
+  // A function that was inlined, whose number is none of the others'.
+  uint64_t inlined(const store::LeafRow& leaf) {
+    auto [it, added] = inlined_.try_emplace({leaf.inlined, leaf.file}, (uint64_t{1} << 32) + inlined_.size() + 1);
+    if (!added) return it->second;
+    pb::Function* function = profile.add_function();
+    function->set_id(it->second);
+    function->set_name(string(text(leaf.inlined)));
+    function->set_system_name(string(text(leaf.inlined)));
+    function->set_filename(string(text(leaf.file)));
+    return it->second;
+  }
 
   std::unordered_map<std::string, int64_t> strings_;
   std::unordered_map<std::string, uint32_t> images_;
   std::unordered_map<uint32_t, Place> places_;
-  std::unordered_map<uint32_t, std::pair<uint64_t, uint32_t>> sites_;
-  std::map<std::pair<uint32_t, uint32_t>, uint64_t> locations_;
+  std::unordered_map<uint32_t, Place> sites_;
+  std::map<std::tuple<uint32_t, uint32_t, bool>, uint64_t> locations_;  // by function and site, or block
+  std::map<std::pair<std::string, std::string>, uint64_t> inlined_;     // by name and file
 };
+
+// What the values of a path are.
+void describe_values(PprofBuilder& b, const std::optional<profile::Sampling>& sampling) {
+  if (!sampling) {
+    b.value_type(b.profile.add_sample_type(), "cycles", "count");
+    b.value_type(b.profile.add_sample_type(), "os_time", "cycles");
+    b.value_type(b.profile.add_sample_type(), "calls", "count");
+    b.profile.set_default_sample_type(b.string("cycles"));
+    return;
+  }
+  std::string event = printable(sampling->event);
+  const char* unit = sampling->rate > 0 ? "nanoseconds" : "count";
+  b.value_type(b.profile.add_sample_type(), "samples", "count");
+  b.value_type(b.profile.add_sample_type(), event.c_str(), unit);
+  b.value_type(b.profile.mutable_period_type(), event.c_str(), unit);
+  b.profile.set_period(std::llround(period_of(*sampling)));
+  b.profile.set_default_sample_type(b.string(event));
+}
+
+// A sample of the path, whose innermost location is `leaf`.
+pb::Sample* add_sample(PprofBuilder& b, const std::vector<Path>& paths, const Path& path, uint64_t leaf) {
+  pb::Sample* sample = b.profile.add_sample();
+  sample->add_location_id(leaf);
+  for (const Path* p = &path; p->parent != store::none; p = &paths[p->parent])
+    sample->add_location_id(b.location(paths[p->parent].function, p->site));
+  return sample;
+}
+
+void add_exact(PprofBuilder& b, const std::vector<Path>& paths, const Path& path) {
+  if (path.self + path.os_time + path.calls == 0) return;
+  pb::Sample* sample = add_sample(b, paths, path, b.location(path.function, store::none));
+  for (uint64_t value : {path.self, path.os_time, path.calls}) sample->add_value(static_cast<int64_t>(value));
+}
+
+void add_sampled(PprofBuilder& b, const std::vector<Path>& paths, const Path& path, const profile::Sampling& sampling) {
+  uint64_t rest = path.self;  // what no instruction has
+  auto add = [&](uint64_t leaf, uint64_t samples) {
+    pb::Sample* sample = add_sample(b, paths, path, leaf);
+    sample->add_value(static_cast<int64_t>(samples));
+    sample->add_value(std::llround(std::min(static_cast<double>(samples) * period_of(sampling), 9e18)));
+    rest -= std::min(rest, samples);
+  };
+  for (const store::LeafRow& leaf : path.leaves) add(b.location(path.function, leaf), leaf.samples);
+  if (rest) add(b.location(path.function, store::none), rest);
+}
 
 }  // namespace
 
 Result<> export_pprof(const store::Reader& reader, const Sink& sink) {
-  TRY(std::vector<Path> paths, merged_paths(reader, true));
+  TRY(std::vector<Path> paths, merged_paths(reader, {.sites = true, .leaves = true}));
   TRY(profile::Run run, reader.run());
   PprofBuilder b;
-  b.value_type(b.profile.add_sample_type(), "cycles", "count");
-  b.value_type(b.profile.add_sample_type(), "os_time", "cycles");
-  b.value_type(b.profile.add_sample_type(), "calls", "count");
-  b.profile.set_default_sample_type(b.string("cycles"));
+  describe_values(b, run.sampling);
   b.profile.set_time_nanos(run.started * 1000);
   b.profile.set_duration_nanos((run.ended - run.started) * 1000);
   TRY_VOID(reader.images([&](uint32_t id, const profile::Image& image) { b.mapping(id, image); }));
   TRY_VOID(reader.functions({}, [&](const store::FunctionRow& f) { b.function(f); }));
   TRY_VOID(reader.sites([&](const store::CallRow& site) { b.site(site); }));
   for (const Path& path : paths) {
-    if (path.self + path.os_time + path.calls == 0) continue;
-    pb::Sample* sample = b.profile.add_sample();
-    sample->add_location_id(b.location(path.function, store::none));
-    for (const Path* p = &path; p->parent != store::none; p = &paths[p->parent])
-      sample->add_location_id(b.location(paths[p->parent].function, p->site));
-    sample->add_value(static_cast<int64_t>(path.self));
-    sample->add_value(static_cast<int64_t>(path.os_time));
-    sample->add_value(static_cast<int64_t>(path.calls));
+    if (run.sampling) add_sampled(b, paths, path, *run.sampling);
+    else add_exact(b, paths, path);
   }
   std::string message;
   if (b.profile.ByteSizeLong() > INT32_MAX || !b.profile.SerializeToString(&message))

@@ -190,7 +190,7 @@ Result<> summary(View& v) {
   else exact_lines(v, line);
   line("threads",
        fmt::format("{} in {} process{}", with_commas(t.threads), with_commas(t.processes), t.processes == 1 ? "" : "es"));
-  if (v.is_sampled()) line("host", run.host_cpu);
+  if (v.is_sampled()) line("host", run.host_cpu.empty() ? "unknown" : printable(run.host_cpu));
   else if (run.clock == "wall") line("clock", "wall: probes count, so small functions look slower than they are");
   else if (run.clock == "instructions") line("clock", "instructions");
   else line("model", fmt::format("{} (host: {})", run.cpu, run.host_cpu));

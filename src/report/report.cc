@@ -103,7 +103,7 @@ Result<store::FunctionInfo> one_function(const View& v, const std::string& text)
   if (text.empty()) return fail("which function? weir report {} {} FUNCTION", v.reader.path(), v.options.view);
   TRY(std::vector<store::FunctionInfo> found, v.reader.find(text));
   if (found.size() == 1) return found.front();
-  if (found.empty() && text.starts_with('['))
+  if (found.empty() && text.starts_with('[') && !v.is_sampled())
     return fail("{}: OS calls are told by: weir report {} oscalls", text, v.reader.path());
   if (found.empty()) {
     NearNames near(text);

@@ -1,4 +1,5 @@
 // Annotated source (S1, S3): store/annotate.h says what is known of a line, and what its marks mean.
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -24,6 +25,7 @@ class Listing {
     begun_ = true;
     v_.out.table("rows", {{"", "self %", Kind::Share},
                           {"self", v_.is_sampled() ? "samples" : "self", Kind::Cycles},
+                          {v_.is_sampled() ? "total" : "", v_.is_sampled() ? "total" : nullptr, Kind::Cycles},
                           {"count", v_.is_sampled() ? nullptr : "count", Kind::Count},
                           {"mark", "", Kind::Label},
                           {"line", "line", Kind::Count},
@@ -46,7 +48,7 @@ class Listing {
     }
   }
   void never_ran(const std::string& file, uint32_t n, const std::string& text) {
-    v_.out.row({Cell(), number_if(!v_.out.is_text(), 0), uint64_t{0}, "#", uint64_t{n}, 0.0, file, Cell(), text},
+    v_.out.row({Cell(), number_if(!v_.out.is_text(), 0), Cell(), uint64_t{0}, "#", uint64_t{n}, 0.0, file, Cell(), text},
                {0, true});
   }
   void end() {
@@ -63,24 +65,25 @@ class Listing {
 
  private:
   void row(const std::string& file, uint32_t n, const LineFacts* line, const std::string& text) {
+    Cell total = number_if(line && line->self + line->called, line ? line->self + line->called : 0);
     if (!line || line->blocks.empty()) {
-      v_.out.row({Cell(), Cell(), Cell(), std::string(), uint64_t{n}, Cell(), file, Cell(), text});
+      v_.out.row({Cell(), Cell(), total, Cell(), std::string(), uint64_t{n}, Cell(), file, Cell(), text});
       return;
     }
     double share = View::ratio(line->self, whole_);
     bool ran = line->count() > 0;
     Cell self = number_if(ran || !v_.out.is_text(), line->self);
     Cell inlined = text_if_any(line->inlined.empty() ? "" : *line->inlined.begin());
-    v_.out.row({share_if(ran, share), self, v_.if_exact(line->count()), line->mark(v_.is_sampled()), uint64_t{n}, share,
-                file, inlined, text},
+    v_.out.row({share_if(ran, share), self, total, v_.if_exact(line->count()), line->mark(v_.is_sampled()), uint64_t{n},
+                share, file, inlined, text},
                {0, !ran});
   }
   void block_counts(const std::string& file, uint32_t n, const LineFacts& line) {
     for (auto& [id, b] : line.blocks) {
       blocks_.push_back({file, n, b});
       if (v_.out.is_text())
-        v_.out.row({View::ratio(b.self, whole_), b.self, v_.if_exact(b.count), std::string(), Cell(), Cell(), Cell(),
-                    Cell(), fmt::format("  * {} at {:#x}", v_.is_sampled() ? "instruction" : "block", b.offset)},
+        v_.out.row({View::ratio(b.self, whole_), b.self, Cell(), v_.if_exact(b.count), std::string(), Cell(), Cell(),
+                    Cell(), Cell(), fmt::format("  * {} at {:#x}", v_.is_sampled() ? "instruction" : "block", b.offset)},
                    {0, true});
     }
   }
@@ -140,11 +143,25 @@ std::string in_brackets(const store::SourceText& source) {
   return source.state == State::Changed ? fmt::format("  ({})", source.why) : "";
 }
 
+// S9: the samples in what a line of a sampled profile called. `line(call)` is where they go, or null.
+Result<> add_called(View& v, uint32_t caller, const std::function<LineFacts*(const store::CallRow&)>& line) {
+  if (!v.is_sampled()) return {};
+  store::CallQuery query;
+  query.caller = caller;
+  query.by_site = true;
+  return v.reader.calls(query, [&](const store::CallRow& c) {
+    if (!c.line || !c.total) return;
+    if (LineFacts* facts = line(c)) facts->called += c.total;
+  });
+}
+
 Result<> source_of_function(View& v, const store::FunctionInfo& f) {
   TRY(auto sections, store::sections_of(v.reader, f));  // own lines, then code of other files, then inlined functions
-  if (sections.empty() && v.is_sampled() && f.blocks == 0)
-    return fail("{}: no sample was taken in its own code; see: weir report {} detail {}", shortened(f.name, 80),
-                v.reader.path(), quoted_command({v.options.subject}));
+  TRY_VOID(
+      add_called(v, f.id, [&](const store::CallRow& c) {  // (of a call it is not known what function it was inlined from)
+        auto section = std::ranges::find_if(sections, [&](auto& s) { return s.first.file == c.file; });
+        return &(section == sections.end() ? sections[{"", c.file}] : section->second)[c.line];
+      }));
   if (sections.empty())
     return fail("{}: no lines are known (was it compiled with -g?); see: weir report {} asm {}", printable(f.name),
                 v.reader.path(), quoted_command({v.options.subject}));
@@ -178,6 +195,7 @@ Result<> source_of_file(View& v, const std::string& file) {
   TRY_VOID(v.reader.lines(file, [&](const LineRow& r) {
     if (r.line) lines[r.line].add(r);
   }));
+  TRY_VOID(add_called(v, store::none, [&](const store::CallRow& c) { return c.file == file ? &lines[c.line] : nullptr; }));
   std::multimap<uint32_t, FunctionRow> declared;
   TRY_VOID(v.reader.functions_in(file, [&](const FunctionRow& f) { declared.emplace(f.line, f); }));
   TRY(store::SourceText text, store::source_text(v.reader, file, v.options.source_map));

@@ -128,15 +128,20 @@ uint64_t weight_of(SampleSlot& s, const SigInfo& info) {
 }
 
 void take_sample(SampledProcess& p, SampleSlot& s, const SigInfo& info, const UContext& at) {
+  bool is_late = info.code == TRAP_PERF && perf_of(info).flags & TRAP_PERF_FLAG_ASYNC;
+  if (is_late && at.rip == s.rip && at.rsp == s.rsp) return;  // it came while this handler ran: time of ours
+  s.rip = at.rip, s.rsp = at.rsp;
   uint64_t weight = weight_of(s, info);
   if (!weight) return;
-  if (info.code == TRAP_PERF && perf_of(info).flags & TRAP_PERF_FLAG_ASYNC) s.late += weight;
+  if (is_late) s.late += weight;
   static constexpr Code nothing{};
   uint64_t published = __atomic_load_n(&p.code, __ATOMIC_ACQUIRE);
   const Code& code = published ? *reinterpret_cast<const Code*>(published) : nothing;
-  OwnMemory memory(s.stacks, s.stack_count, at.rsp, p.may_call ? p.pid : 0);
-  if (!memory.is_known() && s.wanted != at.rsp) s.wanted = at.rsp, call_attention(p);
-  Stack own = s.stack_count ? Stack{s.stacks[0].limit, s.stacks[0].high} : Stack{};
+  KnownStack stack{};
+  if (__atomic_load_n(&s.stack.high, __ATOMIC_ACQUIRE)) stack = s.stack;
+  else if (s.wanted != at.rsp) s.fs = fs_base(), s.wanted = at.rsp, call_attention(p);
+  OwnMemory memory(stack, at.rsp, p.may_call ? p.pid : 0);
+  Stack own{stack.limit, stack.high};
   State top{at.rip, at.rsp, at.rbp, true, at.rbx};
   const Options options = control().options;
   Sample sample = restore(s.trace, s.tree, code, own, top, options, memory);
@@ -146,6 +151,18 @@ void take_sample(SampledProcess& p, SampleSlot& s, const SigInfo& info, const UC
     auto difference = static_cast<uint32_t>(verify(s.trace, sample, code, own, top, options, memory));
     s.differences[difference < difference_kinds ? difference : 0]++;
   }
+}
+
+void count(SampledProcess& p, uint64_t word, const SigInfo& info, const UContext& context) {
+  uint32_t tid = thread_id(p);
+  SampleSlot* slot = find_slot(sample_key(process_of(word), tid));
+  if (!slot || __atomic_exchange_n(&slot->busy, 1, __ATOMIC_ACQUIRE)) {
+    __atomic_fetch_add(&p.lost, 1, __ATOMIC_RELAXED);
+    return;
+  }
+  if (!slot->is_ready) begin_slot(*slot, process_of(word), tid);
+  take_sample(p, *slot, info, context);
+  __atomic_store_n(&slot->busy, 0, __ATOMIC_RELEASE);
 }
 
 // ---- The program's own signals ------------------------------------------------------------------------------------------
@@ -183,15 +200,77 @@ void hand_over(int sig, SigInfo* info, UContext* context, SampledProcess& p) {
   rt_hand_over(sig, info, context, action.handler);
 }
 
-// The thread is about to make rt_sigaction. Where that is for our signal, it is done here instead.
-void guard(SampledProcess& p, UContext& c) {
-  constexpr uint64_t set_size = 8, syscall_size = 2;
-  if (c.rax != SYS_rt_sigaction || c.rdi != control().signal || c.r10 != set_size) return;
+// ---- What Weir must know of in time --------------------------------------------------------------------------------------
+// Weir sees it when it looks at perf's records; that a thread gets a name, its own, is one.
+void ring_doorbell() {
+  constexpr uint64_t PR_SET_NAME = 15, PR_GET_NAME = 16;
+  char name[16];
+  control().attention = 1;
+  if (!is_error(sys(SYS_prctl, PR_GET_NAME, address(name)))) sys(SYS_prctl, PR_SET_NAME, address(name));
+}
+
+// Returns when Weir has answered, or is not there any more: its events are gone with it.
+void ask(SampledProcess& p, Ask what) {
+  constexpr uint64_t FUTEX_WAIT = 0;
+  constexpr int most_waits = 1500;
+  const Timespec some_time{0, 20'000'000};
+  for (int i = 0; i < most_waits && __atomic_exchange_n(&p.asking, 1, __ATOMIC_ACQUIRE); i++)
+    sys(SYS_futex, address(&p.asking), FUTEX_WAIT, 1, address(&some_time));
+  p.ask = what;
+  uint32_t number = __atomic_add_fetch(&p.asked, 1, __ATOMIC_ACQ_REL);
+  ring_doorbell();
+  for (int i = 0; i < most_waits; i++) {
+    uint32_t answered = __atomic_load_n(&p.answered, __ATOMIC_ACQUIRE);
+    if (answered == number || (p.sees_weir && sys(SYS_kill, control().weir, 0) == -ESRCH)) break;
+    sys(SYS_futex, address(&p.answered), FUTEX_WAIT, answered, address(&some_time));
+  }
+  __atomic_store_n(&p.asking, 0, __ATOMIC_RELEASE);
+}
+
+// The signal's action is the program's to set: what it believes to have set is kept here.
+int64_t set_action(SampledProcess& p, const UContext& c) {
   KernelSigaction wanted, old = p.action;
-  int64_t result = 0;
-  if (c.rsi && !copy_from(p.pid, c.rsi, &wanted, sizeof wanted)) result = -EFAULT;
-  if (c.rdx && !result && !copy_to(p.pid, c.rdx, &old, sizeof old)) result = -EFAULT;
-  if (c.rsi && !result) p.action = wanted;
+  if (c.rsi && !copy_from(p.pid, c.rsi, &wanted, sizeof wanted)) return -EFAULT;
+  if (c.rdx && !copy_to(p.pid, c.rdx, &old, sizeof old)) return -EFAULT;
+  if (c.rsi) p.action = wanted;
+  return 0;
+}
+
+void set_own_action(const KernelSigaction& action) {
+  sys(SYS_rt_sigaction, control().signal, address(&action), 0, 8);
+}
+
+// A signal that waits, or that an event sends from inside the call, would reach the new program, which has no handler for it. So there are no
+// more events, and what waits is forgotten with an action that ignores it; which stays, if that is what the program wants.
+int64_t execute(SampledProcess& p, const UContext& c) {
+  constexpr uint64_t SIG_SETMASK = 2;
+  ask(p, Ask::Stop);
+  KernelSigaction ours;
+  sys(SYS_rt_sigaction, control().signal, 0, address(&ours), 8);
+  set_own_action({SIG_IGN, 0, 0, 0});
+  if (p.action.handler != SIG_IGN) set_own_action(ours);
+  sys(SYS_rt_sigprocmask, SIG_SETMASK, address(&c.sigmask), 0, 8);
+  int64_t result = sys(static_cast<int64_t>(c.rax), c.rdi, c.rsi, c.rdx, c.r10, c.r8);
+  sys(SYS_rt_sigprocmask, SIG_SETMASK, address(&all_signals), 0, 8);
+  set_own_action(ours);
+  ask(p, Ask::Go);
+  return result;
+}
+
+bool is_guarded(const SampledProcess& p, uint64_t pc) {
+  bool found = pc == p.entry;
+  for (uint64_t site : p.sites) found |= pc == site;
+  return found;
+}
+
+// The thread stands before a system call, which is made here instead, or at the begin of its program.
+void guard(SampledProcess& p, UContext& c) {
+  if (c.rip == p.entry) return ask(p, Ask::Look);
+  constexpr uint64_t syscall_size = 2;
+  int64_t result;
+  if (c.rax == SYS_rt_sigaction && c.rdi == control().signal) result = set_action(p, c);
+  else if (c.rax == SYS_execve || c.rax == SYS_execveat) result = execute(p, c);
+  else return;
   c.rax = static_cast<uint64_t>(result);
   c.rip += syscall_size;
   c.rcx = c.rip, c.r11 = c.eflags;
@@ -205,16 +284,9 @@ extern "C" void rt_sample(int sig, SigInfo* info, UContext* context) {
   if (!word) {
     return hand_over(sig, info, context, own_process());
   }
-  if (kind_of(word) == SampleKind::Guard) return guard(p, *context);
-  uint32_t tid = thread_id(p);
-  SampleSlot* slot = find_slot(sample_key(process_of(word), tid));
-  if (!slot || __atomic_exchange_n(&slot->busy, 1, __ATOMIC_ACQUIRE)) {
-    __atomic_fetch_add(&p.lost, 1, __ATOMIC_RELAXED);
-    return;
-  }
-  if (!slot->is_ready) begin_slot(*slot, process_of(word), tid);
-  take_sample(p, *slot, *info, *context);
-  __atomic_store_n(&slot->busy, 0, __ATOMIC_RELEASE);
+  if (kind_of(word) != SampleKind::Guard) count(p, word, *info, *context);
+  // By its place, not by its kind: of two signals that come at the same time, the kernel keeps one.
+  if (p.may_call && is_guarded(p, context->rip)) guard(p, *context);
 }
 
 }  // namespace weir::rt

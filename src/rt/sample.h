@@ -6,7 +6,7 @@
 //     tables, read-only       unwind tables, and for each process a list of its code; Weir appends, nothing moves or goes away
 //     slots, shared           a control block, and for each thread a trace and a tree of call paths (rt/walk.h)
 //
-// Nobody waits for anybody: a thread that is sampled finds its slot, restores its call sequence and counts it there. It makes no system
+// A thread that is sampled waits for nobody: it finds its slot, restores its call sequence and counts it there. It makes no system
 // call, but for a thread's first samples (its id), for stacks that Weir has not seen yet, and for guesses; under a seccomp filter
 // these are left out. Weir reads all that the target writes as hostile input.
 #pragma once
@@ -39,7 +39,7 @@ static_assert(sizeof(TreeNode) == 32 && tree_offset + uint64_t{tree_capacity} * 
 enum class SampleKind : uint8_t {
   Time,    // of the clock that is sampled, or an event of that kind
   Switch,  // the thread comes back from waiting: wall time
-  Guard,   // the thread is about to change a signal's action
+  Guard,   // the thread is about to make a system call that must be seen, or to begin its program
 };
 constexpr uint64_t sample_mark = 0x5745ull << 48;
 constexpr uint64_t sample_word(SampleKind kind, uint32_t process) {
@@ -52,15 +52,29 @@ constexpr uint32_t process_of(uint64_t word) { return static_cast<uint32_t>(word
 // ---- The control block -----------------------------------------------------------------------------------------------
 constexpr uint32_t max_sample_processes = 4096;
 
+// The few things that a thread waits for.
+enum class Ask : uint32_t {
+  Nothing,
+  Look,  // the program's images are all mapped: what are they?
+  Stop,  // take the events away, another program is about to be executed: a signal of ours would end it
+  Go,    // it could not be
+};
+
 struct SampledProcess {
   // Weir's words.
   uint64_t code;       // the address of a Code in the tables; 0: nothing is known yet
   uint32_t pid;
   uint8_t may_call;    // system calls are allowed
-  uint8_t is_guarded;  // changes of the signal's action are seen, and kept in `action`
+  uint8_t sees_weir;   // it is in the same namespace of processes
+  uint64_t entry;      // where the program begins
+  uint64_t sites[4];   // `syscall` instructions that are guarded
+  uint32_t answered;   // as many questions
   // The target's.
   uint32_t tid_at;         // where its C library keeps a thread's id, from fs; 0: not known
   uint32_t unknown;        // samples that met code or a stack that Weir has not told of
+  uint32_t asking;         // a thread does
+  uint32_t asked;          // so many questions,
+  Ask ask;                 // of which this is the last
   uint64_t lost;           // samples that found no slot
   KernelSigaction action;  // of the signal, as the program believes it to be
 };
@@ -68,6 +82,7 @@ struct SampledProcess {
 struct SampleControl {
   uint32_t version;
   uint32_t signal;       // that samples come with
+  uint32_t weir;         // the process
   uint64_t period;       // of wall time, in ticks of the time stamp counter; 0: each sample is one
   uint64_t began;        // when sampling began, by the same counter
   uint8_t verify;        // restore every sample twice
@@ -93,14 +108,14 @@ struct SampleSlot {
   uint32_t busy;
   uint32_t is_ready;
   uint32_t tid, process;
+  uint64_t rip, rsp;  // at the last sample
   uint64_t last;  // sample's time stamp; wall time:
   uint64_t rest;  // what has passed, and is no whole period
   uint64_t lost, late;
   uint64_t differences[difference_kinds];
-  // A stack pointer whose stack is not known; Weir answers with a stack.
-  uint64_t wanted;
-  uint32_t stack_count;  // the first is the thread's own
-  KnownStack stacks[known_stacks];
+  // The thread's own stack, which Weir tells; where that is not known yet, a stack pointer, and fs: the C library has put that there, too.
+  KnownStack stack;
+  uint64_t wanted, fs;
   CallTree tree;
   Trace trace;
 };

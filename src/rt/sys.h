@@ -75,6 +75,10 @@ constexpr uint64_t SA_SIGINFO = 4, SA_NOCLDSTOP = 1, SA_NOCLDWAIT = 2, SA_RESTOR
 constexpr uint64_t SIG_DFL = 0, SIG_IGN = 1;
 constexpr uint64_t flag_tf = 0x100;
 
+struct Timespec {
+  int64_t seconds, nanoseconds;
+};
+
 // The head of the kernel's siginfo.
 struct SigInfo {
   int32_t signo, error, code, pad;

@@ -114,6 +114,8 @@ class Assembler::ThreadTree {
     }
     tree_.give(out, a_.p_.functions.size());
     profile::add_up(out.blocks, &profile::BlockCount::block, [](auto& sum, const auto& c) { sum.count += c.count; });
+    auto key = [](const profile::LeafCount& c) { return uint64_t{c.context} << 32 | c.block; };
+    profile::add_up(out.leaves, key, [](auto& sum, const auto& c) { sum.samples += c.samples; });
   }
 
  private:
@@ -166,7 +168,10 @@ class Assembler::ThreadTree {
     }
     own = {tree_.child(parent.context, parent.site, place.function), none, id};
     tree_.count(own.context, node.samples);
-    if (place.is_leaf && node.samples) out.blocks.push_back({a_.block(place), node.samples, 0});
+    if (!place.is_leaf || !node.samples) return;
+    uint32_t block = a_.block(place);
+    out.blocks.push_back({block, node.samples, 0});
+    out.leaves.push_back({own.context, block, node.samples});
   }
 
   Assembler& a_;

@@ -1,6 +1,7 @@
 #include "sample/code.h"
 
 #include <elf.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
 #include <cstring>
@@ -12,17 +13,19 @@ namespace weir::sample {
 
 namespace {
 
-// mov $13, %eax ; syscall: how compilers and assemblers make the call, in all C libraries and in Go.
-std::vector<uint64_t> find_sigactions(const elf::Image& image) {
-  constexpr std::string_view code("\xb8\x0d\0\0\0\x0f\x05", 7);
-  constexpr uint64_t syscall_at = 5;
-  std::vector<uint64_t> found;
+// mov $number, %eax ; syscall: how compilers and assemblers make the call, in all C libraries.
+std::vector<Site> find_sites(const elf::Image& image) {
+  constexpr size_t syscall_at = 5;
+  std::vector<Site> found;
   std::string_view bytes(reinterpret_cast<const char*>(image.bytes().data()), image.bytes().size());
-  for (const elf::Segment& s : image.segments()) {
-    if (s.type != PT_LOAD || !(s.flags & PF_X)) continue;
-    std::string_view text = bytes.substr(std::min(s.offset, bytes.size()), s.file_size);
-    for (size_t at = text.find(code); at != text.npos; at = text.find(code, at + 1))
-      found.push_back(s.vaddr.value + at + syscall_at);
+  for (int number : {SYS_execve, SYS_rt_sigaction, SYS_execveat}) {
+    char code[] = {'\xb8', static_cast<char>(number & 0xff), static_cast<char>(number >> 8), 0, 0, '\x0f', '\x05'};
+    for (const elf::Segment& s : image.segments()) {
+      if (s.type != PT_LOAD || !(s.flags & PF_X)) continue;
+      std::string_view text = bytes.substr(std::min(s.offset, bytes.size()), s.file_size), wanted(code, sizeof code);
+      for (size_t at = text.find(wanted); at != text.npos; at = text.find(wanted, at + 1))
+        found.push_back({s.vaddr.value + at + syscall_at, number != SYS_rt_sigaction});
+    }
   }
   return found;
 }
@@ -39,7 +42,7 @@ const Images::Known* Images::of(pid_t pid, const process::Region& region) {
   Known& k = at->second;
   if (!is_new) return &k;
   k.image = image;
-  k.sigactions = find_sigactions(*image);
+  k.sites = find_sites(*image);
   auto debug_frame = [&] { return symbols::debug_frame_of(image->path()); };
   if (auto table = unwind::table_of(*image, debug_frame)) k.table = shared_.append((*table)->bytes());
   return &k;
@@ -57,7 +60,7 @@ bool Code::look(pid_t pid, uint32_t index, Shared& shared, Images& images) {
   regions_ = std::move(*regions);
   has_ours_ = std::ranges::any_of(regions_, is_ours);
   std::vector<Range> now;
-  std::vector<uint64_t> sigactions;
+  std::vector<Site> sites;
   for (const process::Region& r : regions_) {
     if (!r.executable || is_ours(r) || r.path == "[vsyscall]") continue;
     const Images::Known* known = images.of(pid, r);
@@ -65,16 +68,19 @@ bool Code::look(pid_t pid, uint32_t index, Shared& shared, Images& images) {
     Range range{r.range.begin.value, r.range.end.value, known ? process::bias_of(r, *known->image) : 0, name(path),
                 known ? known->table : 0};
     now.push_back(range);
-    if (!known) continue;
-    for (uint64_t v : known->sigactions)
-      if (uint64_t at = v + range.bias; at >= range.begin && at < range.end) sigactions.push_back(at);
+    // (The C library's loader has the calls, too, and makes none of them once a program runs.)
+    if (!known || r.path.contains("/ld-linux-")) continue;
+    for (Site site : known->sites) {
+      site.at += range.bias;
+      if (site.at >= range.begin && site.at < range.end) sites.push_back(site);
+    }
   }
   std::ranges::sort(now, {}, &Range::begin);
   if (now == ranges_) return false;
   for (const Range& r : ranges_)
     if (std::ranges::find(now, r) == now.end()) earlier_.push_back(r);
   ranges_ = std::move(now);
-  sigactions_ = std::move(sigactions);
+  sites_ = std::move(sites);
 
   std::vector<rt::CodeRange> told;
   for (const Range& r : ranges_)
@@ -86,20 +92,29 @@ bool Code::look(pid_t pid, uint32_t index, Shared& shared, Images& images) {
   return true;
 }
 
-rt::KnownStack Code::stack_of(uint64_t sp) const {
+// That of the first thread has a name. On top of those of others the C library keeps what fs points to; what may be above that is not theirs.
+rt::KnownStack Code::own_stack(uint64_t sp, uint64_t fs, bool is_first_thread) const {
   for (size_t i = 0; i < regions_.size(); i++) {
     const process::Region& r = regions_[i];
-    bool is_main = r.path == "[stack]";
-    uint64_t low = r.range.begin.value, high = r.range.end.value, limit = low;
-    // The main stack grows, until it comes near to what lies below it.
-    constexpr uint64_t gap = 1 << 20, most = uint64_t{8} << 30;
-    if (is_main) limit = std::max(high - std::min(high, most), i ? regions_[i - 1].range.end.value + gap : gap);
-    if (sp < std::min(limit, low) || sp >= high) continue;
-    // The heap may shrink, and a file may be cut off: such stacks are read with the kernel's help.
-    if (!r.readable || r.path == "[heap]" || r.inode) return {};
-    return {std::min(limit, low), low, high};
+    uint64_t low = r.range.begin.value, high = r.range.end.value;
+    if (is_first_thread && r.path == "[stack]") {
+      // It grows, until it comes near to what lies below it.
+      constexpr uint64_t gap = 1 << 20, most = uint64_t{8} << 30;
+      uint64_t limit = std::max(high - std::min(high, most), i ? regions_[i - 1].range.end.value + gap : gap);
+      limit = std::min(limit, low);
+      if (sp >= limit && sp < high) return {limit, low, high};
+    }
+    bool is_private = r.readable && r.writable && !r.shared && !r.inode && r.path != "[heap]";
+    if (!is_first_thread && is_private && sp >= low && sp < fs && fs < high) return {low, low, fs};
   }
   return {};
+}
+
+std::vector<rt::CodeRange> Code::local(const Shared& shared) const {
+  std::vector<rt::CodeRange> result;
+  for (const Range& r : ranges_)
+    result.push_back({r.begin, r.end, r.bias, r.table ? reinterpret_cast<const rt::TableHead*>(shared.at(r.table)) : nullptr});
+  return result;
 }
 
 Code::Place Code::find(uint64_t address) const {

@@ -8,14 +8,20 @@
 
 namespace weir::sample {
 
+// A `syscall` instruction that makes rt_sigaction, execve or execveat.
+struct Site {
+  uint64_t at;
+  bool executes;
+};
+
 // Images are the same for all processes: each table is compiled, and put into the tables, once.
 class Images {
  public:
   explicit Images(Shared& shared) : shared_(shared) {}
   struct Known {
     std::shared_ptr<elf::Image> image;
-    uint64_t table = 0;                // in the tables; 0: it has none
-    std::vector<uint64_t> sigactions;  // `syscall` instructions that make rt_sigaction, as the file has them
+    uint64_t table = 0;       // in the tables; 0: it has none
+    std::vector<Site> sites;  // as the file has them
   };
   // Null where the region is of no image.
   const Known* of(pid_t pid, const process::Region& region);
@@ -31,12 +37,14 @@ class Code {
   // Reads the map of the process, and tells the handler (of process `index`) what is new. Returns whether anything is.
   bool look(pid_t pid, uint32_t index, Shared& shared, Images& images);
 
-  // The stack that a stack pointer is on, as it is mapped now; high 0: none, or one that is not read directly.
-  rt::KnownStack stack_of(uint64_t sp) const;
+  // The stack that a stack pointer is on, if that is the thread's own. high 0: it is not.
+  rt::KnownStack own_stack(uint64_t sp, uint64_t fs, bool is_first_thread) const;
 
-  // Where the process makes rt_sigaction.
-  const std::vector<uint64_t>& sigactions() const { return sigactions_; }
+  const std::vector<Site>& sites() const { return sites_; }
   bool has_ours() const { return has_ours_; }
+
+  // As the walker needs it, in this process.
+  std::vector<rt::CodeRange> local(const Shared& shared) const;
 
   struct Place {
     uint32_t image = UINT32_MAX;  // in names()
@@ -57,7 +65,7 @@ class Code {
   std::vector<process::Region> regions_;
   std::vector<Range> ranges_, earlier_;  // earlier: what is no longer there, the latest last
   std::vector<std::string> names_;
-  std::vector<uint64_t> sigactions_;
+  std::vector<Site> sites_;
   uint32_t generation_ = 0;
   bool has_ours_ = false;
 };

@@ -1,23 +1,22 @@
 // From the slots of a process to its threads.
 
+#include <algorithm>
 #include <fstream>
 
+#include "base/index_table.h"
 #include "sample/sampler.h"
 
 namespace weir::sample {
 
-Thread collect_thread(const rt::SampleSlot& slot, const Code& code) {
+Thread collect_thread(const rt::SampleSlot& slot, std::span<const rt::TreeNode> nodes, const Code& code) {
   Thread t;
   t.tid = slot.tid;
   t.lost = slot.lost;
   t.late = slot.late;
   t.counts = slot.trace.counts;
   std::ranges::copy(slot.differences, t.differences);
-  const auto* head = reinterpret_cast<const rt::TreeHead*>(reinterpret_cast<const std::byte*>(&slot) + rt::tree_offset);
-  const auto* nodes = reinterpret_cast<const rt::TreeNode*>(head + 1);
-  uint32_t size = std::min(__atomic_load_n(&head->size, __ATOMIC_ACQUIRE), rt::tree_capacity);
-  t.nodes.resize(size);
-  for (uint32_t i = 0; i < size; i++) {
+  t.nodes.resize(nodes.size());
+  for (uint32_t i = 0; i < nodes.size(); i++) {
     const rt::TreeNode from = nodes[i];
     Node& to = t.nodes[i];
     to.samples = from.samples;
@@ -37,36 +36,113 @@ Thread collect_thread(const rt::SampleSlot& slot, const Code& code) {
 
 // While they live: names cannot be asked of the dead.
 void Sampler::name_threads(Process& p) {
-  for (uint32_t place = 1; place < rt::max_sample_slots; place++) {
-    uint64_t key = shared_->control().keys[place];
-    if (key >> 32 != p.index + 1 || p.names.contains(static_cast<uint32_t>(key))) continue;
-    auto tid = static_cast<uint32_t>(key);
+  if (p.names.empty()) {
+    std::ifstream file(fmt::format("/proc/{}/comm", p.pid));
+    if (std::string name; std::getline(file, name)) p.names[static_cast<uint32_t>(p.pid)] = name;
+  }
+  for (auto [place, tid] : slots_of(p)) {
+    if (p.names.contains(tid)) continue;
     std::ifstream file(fmt::format("/proc/{}/task/{}/comm", p.pid, tid));
     if (std::string name; std::getline(file, name)) p.names[tid] = name;
   }
 }
 
+void merge(Thread& into, const Thread& from) {
+  auto key = [](const Node& n) { return hash_of(uint64_t{n.parent} << 32 | n.image, n.offset * 8 + n.kind); };
+  auto same = [](const Node& a, const Node& b) {
+    return a.kind == b.kind && a.end == b.end && a.parent == b.parent && a.image == b.image && a.offset == b.offset;
+  };
+  IndexTable known;
+  auto add = [&](const Node& n) {
+    auto next = static_cast<uint32_t>(into.nodes.size());
+    uint32_t found = known.find_or_add(key(n), next, [&](uint32_t i) { return same(into.nodes[i], n); });
+    if (found == next) into.nodes.push_back(n);
+    else into.nodes[found].samples += n.samples;
+    return found;
+  };
+  for (uint32_t i = 0; i < into.nodes.size(); i++) known.find_or_add(key(into.nodes[i]), i, [](uint32_t) { return false; });
+  std::vector<uint32_t> number(from.nodes.size());
+  for (size_t i = 0; i < from.nodes.size(); i++) {
+    Node n = from.nodes[i];
+    if (n.parent != none) n.parent = number[n.parent];
+    number[i] = add(n);
+  }
+  auto* sums = reinterpret_cast<uint64_t*>(&into.counts);
+  auto* more = reinterpret_cast<const uint64_t*>(&from.counts);
+  static_assert(sizeof(rt::Counts) % sizeof(uint64_t) == 0);
+  for (size_t i = 0; i < sizeof(rt::Counts) / sizeof(uint64_t); i++) sums[i] += more[i];
+  for (size_t i = 0; i < std::size(into.differences); i++) into.differences[i] += from.differences[i];
+  into.lost += from.lost, into.late += from.late;
+}
+
+namespace {
+
+std::span<const rt::TreeNode> tree_of(const rt::SampleSlot& slot) {
+  const auto* head = reinterpret_cast<const rt::TreeHead*>(reinterpret_cast<const std::byte*>(&slot) + rt::tree_offset);
+  uint32_t size = std::min(__atomic_load_n(&head->size, __ATOMIC_ACQUIRE), rt::tree_capacity);
+  return {reinterpret_cast<const rt::TreeNode*>(head + 1), size};
+}
+
+}  // namespace
+
+void Sampler::collect_slot(Process& p, uint32_t place, uint32_t tid) {
+  constexpr size_t most_threads = 1000;  // that are kept apart
+  const rt::SampleSlot& slot = shared_->slot(place);
+  Thread t;
+  if (__atomic_load_n(&slot.is_ready, __ATOMIC_ACQUIRE)) t = collect_thread(slot, tree_of(slot), p.code);
+  t.tid = tid;
+  wake(p, slot, tid, t);
+  if (!t.nodes.empty()) {
+    auto name = p.names.find(t.tid);
+    if (name == p.names.end()) name = p.names.find(static_cast<uint32_t>(p.pid));  // a new thread is called as its creator
+    t.name = name != p.names.end() ? name->second : "";
+    std::vector<Thread>& threads = p.program.threads;
+    if (threads.size() < most_threads) {
+      threads.push_back(std::move(t));
+    } else {
+      Thread& others = threads.back();
+      if (others.tid) others.tid = 0, others.name = fmt::format("the {}th thread and later ones", most_threads);
+      merge(others, t);
+    }
+  }
+  retired_.insert(place);
+  guardian_is_old_ = true;
+}
+
+std::vector<std::pair<uint32_t, uint32_t>> Sampler::slots_of(const Process& p) const {
+  std::vector<std::pair<uint32_t, uint32_t>> slots;
+  for (uint32_t place = 1; place < rt::max_sample_slots; place++)
+    if (uint64_t key = __atomic_load_n(&shared_->control().keys[place], __ATOMIC_ACQUIRE);
+        key >> 32 == p.index + 1 && !retired_.contains(place))
+      slots.push_back({place, static_cast<uint32_t>(key)});
+  return slots;
+}
+
+// Those of threads that have ended are needed for others. (Who has a slot now, and is not there afterwards, has ended.)
+void Sampler::collect_ended_threads(Process& p) {
+  constexpr uint32_t no_id = 1u << 31;
+  auto slots = slots_of(p);
+  std::set<uint32_t> alive;
+  bool is_elsewhere = process::own_id(p.pid) != p.pid;  // in another namespace
+  for (pid_t tid : threads_of(p.pid)) alive.insert(static_cast<uint32_t>(is_elsewhere ? process::own_id(tid) : tid));
+  if (alive.empty()) return;
+  for (auto [place, tid] : slots)
+    if (!(tid & no_id) && !alive.contains(tid)) collect_slot(p, place, tid);
+}
+
 void Sampler::collect(Process& p) {
   p.program.ended = process::microseconds_now();
   p.program.images = p.code.names();
-  if (!p.perf_map) p.perf_map = process::open_perf_map(p.pid, p.pid, p.program.started);
-  rt::SampleControl& control = shared_->control();
-  for (uint32_t place = 1; place < rt::max_sample_slots; place++) {
-    uint64_t key = __atomic_load_n(&control.keys[place], __ATOMIC_ACQUIRE);
-    if (key >> 32 != p.index + 1) continue;
-    const rt::SampleSlot& slot = shared_->slot(place);
-    if (__atomic_load_n(&slot.is_ready, __ATOMIC_ACQUIRE)) {
-      Thread t = collect_thread(slot, p.code);
-      auto name = p.names.find(t.tid);
-      t.name = name != p.names.end() ? name->second : "";
-      p.program.threads.push_back(std::move(t));
-    }
-    shared_->free(place);
+  if (!p.perf_map) p.perf_map = process::open_perf_map(p.pid, process::own_id(p.pid), p.program.started);
+  for (auto [place, tid] : slots_of(p)) collect_slot(p, place, tid);
+  std::vector<Thread>& threads = p.program.threads;
+  std::ranges::sort(threads, {}, [](const Thread& t) { return t.tid ? t.tid : UINT32_MAX; });
+  if (uint64_t lost = shared_->control().processes[p.index].lost) {
+    if (threads.empty()) threads.emplace_back().tid = static_cast<uint32_t>(p.pid);
+    threads[0].lost += lost;
   }
-  if (uint64_t lost = control.processes[p.index].lost) {
-    if (p.program.threads.empty()) p.program.threads.emplace_back().tid = static_cast<uint32_t>(p.pid);
-    p.program.threads[0].lost += lost;
-  }
+  if (p.is_blind && !threads.empty() && p.program.ended_by != "exec")
+    p.program.notes.push_back("time in the kernel is not in the samples, as its execve was not found, and could not be guarded");
   p.program.perf_map = p.perf_map.release();
   programs_.push_back(std::move(p.program));
 }

@@ -94,6 +94,11 @@ Result<Fd> open_breakpoint(pid_t tid, uint64_t address, uint64_t word) {
 
 void enable(const Fd& event) { ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0); }
 
+void close_event(Fd& event) {
+  if (event) ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0);
+  event = Fd();
+}
+
 Result<> try_event(Event& event) {
   auto opened = open_event(0, event, 0);
   if (opened) return {};

@@ -1,12 +1,16 @@
 // Into a process, and out of it again. It stands still meanwhile; one of its threads makes the system calls.
 
+#include <elf.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <time.h>
 
 #include <algorithm>
+#include <climits>
 #include <cstring>
+#include <fstream>
 
 #include "process/keeper.h"
 #include "sample/sampler.h"
@@ -15,17 +19,28 @@ namespace weir::sample {
 
 namespace {
 
-constexpr auto patience = std::chrono::milliseconds(100);
+constexpr auto patience = std::chrono::seconds(1);
 constexpr auto much_patience = std::chrono::seconds(30);
-
-uint64_t signal_bit(int signal) { return uint64_t{1} << (signal - 1); }
-
-std::function<bool()> for_some_time() {
-  auto end = std::chrono::steady_clock::now() + patience;
-  return [end] { return std::chrono::steady_clock::now() < end; };
-}
+constexpr uint64_t ignore = 1;  // SIG_IGN
 
 }  // namespace
+
+uint64_t signal_bit(int signal) { return uint64_t{1} << (signal - 1); }
+uint64_t signals_in(pid_t tid, const char* name) { return strtoull(process::status_word(tid, name).c_str(), nullptr, 16); }
+
+bool has_ours(pid_t pid) {
+  uint64_t word = 0;
+  return process::read(pid, rt::sampler_base, std::as_writable_bytes(std::span(&word, 1))) == sizeof word;
+}
+
+// For some time. Others may wait for an answer.
+std::function<bool()> Sampler::while_serving() {
+  auto end = std::chrono::steady_clock::now() + patience;
+  return [this, end] {
+    for (auto& [pid, p] : processes_) answer(p);
+    return std::chrono::steady_clock::now() < end;
+  };
+}
 
 Result<> Sampler::map_files(process::RemoteSyscalls& remote, pid_t pid) {
   std::vector<Shared::File> files = shared_->files();
@@ -90,69 +105,130 @@ Result<> Sampler::begin_timers(Process& p, process::RemoteSyscalls& remote, cons
 }
 
 Result<> Sampler::put_in(Process& p, pid_t agent, const std::vector<pid_t>& tids) {
+  bool is_attached = std::ranges::find(options_.pids, p.pid) != options_.pids.end();
   rt::SampledProcess& told = shared_->control().processes[p.index];
   TRY(auto remote, process::RemoteSyscalls::begin(process::Tracee(agent), process::find_syscall(agent)));
   TRY_VOID(map_files(remote, p.pid));
   constexpr uint64_t siginfo = 4, restorer = 0x0400'0000, on_stack = 0x0800'0000, restart = 0x1000'0000;
   rt::KernelSigaction ours{shared_->header().handler, siginfo | restorer | on_stack | restart, shared_->header().restorer,
                            ~uint64_t{0}};
-  TRY(told.action, exchange_action(remote, ours));
+  // (A signal of an earlier program's events may be waiting: what is ignored is forgotten.)
+  TRY(told.action, exchange_action(remote, {ignore, 0, 0, 0}));
+  TRY_VOID(exchange_action(remote, ours));
   p.has_ours = true;
   p.code.look(p.pid, p.index, *shared_, *images_);
+  if (by_perf_ && !is_attached) guard_entry(p);
   auto begun = by_perf_ ? begin_events(p, tids) : begin_timers(p, remote, tids);
   if (!begun) {
-    p.events.clear();
+    end_events(p);
     take_out(p, remote);
     return begun;
   }
   return remote.end();
 }
 
+// A signal that comes from inside execve would end the new program: so the kernel is not looked at, unless each execve is seen before.
 Result<> Sampler::begin_events(Process& p, const std::vector<pid_t>& tids) {
-  std::vector<Fd> opened;
-  for (pid_t tid : tids) {
-    TRY(Fd time, open_event(tid, event_, rt::sample_word(rt::SampleKind::Time, p.index)));
-    opened.push_back(std::move(time));
-    if (!switches_) continue;
-    TRY(Fd switches, open_event(tid, *switches_, rt::sample_word(rt::SampleKind::Switch, p.index)));
-    opened.push_back(std::move(switches));
-  }
   guard(p, tids);
-  // From here on they go when it executes another program. If it has done so before, our handler is not there.
-  uint64_t word = 0;
-  if (process::read(p.pid, rt::sampler_base, std::as_writable_bytes(std::span(&word, 1))) != sizeof word) {
-    p.events.clear();
-    return fail("it has executed another program");
+  Event event = event_;
+  event.excludes_kernel |= !is_whole_guard(p);
+  std::vector<Fd> opened, switches;
+  for (pid_t tid : tids) {
+    TRY(Fd time, open_event(tid, event, rt::sample_word(rt::SampleKind::Time, p.index)));
+    opened.push_back(std::move(time));
+    if (!switches_ || !is_whole_guard(p)) continue;
+    TRY(Fd waits, open_event(tid, *switches_, rt::sample_word(rt::SampleKind::Switch, p.index)));
+    switches.push_back(std::move(waits));
   }
   for (const Fd& fd : opened) enable(fd);
-  std::ranges::move(opened, std::back_inserter(p.events));
+  std::ranges::for_each(p.events, close_event);
+  std::ranges::for_each(p.switches, close_event);
+  p.events = std::move(opened);
+  p.switches = std::move(switches);
+  // That a thread goes on is a switch: its signal would end with EINTR a call that is about to be begun again.
+  constexpr auto pause = std::chrono::milliseconds(10);
+  p.switches_begin = std::chrono::steady_clock::now() + pause;
   return {};
 }
 
-// SIGTRAP ends a program that has no handler for it: so nobody may take ours away. Where the program makes the system call for that, it is
-// interrupted, and its wish is kept in the control block.
+void Sampler::begin_switches(Process& p) {
+  for (const Fd& fd : p.switches) enable(fd);
+  p.switches_begin.reset();
+}
+
+void Sampler::end_events(Process& p) {
+  for (std::vector<Fd>* list : {&p.events, &p.guards, &p.switches}) {
+    std::ranges::for_each(*list, close_event);
+    list->clear();
+  }
+  p.guarded.clear();
+  close_event(p.entry);
+}
+
+namespace {
+bool is_guarded(const Process& p, uint64_t at) { return std::ranges::find(p.guarded, at) != p.guarded.end(); }
+}  // namespace
+
+// SIGTRAP ends a program that has no handler for it. So nobody may take ours away: where the program makes the system call for that, it is
+// interrupted, and its wish is kept in the control block. And no event may be left when it executes another program.
 void Sampler::guard(Process& p, const std::vector<pid_t>& tids) {
   constexpr size_t most = 4;  // that the processor has
-  for (uint64_t at : p.code.sigactions()) {
-    if (p.guarded.size() >= most || p.guarded.contains(at)) continue;
-    bool is_whole = true;
-    for (pid_t tid : tids) {
-      auto fd = open_breakpoint(tid, at, rt::sample_word(rt::SampleKind::Guard, p.index));
-      if (!fd) {
-        is_whole = false;
-        continue;
-      }
-      enable(*fd);
-      p.events.push_back(std::move(*fd));
-    }
-    p.guarded.insert(at);
-    shared_->control().processes[p.index].is_guarded = is_whole;
+  for (const Site& site : p.code.sites()) {
+    if (p.guarded.size() + bool(p.entry) >= most || is_guarded(p, site.at)) continue;
+    std::vector<Fd> opened;
+    for (pid_t tid : tids)
+      if (auto fd = open_breakpoint(tid, site.at, rt::sample_word(rt::SampleKind::Guard, p.index)))
+        opened.push_back(std::move(*fd));
+    if (opened.size() < tids.size()) continue;
+    shared_->control().processes[p.index].sites[p.guarded.size()] = site.at;
+    for (const Fd& fd : opened) enable(fd);
+    std::ranges::move(opened, std::back_inserter(p.guards));
+    p.guarded.push_back(site.at);
   }
 }
 
+bool Sampler::is_whole_guard(const Process& p) const {
+  auto has = [&](bool executes) {
+    return std::ranges::any_of(p.code.sites(), [&](const Site& s) { return s.executes == executes && is_guarded(p, s.at); });
+  };
+  return has(true) && has(false);
+}
+
+// When a new program has its libraries, and has not begun, we look at it.
+void Sampler::guard_entry(Process& p) {
+  std::ifstream file(fmt::format("/proc/{}/auxv", p.pid), std::ios::binary);
+  uint64_t entry = 0;
+  for (Elf64_auxv_t a; file.read(reinterpret_cast<char*>(&a), sizeof a);)
+    if (a.a_type == AT_ENTRY) entry = a.a_un.a_val;
+  auto fd = open_breakpoint(p.pid, entry, rt::sample_word(rt::SampleKind::Guard, p.index));
+  if (!entry || !fd) return;
+  shared_->control().processes[p.index].entry = entry;
+  enable(*fd);
+  p.entry = std::move(*fd);
+}
+
+// A thread waits for us: see rt::Ask.
+void Sampler::answer(Process& p) {
+  rt::SampledProcess& told = shared_->control().processes[p.index];
+  uint32_t asked = __atomic_load_n(&told.asked, __ATOMIC_ACQUIRE);
+  if (asked == told.answered) return;
+  switch (told.ask) {
+    case rt::Ask::Look: close_event(p.entry); [[fallthrough]];
+    case rt::Ask::Go:
+      p.code.look(p.pid, p.index, *shared_, *images_);
+      if (begin_events(p, threads_of(p.pid))) begin_switches(p);
+      break;
+    case rt::Ask::Stop: end_events(p); break;
+    default: break;
+  }
+  __atomic_store_n(&told.answered, asked, __ATOMIC_RELEASE);
+  constexpr int everyone = INT_MAX;
+  syscall(SYS_futex, &told.answered, FUTEX_WAKE, everyone, nullptr, nullptr, 0);
+}
+
 Result<> Sampler::enter(Process& p, bool watch) {
-  process::Threads threads(p.pid);
-  TRY_VOID(threads.stop(for_some_time()));
+  process::Threads threads(p.pid, signal_bit(signal_));
+  TRY_VOID(threads.stop(while_serving()));
   if (watch && by_perf_ && options_.follow) {
     has_watch_ = true;
     for (pid_t tid : threads.tids()) has_watch_ = has_watch_ && watch_.add(tid);
@@ -160,16 +236,18 @@ Result<> Sampler::enter(Process& p, bool watch) {
   return put_in(p, threads.agent(), threads.tids());
 }
 
-// A child has all that its parent has, but for events.
+// A child has all that its parent has, but for events. It is stopped for them: that tells whether it has executed another program, and that
+// it is not about to. One that blocks signals may be: to take away the signal's action, perhaps, which it would not live through.
 Result<> Sampler::begin_child(Process& p) {
-  auto is_alone = [&] { return process::status_word(p.pid, "Threads") == "1"; };
-  if (is_alone()) {
-    TRY_VOID(begin_events(p, {p.pid}));
-    if (is_alone()) return {};
-    p.events.clear();
-  }
-  process::Threads threads(p.pid);
-  TRY_VOID(threads.stop(for_some_time()));
+  process::Threads threads(p.pid, signal_bit(signal_));
+  TRY_VOID(threads.stop(while_serving()));
+  if (threads.executed() || !has_ours(p.pid)) return fail("it has executed another program");
+  if (!(signals_in(p.pid, "SigCgt") & signal_bit(signal_))) return fail("it has taken the signal's action away");
+  for (pid_t tid : threads.tids())
+    if (signals_in(tid, "SigBlk") & signal_bit(signal_)) {
+      newborn_.insert(p.pid);
+      return fail("it blocks the signal");
+    }
   return begin_events(p, threads.tids());
 }
 
@@ -177,8 +255,8 @@ void Sampler::time_new_threads(Process& p) {
   std::vector<pid_t> tids = threads_of(p.pid);
   std::erase_if(p.timers, [&](const auto& t) { return std::ranges::find(tids, t.first) == tids.end(); });
   if (p.timers.size() == tids.size()) return;
-  process::Threads threads(p.pid);
-  if (!threads.stop(for_some_time())) return;
+  process::Threads threads(p.pid, signal_bit(signal_));
+  if (!threads.stop(while_serving())) return;
   auto remote = process::RemoteSyscalls::begin(process::Tracee(threads.agent()), process::find_syscall(p.pid));
   if (remote) (void)begin_timers(p, *remote, threads.tids());
 }
@@ -187,13 +265,14 @@ void Sampler::time_new_threads(Process& p) {
 void Sampler::unblock(Process& p, pid_t tid) {
   if (ptrace(PTRACE_SEIZE, tid, 0, 0)) return;
   ptrace(PTRACE_INTERRUPT, tid, 0, 0);
-  if (auto status = process::wait_stop(tid, patience); !status || !*status) return;
+  auto status = process::wait_stop(tid, patience);
+  if (!status || !*status) return;
   uint64_t mask = 0;
   if (!ptrace(PTRACE_GETSIGMASK, tid, sizeof mask, &mask)) {
     mask &= ~signal_bit(signal_);
     if (!ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask)) p.unblocked.insert(tid);
   }
-  ptrace(PTRACE_DETACH, tid, 0, 0);
+  ptrace(PTRACE_DETACH, tid, 0, **status >> 16 ? 0 : WSTOPSIG(**status));
 }
 
 // The signal's action, the timers and the mappings are as they were.
@@ -201,7 +280,6 @@ void Sampler::take_out(Process& p, process::RemoteSyscalls& remote) {
   for (auto& [tid, id] : p.timers)
     if (id >= 0) (void)remote.call("timer_delete", SYS_timer_delete, static_cast<uint64_t>(id));
   // What is ignored is forgotten: a signal of ours that still waits somewhere must not meet the program's own action.
-  constexpr uint64_t ignore = 1;
   rt::KernelSigaction own = shared_->control().processes[p.index].action;
   if (!exchange_action(remote, {ignore, 0, 0, 0}) || !exchange_action(remote, own)) return;
   for (const Shared::File& f : shared_->files()) (void)remote.call("munmap", SYS_munmap, f.address, f.size);
@@ -210,10 +288,10 @@ void Sampler::take_out(Process& p, process::RemoteSyscalls& remote) {
 
 // Every thread goes on as if we had not been there.
 void Sampler::leave(Process& p) {
-  p.events.clear();
+  end_events(p);
   if (!p.has_ours) return;
   auto end = std::chrono::steady_clock::now() + much_patience;
-  process::Threads threads(p.pid);
+  process::Threads threads(p.pid, signal_bit(signal_));
   auto is_in_handler = [&](pid_t tid) {
     auto regs = process::Tracee(tid).registers();
     return regs && regs->rip - rt::sampler_base < shared_->header().image_size;
@@ -221,7 +299,7 @@ void Sampler::leave(Process& p) {
   for (bool is_ready = false; !is_ready;) {
     if (std::chrono::steady_clock::now() > end)
       return say("process {}: a thread of it does not stop; weir's handler stays there, and does nothing", p.pid);
-    if (!threads.stop(for_some_time())) {
+    if (!threads.stop(while_serving())) {
       if (process::own_id(p.pid) == 0) return;
       continue;
     }

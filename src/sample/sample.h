@@ -35,6 +35,7 @@ struct Outcome {
   Sampling sampling;
   std::vector<Program> programs;
   uint32_t left_running = 0;  // processes that outlive the program
+  uint32_t not_followed = 0;  // programs that were executed, and could not be entered
   bool cut_short = false;     // Weir was killed
   pid_t weir = 0;
 };

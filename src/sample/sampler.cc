@@ -30,8 +30,6 @@ constexpr auto longest_pause = 1000ms;
 
 int shell_status(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
 
-uint64_t signals_in(pid_t tid, const char* name) { return strtoull(process::status_word(tid, name).c_str(), nullptr, 16); }
-
 // Do the two have the same memory? (vfork)
 bool share_memory(pid_t a, pid_t b) { return syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0) == 0; }
 
@@ -100,6 +98,7 @@ Result<> Sampler::set_up() {
   images_.emplace(*shared_);
   rt::SampleControl& control = shared_->control();
   control.signal = static_cast<uint32_t>(signal_);
+  control.weir = static_cast<uint32_t>(getpid());
   control.options = options_.walk;
   control.verify = options_.verify;
   if (switches_) control.period = static_cast<uint64_t>(ticks_per_second() / options_.rate);
@@ -183,12 +182,18 @@ void Sampler::loop() {
   while (!is_over()) {
     wait();
     take_signals();
+    reap();
     look_at_records();
+    for (auto& [pid, p] : processes_) {
+      answer(p);
+      if (p.switches_begin && steady_clock::now() >= *p.switches_begin) begin_switches(p);
+    }
     if (std::exchange(shared_->control().attention, 0))
       for (auto& [pid, p] : processes_)
         if (steady_clock::now() >= p.next_look) attend(p);
     for (pid_t pid : std::exchange(newborn_, {})) follow(pid);
     if (steady_clock::now() >= next_sweep_) look_around();
+    renew_guardian();
   }
 }
 
@@ -210,9 +215,8 @@ void Sampler::take_signals() {
   signalfd_siginfo info;
   while (read(signals_.get(), &info, sizeof info) == sizeof info) {
     int sig = static_cast<int>(info.ssi_signo);
-    if (sig == SIGCHLD) reap();
-    else if (!options_.pids.empty()) leave_wanted_ |= sig != SIGCONT;
-    else if (sig != SIGINT && sig != SIGQUIT && !main_ended_ && (sig != SIGCONT || process::is_stopped(main_pid_)))
+    if (!options_.pids.empty()) leave_wanted_ |= sig != SIGCONT && sig != SIGCHLD;
+    else if (sig != SIGCHLD && sig != SIGINT && sig != SIGQUIT && !main_ended_ && (sig != SIGCONT || process::is_stopped(main_pid_)))
       kill(main_pid_, sig);
   }
 }
@@ -257,7 +261,9 @@ void Sampler::look_around() {
     }
     if (process::status_word(pid, "Seccomp") != "0") shared_->control().processes[p.index].may_call = 0;
     name_threads(p);
+    collect_ended_threads(p);
     look_at_threads(p);
+    if (switches_) look_at_sleepers(p);
     if (!has_watch_ && options_.follow) {
       find_children(p);
       p.code.look(pid, p.index, *shared_, *images_);
@@ -282,12 +288,18 @@ Process& Sampler::add(pid_t pid, pid_t parent) {
   p.program.command = process::command_of(pid);
   p.program.started = process::microseconds_now();
   rt::SampleControl& control = shared_->control();
-  uint32_t index = 0;  // one that is free
-  auto is_used = [&](const auto& q) { return q.second.pid != pid && q.second.index == index; };
-  while (std::ranges::any_of(processes_, is_used)) index++;
+  // One that is free; slots of an earlier one may be kept for the guardian.
+  std::set<uint64_t> used;
+  for (auto& [other, q] : processes_)
+    if (other != pid) used.insert(q.index + 1);
+  for (uint64_t key : control.keys) used.insert(key >> 32);
+  uint32_t index = 0;
+  while (used.contains(index + 1)) index++;
   p.index = index;
+  guardian_is_old_ = true;
   control.processes[index] = {};
   control.processes[index].pid = static_cast<uint32_t>(process::own_id(pid));
+  control.processes[index].sees_weir = process::own_id(pid) == pid;
   control.processes[index].may_call = process::status_word(pid, "Seccomp") == "0";
   control.process_count = std::max(control.process_count, index + 1);
   return p;
@@ -297,22 +309,16 @@ Process& Sampler::add(pid_t pid, pid_t parent) {
 void Sampler::follow(pid_t pid) {
   if (!options_.follow || processes_.contains(pid) || !process::own_id(pid)) return;
   auto parent = static_cast<pid_t>(strtol(process::status_word(pid, "PPid").c_str(), nullptr, 10));
-  uint64_t word = 0;
-  bool has_ours = process::read(pid, rt::sampler_base, std::as_writable_bytes(std::span(&word, 1))) == sizeof word;
-  if (!has_ours) {
+  if (!has_ours(pid)) {
     if (!has_watch_) executed(pid);  // else that is told
     return;
   }
   auto from = processes_.find(parent);
   if (from == processes_.end()) return;
-  // One that shares its parent's memory is about to execute another program, and so may be one that blocks signals: to take away the
-  // signal's action, perhaps, which it would not live through.
-  uint64_t bit = uint64_t{1} << (signal_ - 1);
-  if (share_memory(pid, parent) || signals_in(pid, "SigBlk") & bit) {
+  if (share_memory(pid, parent)) {  // it is about to execute another program
     newborn_.insert(pid);
     return;
   }
-  if (!(signals_in(pid, "SigCgt") & bit)) return;
   Process& p = add(pid, parent);
   const Process& q = from->second;
   rt::SampleControl& control = shared_->control();
@@ -334,6 +340,7 @@ void Sampler::find_children(const Process& p) {
 
 void Sampler::executed(pid_t pid) {
   newborn_.erase(pid);
+  if (has_ours(pid)) return;  // this was told of late: we have entered it meanwhile
   auto parent = static_cast<pid_t>(strtol(process::status_word(pid, "PPid").c_str(), nullptr, 10));
   if (auto old = processes_.find(pid); old != processes_.end()) {
     parent = old->second.parent;
@@ -346,9 +353,10 @@ void Sampler::executed(pid_t pid) {
 }
 
 void Sampler::ended(Process& p, const char* how, std::optional<int> status) {
-  p.events.clear();
   p.program.ended_by = how;
   p.program.exit_status = status;
+  p.is_blind = by_perf_ && !p.entry && p.has_ours && !event_.excludes_kernel && !is_whole_guard(p);
+  end_events(p);
   collect(p);
   processes_.erase(p.pid);
 }
@@ -357,24 +365,23 @@ void Sampler::ended(Process& p, const char* how, std::optional<int> status) {
 void Sampler::attend(Process& p) {
   if (!p.has_ours) return;
   bool has_changed = p.code.look(p.pid, p.index, *shared_, *images_);
+  guardian_is_old_ |= has_changed;
   p.pause = has_changed ? 0ms : std::clamp(2 * p.pause, 1ms, longest_pause);
   p.next_look = steady_clock::now() + p.pause;
   if (has_changed && by_perf_) guard(p, threads_of(p.pid));
-  for (uint32_t place = 1; place < rt::max_sample_slots; place++) {
-    if (shared_->control().keys[place] >> 32 != p.index + 1) continue;
+  pid_t own_pid = process::own_id(p.pid);
+  for (auto [place, tid] : slots_of(p)) {
     rt::SampleSlot& slot = shared_->slot(place);
-    uint32_t count = slot.stack_count;
-    if (!slot.wanted || !slot.is_ready || count >= rt::known_stacks) continue;
-    rt::KnownStack stack = p.code.stack_of(slot.wanted);
-    if (!stack.high) continue;
-    slot.stacks[count] = stack;
-    __atomic_store_n(&slot.stack_count, count + 1, __ATOMIC_RELEASE);
+    if (!slot.wanted || slot.stack.high) continue;
+    rt::KnownStack stack = p.code.own_stack(slot.wanted, slot.fs, static_cast<pid_t>(tid) == own_pid);
+    slot.stack.limit = stack.limit, slot.stack.low = stack.low;
+    __atomic_store_n(&slot.stack.high, stack.high, __ATOMIC_RELEASE);
   }
 }
 
 // Threads that block our signal have it waiting.
 void Sampler::look_at_threads(Process& p) {
-  uint64_t bit = uint64_t{1} << (signal_ - 1);
+  uint64_t bit = signal_bit(signal_);
   for (pid_t tid : threads_of(p.pid))
     if (signals_in(tid, "SigPnd") & signals_in(tid, "SigBlk") & bit) unblock(p, tid);
 }
@@ -383,10 +390,12 @@ void Sampler::look_at_threads(Process& p) {
 Result<int> Sampler::finish() {
   while (!processes_.empty()) {
     Process& p = processes_.begin()->second;
+    if (switches_) look_at_sleepers(p);
     leave(p);
     left_running_++;
     ended(p, "detach");
   }
+  watch_ = {};  // descriptors may be few
   Outcome outcome;
   outcome.status = status_;
   outcome.sampling = {.event = options_.event,
@@ -399,8 +408,12 @@ Result<int> Sampler::finish() {
                       .sees_kernel = !by_perf_ || !event_.excludes_kernel};
   outcome.programs = std::move(programs_);
   outcome.left_running = options_.pids.empty() ? left_running_ : 0;
-  outcome.weir = getpid();
-  TRY_VOID(options_.write(outcome));
+  outcome.not_followed = not_followed_;
+  outcome.weir = weir_;
+  outcome.cut_short = is_cut_short_;
+  auto written = options_.write(outcome);
+  dismiss_guardian();
+  if (!written) return std::unexpected(written.error());
   return status_;
 }
 

@@ -1,5 +1,5 @@
 // One sampled run: the processes, and what happens to them. Its parts: sampler.cc (the loop), inject.cc (into a process, and out of it
-// again), collect.cc (what is left).
+// again), collect.cc (what is left), guardian.cc (for the day that Weir is killed).
 #pragma once
 
 #include <sys/resource.h>
@@ -18,6 +18,12 @@ namespace weir::sample {
 
 using Time = std::chrono::steady_clock::time_point;
 
+// A thread that waits: since which sample, and where.
+struct Sleeper {
+  uint64_t since = 0, sp = 0;
+  Thread path;
+};
+
 // A process that is sampled, from one exec to the next.
 struct Process {
   pid_t pid = 0;
@@ -26,13 +32,17 @@ struct Process {
   Program program;     // as far as it is known
   Code code;
   Fd pidfd, perf_map;
-  std::vector<Fd> events;
-  std::set<uint64_t> guarded;                  // instructions with a breakpoint
+  std::vector<Fd> events, guards;
+  std::vector<Fd> switches;                    // events too: they begin when the threads that were stopped run again,
+  std::optional<Time> switches_begin;          // … which is here
+  Fd entry;                                    // a breakpoint where the program begins
+  std::vector<uint64_t> guarded;               // instructions with a breakpoint
+  bool is_blind = false;                       // time in the kernel was not sampled
   bool has_ours = false;                       // our memory is mapped there, and the signal is ours
-  bool is_sampled = false;                     // threads are interrupted
   std::set<pid_t> unblocked;                   // threads whose mask we have changed
   std::map<pid_t, int> timers;                 // of threads: their ids; −1: none was to be had
   std::map<uint32_t, std::string> names = {};  // of threads
+  std::map<uint32_t, Sleeper> sleepers = {};
   Time next_look = {};                         // at its map, no sooner
   std::chrono::milliseconds pause{0};          // between such looks: longer, where they find nothing new
 };
@@ -74,7 +84,13 @@ class Sampler {
   void take_out(Process& p, process::RemoteSyscalls& remote);
   // Events need no standstill, but a thread that is created meanwhile may be left out.
   Result<> begin_events(Process& p, const std::vector<pid_t>& tids);
+  void end_events(Process& p);
   void guard(Process& p, const std::vector<pid_t>& tids);
+  void guard_entry(Process& p);
+  void begin_switches(Process& p);
+  bool is_whole_guard(const Process& p) const;
+  void answer(Process& p);
+  std::function<bool()> while_serving();
   // These stop it.
   Result<> enter(Process& p, bool watch);
   Result<> begin_child(Process& p);
@@ -82,8 +98,21 @@ class Sampler {
   void unblock(Process& p, pid_t tid);
   void leave(Process& p);
 
+  // guardian.cc
+  void renew_guardian();
+  void dismiss_guardian();
+  [[noreturn]] void stand_by(Fd dismissed, pid_t weir);
+
+  // sleepers.cc
+  void look_at_sleepers(Process& p);
+  void wake(const Process& p, const rt::SampleSlot& slot, uint32_t tid, Thread& thread) const;
+
   // collect.cc
   void collect(Process& p);
+  void collect_slot(Process& p, uint32_t place, uint32_t tid);
+  // Their places and threads.
+  std::vector<std::pair<uint32_t, uint32_t>> slots_of(const Process& p) const;
+  void collect_ended_threads(Process& p);
   void name_threads(Process& p);
 
   const Options& options_;
@@ -107,11 +136,24 @@ class Sampler {
   uint32_t left_running_ = 0, not_followed_ = 0;
   std::optional<Time> deadline_;
   Time next_sweep_ = {};
+  // The guardian is a copy of this process as it was when it was made. Slots that were collected since are kept for it.
+  pid_t guardian_ = 0;
+  Fd guardian_pipe_;
+  bool guardian_is_old_ = true, is_cut_short_ = false;
+  Time guardian_made_ = {};
+  std::set<uint32_t> retired_;
+  pid_t weir_ = getpid();
 };
 
 std::vector<pid_t> threads_of(pid_t pid);
+bool has_ours(pid_t pid);
+uint64_t signal_bit(int signal);
+// A set of signals, as /proc/TID/status has it.
+uint64_t signals_in(pid_t tid, const char* name);
 
 // A slot's tree, as call paths by address. What makes no sense is left out: the target can write to it.
-Thread collect_thread(const rt::SampleSlot& slot, const Code& code);
+Thread collect_thread(const rt::SampleSlot& slot, std::span<const rt::TreeNode> nodes, const Code& code);
+// Adds the call paths of one thread to those of another.
+void merge(Thread& into, const Thread& from);
 
 }  // namespace weir::sample

@@ -29,7 +29,7 @@ struct LineFacts {
   std::map<uint32_t, OneBlock> blocks;
   std::map<uint32_t, uint64_t> count_in;  // by function
   std::set<std::string> inlined;
-  Cycles self = 0;
+  Cycles self = 0, called = 0;  // called: samples in what a line called
 
   void add(const LineRow& r);
   uint64_t count() const;

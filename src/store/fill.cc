@@ -229,20 +229,31 @@ void add_os_counts(Tables& tables, const Profile& p) {
   for (uint32_t number : numbers) calls.add(number, os_call_name(number));
 }
 
-void add_contexts(Tables& tables, const Profile& p) {
-  Rows rows = tables.rows("context");
-  uint32_t base = 0;  // of the thread's contexts: ids are the whole file's
-  for (uint32_t t = 0; t < p.threads.size(); t++) {
-    const std::vector<Context>& contexts = p.threads[t].contexts;
-    std::vector<OrderedContext> ordered = order_contexts(contexts);
-    for (uint32_t i = 0; i < ordered.size(); i++) {
-      const OrderedContext& o = ordered[i];
-      const Context& c = contexts[o.original];
-      rows.add(base + i, t, o.parent == none ? Value() : Value(base + o.parent), id(c.site), id(c.function),
-               if_exact(p, c.calls), c.self, c.os_time, o.total, o.os_time_total, base + o.first_child, o.children);
+// And the leaves of call paths, in the new numbering of both.
+void add_contexts(Tables& tables, const Profile& p, const BlockOrder& order) {
+  std::vector<LeafCount> leaves;
+  {
+    Rows rows = tables.rows("context");
+    uint32_t base = 0;  // of the thread's contexts: ids are the whole file's
+    for (uint32_t t = 0; t < p.threads.size(); t++) {
+      const std::vector<Context>& contexts = p.threads[t].contexts;
+      std::vector<OrderedContext> ordered = order_contexts(contexts);
+      std::vector<uint32_t> new_of_old(p.threads[t].leaves.empty() ? 0 : contexts.size());
+      for (uint32_t i = 0; i < ordered.size(); i++) {
+        const OrderedContext& o = ordered[i];
+        const Context& c = contexts[o.original];
+        rows.add(base + i, t, o.parent == none ? Value() : Value(base + o.parent), id(c.site), id(c.function),
+                 if_exact(p, c.calls), c.self, c.os_time, o.total, o.os_time_total, base + o.first_child, o.children);
+        if (!new_of_old.empty()) new_of_old[o.original] = base + i;
+      }
+      for (const LeafCount& c : p.threads[t].leaves)
+        leaves.push_back({new_of_old[c.context], order.new_of_old[c.block], c.samples});
+      base += static_cast<uint32_t>(ordered.size());
     }
-    base += static_cast<uint32_t>(ordered.size());
   }
+  std::ranges::sort(leaves, {}, [](const LeafCount& c) { return uint64_t{c.context} << 32 | c.block; });
+  Rows rows = tables.rows("leaf_count");
+  for (const LeafCount& c : leaves) rows.add(c.context, c.block, c.samples);
 }
 
 void add_sources(Tables& tables, const Profile& p, Strings& strings) {
@@ -276,7 +287,7 @@ void fill(Tables& tables, const Profile& p) {
   add_call_counts(tables, p);
   add_block_counts(tables, p, order);
   add_os_counts(tables, p);
-  add_contexts(tables, p);
+  add_contexts(tables, p, order);
   add_strings(tables, strings);
 }
 

@@ -133,6 +133,18 @@ Result<> Reader::contexts(const Each<ContextRow>& each) const {
   return each_context(db_.prepare(std::string(context_columns) + "WHERE thread IN selected ORDER BY id"), each);
 }
 
+Result<> Reader::leaves(const Each<LeafRow>& each) const {
+  if (version_ < 3) return {};
+  Statement rows = db_.prepare(
+      "SELECT l.context, l.block, l.samples, b.offset, f.text, n.text, p.line FROM leaf_count l LEFT JOIN block b ON b.id "
+      "= "
+      "l.block LEFT JOIN block_line p ON p.block = l.block AND p.position = 0 LEFT JOIN string f ON f.id = p.file LEFT "
+      "JOIN "
+      "string n ON n.id = p.inlined ORDER BY l.context, l.block");
+  while (rows.next()) each({rows.u32(0), rows.u32(1), rows.u64(2), rows.u64(3), rows.text(4), rows.text(5), rows.small(6)});
+  return rows.end();
+}
+
 Result<> Reader::os_calls(bool by_function, uint32_t function, const Each<OsRow>& each) const {
   Statement rows = db_.prepare(fmt::format(
       "SELECT c.number, c.function, o.name, n.text, max(c.class), sum(c.calls), sum(c.errors), sum(c.uncharged), "

@@ -52,8 +52,8 @@ Result<> check_kind(const Database& db) {
   TRY(uint64_t tables, db.number("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('run', 'run_word', "
                                  "'string', 'image', 'function', 'block', 'block_line', 'site', 'process', "
                                  "'process_word', 'thread', 'function_count', 'call_count', 'block_count', 'context', "
-                                 "'os_call', 'os_count', 'sampling', 'sampling_reason')"));
-  uint64_t all = version >= 3 ? 19 : 17;
+                                 "'os_call', 'os_count', 'sampling', 'sampling_reason', 'leaf_count')"));
+  uint64_t all = version >= 3 ? 20 : 17;
   if (tables < all) return fail("{}: {} of its {} tables are missing: the file is damaged", db.path(), all - tables, all);
   return {};
 }
@@ -168,6 +168,7 @@ Result<std::optional<profile::Sampling>> Reader::sampling() const {
     s.event = rows.text(0);
     s.source = rows.text(1);
     s.rate = rows.real(2);
+    if (s.rate < 1e-6 || s.rate > 1e9) s.rate = 0;  // (no clock can do that: seconds would be nonsense)
     s.period = rows.u64(3);
     s.unwind = rows.text(4);
     s.confidence = rows.small(5);

@@ -105,6 +105,15 @@ struct ContextRow {
   uint32_t first_child = 0, children = 0;
 };
 
+// Samples of a context at one instruction.
+struct LeafRow {
+  uint32_t context = none, block = none;
+  uint64_t samples = 0;
+  uint64_t offset = 0;  // of the instruction, and its line in `file`
+  std::string file, inlined;
+  uint32_t line = 0;
+};
+
 struct OsRow {
   uint32_t number = 0, function = none;  // none: of all functions
   std::string name, function_name, os_class;
@@ -176,6 +185,7 @@ class Reader {
   Result<> roots(const Each<ContextRow>& each) const;
   Result<> children(const ContextRow& parent, const Each<ContextRow>& each) const;
   Result<> contexts(const Each<ContextRow>& each) const;
+  Result<> leaves(const Each<LeafRow>& each) const;  // of all threads; exact profiles have none
 
   // By call, or by call and function (of one function, if it is named).
   Result<> os_calls(bool by_function, uint32_t function, const Each<OsRow>& each) const;

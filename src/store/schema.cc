@@ -47,6 +47,8 @@ CREATE TABLE block_count(block INTEGER NOT NULL, thread INTEGER NOT NULL, count 
 CREATE TABLE context(id INTEGER PRIMARY KEY, thread INTEGER, parent INTEGER, site INTEGER, function INTEGER,
   calls INTEGER, self INTEGER, os_time INTEGER, total INTEGER, os_time_total INTEGER, first_child INTEGER,
   children INTEGER);
+CREATE TABLE leaf_count(context INTEGER NOT NULL, block INTEGER NOT NULL, samples INTEGER,
+  PRIMARY KEY(context, block)) WITHOUT ROWID;
 CREATE TABLE os_call(number INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE os_count(function INTEGER NOT NULL, number INTEGER NOT NULL, thread INTEGER NOT NULL, calls INTEGER,
   errors INTEGER, uncharged INTEGER, time INTEGER, class TEXT, waited INTEGER,

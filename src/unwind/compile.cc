@@ -2,7 +2,8 @@
 //
 // 1. Every FDE's instructions are run; what comes out are rows (address, number of a rule). Rules are few: libc has some hundred.
 // 2. FDEs are sorted. Of two that overlap the one that begins later has the addresses from there on, as in a search of
-//    .eh_frame_hdr; .debug_frame gets what .eh_frame leaves, and what is known of PLTs (lld writes no FDE for them) the rest.
+//    .eh_frame_hdr; .debug_frame gets what .eh_frame leaves, and what is known of PLTs (lld writes no FDE for them) and of the entry
+//    point the rest.
 // 3. Rows are put down in order, one for two neighbours with the same rule, and one more at the begin of every KiB.
 // After rt/unwind_table.h.
 #include "unwind/compile.h"
@@ -121,6 +122,20 @@ Functions read_plts(const elf::Contents& contents, VRange text, Rules& rules) {
         {begin, begin + static_cast<uint32_t>(range.size()), first, static_cast<uint32_t>(out.stretches.size()) - first});
   }
   make_apart(out.functions);
+  return out;
+}
+
+// Nobody has called the entry point. Where it has no FDE (the dynamic loader's has none, and goes on behind it), it is known by its address.
+Functions read_entry(const elf::Contents& contents, VRange text, Rules& rules) {
+  constexpr uint64_t size = 128;
+  Functions out;
+  auto entry = elf::load<uint64_t>(contents.file, offsetof(Elf64_Ehdr, e_entry));
+  if (!entry) return out;
+  VRange range = intersect({{*entry}, {*entry + std::min(size, ~*entry)}}, text);
+  if (range.begin >= range.end) return out;
+  auto begin = static_cast<uint32_t>(range.begin.value - text.begin.value);
+  out.stretches.push_back({begin, rules.number_of({.kind = Rule::End})});
+  out.functions.push_back({begin, begin + static_cast<uint32_t>(range.size()), 0, 1});
   return out;
 }
 
@@ -253,7 +268,7 @@ Result<std::vector<std::byte>> compile(const elf::Image& image, std::span<const 
   rules.number_of({.kind = Rule::Unsupported});
   Functions sources[] = {read_section(eh_frame_of(contents), text, rules, own),
                          read_section({debug_frame, {0}, elf::FrameSection::Debug}, text, rules, own),
-                         read_plts(contents, text, rules)};
+                         read_plts(contents, text, rules), read_entry(contents, text, rules)};
   Division division;
   division.add(0, nothing);
   fill(division, sources, 0, static_cast<uint32_t>(text.size()));

@@ -13,7 +13,7 @@ namespace weir::unwind {
 
 namespace {
 
-constexpr uint64_t magic = 0x31646e7775726557;  // "Weruwnd1"
+constexpr uint64_t magic = 0x32646e7775726557;  // "Weruwnd2"
 constexpr uint64_t max_size = uint64_t{1} << 30;
 constexpr int64_t month = 31 * 24 * 3600;
 

@@ -40,7 +40,7 @@ struct Change {
 };
 
 struct Choice {
-  bool loose, changes_bytes;
+  bool loose, sampled, changes_bytes;
   report::Format format;
   bool apart, limited, filtered, detailed;
   const char* subject;
@@ -67,17 +67,19 @@ class Stores {
     directory_ = name;
     CHECK(mkfifo((directory_ / "fifo").c_str(), 0600) == 0);
     std::ofstream(directory_ / "rich.cc") << fixture::rich_source;
-    CHECK(store::write(fixture::rich(), file()));
-    plain_ = describe();
-    // Without keys and constraints rows may be anything: the same id twice, names that are NULL.
-    auto db = store::Database::open_to_write(file());
-    CHECK(db && db->execute("DROP VIEW function_total"));
-    for (const Table& t : plain_.tables)
-      CHECK(db->execute(
-          fmt::format("CREATE TABLE other AS SELECT * FROM {0}; DROP TABLE {0}; ALTER TABLE other RENAME TO {0}", t.name)
-              .c_str()));
-    db = {};
-    loose_ = describe();
+    for (bool sampled : {false, true}) {
+      CHECK(store::write(sampled ? fixture::sampled() : fixture::rich(), file()));
+      plain_[sampled] = describe();
+      // Without keys and constraints rows may be anything: the same id twice, names that are NULL.
+      auto db = store::Database::open_to_write(file());
+      CHECK(db && db->execute("DROP VIEW function_total"));
+      for (const Table& t : plain_[sampled].tables)
+        CHECK(db->execute(
+            fmt::format("CREATE TABLE other AS SELECT * FROM {0}; DROP TABLE {0}; ALTER TABLE other RENAME TO {0}", t.name)
+                .c_str()));
+      db = {};
+      loose_[sampled] = describe();
+    }
   }
   ~Stores() { fs::remove_all(directory_); }
 
@@ -85,7 +87,7 @@ class Stores {
   const fs::path& directory() const { return directory_; }
 
   void make(const Choice& choice, std::span<const Change> changes) {
-    const Base& base = choice.loose ? loose_ : plain_;
+    const Base& base = (choice.loose ? loose_ : plain_)[choice.sampled];
     std::string bytes = base.bytes;
     if (choice.changes_bytes)
       for (const Change& c : changes) {
@@ -148,7 +150,7 @@ class Stores {
   }
 
   fs::path directory_;
-  Base plain_, loose_;
+  Base plain_[2], loose_[2];  // of an exact and of a sampled one
 };
 
 // What is written is counted, and looked at.
@@ -195,9 +197,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static Stores stores;
   if (size < 2) return 0;
   static constexpr const char* subjects[] = {"main", "fib", "rich.cc", ""};
-  Choice choice{(data[0] & 1) != 0, (data[0] & 6) == 6,        static_cast<report::Format>((data[0] >> 3) % 3),
-                (data[1] & 1) != 0, (data[1] & 2) != 0,        (data[1] & 4) != 0,
-                (data[1] & 8) != 0, subjects[data[1] >> 4 & 3]};
+  Choice choice{
+      (data[0] & 1) != 0,        (data[1] & 64) != 0, (data[0] & 6) == 6, static_cast<report::Format>((data[0] >> 3) % 3),
+      (data[1] & 1) != 0,        (data[1] & 2) != 0,  (data[1] & 4) != 0, (data[1] & 8) != 0,
+      subjects[data[1] >> 4 & 3]};
   std::vector<Change> changes(std::min<size_t>((size - 2) / 12, 16));
   for (size_t i = 0; i < changes.size(); i++) {
     memcpy(&changes[i], data + 2 + 12 * i, 4);
@@ -210,7 +213,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   for (const char* view : report::views) show(*reader, view, choice, stores.directory());
-  for (auto how : {report::export_callgrind, report::export_folded, report::export_pprof}) {
+  for (auto how : {report::export_callgrind, report::export_folded, report::export_pprof, report::export_speedscope}) {
     Written written;
     auto done = how(*reader, [&](std::string_view text) { written.add(text); });
     if (!done) check_error(done.error());

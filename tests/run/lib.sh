@@ -13,6 +13,8 @@
 #   oracle PROGRAM ARGS...   the executed instructions that icount counts equal those of a single-stepped native run
 #   profile CMD ARGS...      runs under `weir profile`, with OPTIONS, and must end with STATUS; `ask SQL` then asks the store,
 #                            `report VIEW...` prints a report of it
+#   sampled CMD ARGS...      the same as `same`, under `weir sample` alone, RATE times a second (20,000); `ask` and `report` then tell of it
+#   seen FUNCTION...         each of these was met by a sample, or called what was
 #   start CMD ARGS...        runs it in the background, natively, until it has printed a line: its pid is $P. `finish` ends its stdin,
 #                            waits for it and leaves $T/started.out, .status; `state` prints what Weir must leave as it is
 #   need PROGRAM..., need_cpu FLAG..., skip WHY   the machine lacks something: exit 77
@@ -94,6 +96,7 @@ compare() {  # compare "PARTS" CMD...
     fail "native: $*: exit status $status, not ${STATUS:-0}"$'\n'"$(head -c 2000 "$T/native.err")"
   for tool in $tools; do
     if [[ $tool == profile ]]; then run weir "$WEIR" profile -q -o "$T/run.weir" ${OPTIONS:-} -- "$@"
+    elif [[ $tool == sample ]]; then run weir "$WEIR" sample -q -F "${RATE:-20000}" -o "$T/run.weir" ${OPTIONS:-} -- "$@"
     else run weir "$WEIR" run -q --tool="$tool" ${OPTIONS:-} -- "$@"; fi
     for part in $parts; do
       cmp -s "$T/native.$part" "$T/weir.$part" || {
@@ -147,6 +150,14 @@ profile() {
   run profile "$WEIR" profile -q -o "$T/run.weir" ${OPTIONS:-} -- "$@"
   [[ $(<"$T/profile.status") == "${STATUS:-0}" && -s $T/run.weir ]] ||
     fail "profile: $*: status $(<"$T/profile.status"), not ${STATUS:-0}: $(head -c 2000 "$T/profile.err")"
+}
+sampled() { local TOOLS=sample; same "$@"; }
+seen() {
+  local name
+  for name; do
+    [[ $(ask "SELECT sum(total) > 0 FROM function_total WHERE name = '$name'") == 1 ]] ||
+      fail "$name is not in the profile: $(ask "SELECT group_concat(name || ' ' || total, ', ') FROM function_total")"
+  done
 }
 ask() { sqlite3 -bail "$T/run.weir" "$1" || fail "the store does not answer: $1"; }
 report() { "$WEIR" report "$T/run.weir" "$@" || fail "report $*"; }

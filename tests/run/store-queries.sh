@@ -4,6 +4,7 @@ need sqlite3 python3
 FIXTURE=$(dirname "$WEIR")/tests/fixture_store
 "$FIXTURE" tables "$T/tables.weir"
 "$FIXTURE" rich "$T/rich.weir"
+"$FIXTURE" sampled "$T/sampled.weir"
 python3 - "$HERE/../../docs/store.md" "$T" <<'P'
 import re, sys, textwrap
 text = open(sys.argv[1]).read()
@@ -18,7 +19,7 @@ expect() {  # expect FIXTURE NUMBER <<END
   local got; got=$(ask "$1" "$2")
   [[ $got == "$(cat)" ]] || fail "query $2 on $1 gives"$'\n'"$got"
 }
-for i in {1..10}; do ask tables "$i" >/dev/null; ask rich "$i" >/dev/null; done
+for i in {1..10}; do ask tables "$i" >/dev/null; ask rich "$i" >/dev/null; ask sampled "$i" >/dev/null; done
 expect tables 1 <<'END'
 D|80|40000|39.56
 C|1|30000|29.67
@@ -27,6 +28,7 @@ A|1|10000|9.89
 main|1|1000|0.99
 start|1|100|0.1
 END
+[[ $(ask sampled 1 | head -n 1) == 'fib||490|49.0' ]] || fail "query 1: $(ask sampled 1)"
 expect tables 2 <<'END'
 B|40|30000
 C|40|10000

@@ -1,80 +1,16 @@
 // The views of fixtures whose figures are known; exports; and files that nobody should have written.
-#include "report/report.h"
-
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "base/text.h"
-#include "fixture/fixture.h"
-#include "report/export.h"
-#include "store/write.h"
+#include "report_fixture.h"
 
 namespace weir::report {
 namespace {
 
-namespace fs = std::filesystem;
-using nlohmann::json;
-
 // ---- views ----
-
-class ReportTest : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string name = fs::temp_directory_path() / "weir-report-test.XXXXXX";
-    ASSERT_TRUE(mkdtemp(name.data()));
-    directory = name;
-    put(fixture::tables());
-    std::ofstream(directory / "tables.c") << fixture::tables_source;
-    std::ofstream(directory / "rich.cc") << fixture::rich_source;
-  }
-  void TearDown() override { fs::remove_all(directory); }
-
-  void put(const profile::Profile& p) { ASSERT_TRUE(store::write(p, file())); }
-  std::string file() const { return directory / "a.weir"; }
-  store::Reader open() { return *store::Reader::open(file()); }
-
-  Options view(const std::string& name, const std::string& subject = "") {
-    Options o;
-    o.view = name;
-    o.subject = subject;
-    o.source_map = {{"/src", directory}};
-    return o;
-  }
-  std::string show(const Options& options, Style style = {}) {
-    store::Reader reader = open();
-    return show_with(reader, options, style);
-  }
-  std::string show_with(store::Reader& reader, const Options& options, Style style = {}) {
-    std::string text;
-    Output out(style, [&](std::string_view s) {
-      text += s;
-      return true;
-    });
-    auto shown = report::show(reader, options, out);
-    if (!shown) return "error: " + shown.error().what;
-    return text;
-  }
-  json as_json(const Options& options) { return json::parse(show(options, {Format::Json, 0, false})); }
-  static json by_name(const json& rows, const std::string& name) {
-    for (const json& row : rows)
-      if (row["name"] == name) return row;
-    return {};
-  }
-  void sql(const std::string& statements) {
-    auto db = store::Database::open_to_write(file());
-    ASSERT_TRUE(db);
-    auto done = db->execute(statements.c_str());
-    ASSERT_TRUE(done) << done.error().what;
-  }
-
-  fs::path directory;
-};
 
 TEST_F(ReportTest, TablesOneToThree) {
   json functions = as_json(view("functions"))["functions"];
@@ -377,6 +313,23 @@ TEST_F(ReportTest, WhatOlderFilesDoNotHave) {
   EXPECT_NE(show(view("summary")).find("ended         exit 3"), std::string::npos);
 }
 
+TEST_F(ReportTest, FilesOfSchemaTwoAreReadAsBefore) {
+  auto shown = [&] {
+    std::string all;
+    for (const char* name : views)
+      all += show(view(name, std::set<std::string>{"detail", "source", "asm"}.contains(name) ? "main" : ""),
+                  {Format::Json, 0, false});
+    return all;
+  };
+  put(fixture::rich());
+  std::string now = shown();
+  sql("DROP TABLE sampling; DROP TABLE sampling_reason; DROP TABLE leaf_count; UPDATE weir SET schema = 2; PRAGMA user_version = 2");
+  EXPECT_EQ(shown(), now);
+  EXPECT_EQ(as_json(view("summary"))["sampling"], nullptr);
+  sql("UPDATE weir SET kind = 'sampled profile'");
+  EXPECT_NE(store::Reader::open(file()).error().what.find("holds 'sampled profile'"), std::string::npos);
+}
+
 TEST_F(ReportTest, WhatTheFilterLeavesOut) {
   put(fixture::rich());
   for (const char* name : {"summary", "functions", "callers", "tree", "coverage"}) {
@@ -412,12 +365,6 @@ TEST_F(ReportTest, AnotherCpu) {
 
 // ---- exports ----
 
-std::string exported(const store::Reader& reader, Result<> (*how)(const store::Reader&, const Sink&)) {
-  std::string text;
-  auto done = how(reader, [&](std::string_view s) { text += s; });
-  return done ? text : "error: " + done.error().what;
-}
-
 TEST_F(ReportTest, FoldedStacksAddUp) {
   put(fixture::rich());
   std::istringstream lines(exported(open(), export_folded));
@@ -438,6 +385,7 @@ TEST_F(ReportTest, FoldedStacksAddUp) {
   put(p);
   EXPECT_NE(exported(open(), export_folded).find("--paths=full"), std::string::npos);
   EXPECT_NE(exported(open(), export_pprof).find("--paths=full"), std::string::npos);
+  EXPECT_NE(exported(open(), export_speedscope).find("--paths=full"), std::string::npos);
 }
 
 TEST_F(ReportTest, CallgrindAddsUp) {
@@ -511,7 +459,7 @@ TEST_F(ReportTest, AHostileStoreIsToldOrShownNeverCrashedOn) {
             EXPECT_TRUE(json::accept(text)) << attack << ": " << name;
           }
         }
-    for (auto how : {export_callgrind, export_folded, export_pprof}) exported(open(), how);
+    for (auto how : all_exports) exported(open(), how);
   }
 }
 
@@ -540,7 +488,7 @@ TEST_F(ReportTest, CallPathsThatAreThereTwiceAreTold) {
       "n, twice");
   for (Format format : {Format::Text, Format::Json, Format::Csv})
     EXPECT_NE(show(view("tree"), {format, 80, false}).find("damaged; profile again"), std::string::npos);
-  for (auto how : {export_callgrind, export_folded, export_pprof}) EXPECT_LT(exported(open(), how).size(), 1'000'000u);
+  for (auto how : all_exports) EXPECT_LT(exported(open(), how).size(), 1'000'000u);
 }
 
 }  // namespace

@@ -2,13 +2,16 @@
 // sampled from this very process.
 #include "sample/assemble.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 
 #include <algorithm>
 #include <sstream>
 
 #include "compiled.h"
+#include "own_code.h"
 #include "store/reader.h"
 #include "store/write.h"
 
@@ -159,7 +162,15 @@ void expect_sound(const Profile& p) {
       ASSERT_LT(c.function, p.functions.size());
       ASSERT_LT(c.site, p.sites.size());
     }
-    for (const profile::BlockCount& c : t.blocks) ASSERT_LT(c.block, p.blocks.size());
+    std::map<uint32_t, uint64_t> in_leaves;
+    for (const profile::LeafCount& c : t.leaves) {
+      ASSERT_LT(c.context, t.contexts.size());
+      in_leaves[c.block] += c.samples;
+    }
+    for (const profile::BlockCount& c : t.blocks) {
+      ASSERT_LT(c.block, p.blocks.size());
+      EXPECT_EQ(c.count, in_leaves[c.block]);
+    }
     EXPECT_EQ(self, t.cycles);
     EXPECT_EQ(in_contexts, t.cycles);
     ASSERT_LT(t.process, p.processes.size());
@@ -448,6 +459,100 @@ TEST(SampleAssemble, S9_ThroughTheStore) {
   ASSERT_TRUE(reader->functions(
       {}, [&](const store::FunctionRow& f) { totals += fmt::format("{} {}/{};", f.name, f.self, f.total); }));
   EXPECT_EQ(totals, "leaf 5/5;main 0/5;");
+}
+
+// ---- this very process, under a timer ----
+
+volatile uint64_t sink;
+extern "C" {
+[[gnu::noinline]] void spin_inside(uint64_t n) {
+  while (n--) sink = sink + n;
+}
+[[gnu::noinline]] void spin(int depth) {
+  if (depth) spin(depth - 1);
+  else spin_inside(100'000);
+  sink = sink + 1;
+}
+}
+
+struct Sampler {
+  OwnCode code;
+  Memory memory;
+  rt::Stack stack = own_stack();
+  static inline Sampler* current = nullptr;
+
+  static void on_signal(int, siginfo_t*, void* context) {
+    rt::GuardedMemory guarded;
+    rt::restore(current->memory.trace, current->memory.tree, current->code.code(), current->stack,
+                state_of(*static_cast<ucontext_t*>(context)), {}, guarded);
+  }
+  void sample(uint64_t samples) {
+    current = this;
+    survive_reads();
+    struct sigaction action{};
+    action.sa_flags = SA_SIGINFO | SA_RESTART;
+    action.sa_sigaction = on_signal;
+    sigaction(SIGPROF, &action, nullptr);
+    itimerval often{{0, 1000}, {0, 1000}}, never{};
+    setitimer(ITIMER_PROF, &often, nullptr);
+    while (static_cast<volatile uint64_t&>(memory.trace.counts.samples) < samples) spin(20);
+    setitimer(ITIMER_PROF, &never, nullptr);
+  }
+  Program collected() const {
+    Program program;
+    TreeOf thread;
+    for (uint32_t i = 0; i < memory.tree.size(); i++) {
+      const rt::TreeNode& n = memory.tree.nodes()[i];
+      Node node{static_cast<Node::Kind>(n.kind), Stop::None, n.parent, none, n.address, n.samples};
+      if (n.kind == rt::TreeNode::Root) node.end = static_cast<Stop>(n.address);
+      if (n.kind == rt::TreeNode::Root || n.kind == rt::TreeNode::Full) node.parent = none;
+      Dl_info info;
+      if (const rt::CodeRange* range = code.code().find(n.address);
+          range && dladdr(reinterpret_cast<void*>(n.address), &info)) {
+        std::string path =
+            std::string_view(info.dli_fname).find(".so") == std::string::npos ? "/proc/self/exe" : info.dli_fname;
+        auto known = std::ranges::find(program.images, path);
+        node.image = static_cast<uint32_t>(known - program.images.begin());
+        if (known == program.images.end()) program.images.push_back(path);
+        node.offset -= range->bias;
+      }
+      thread.put(node);
+    }
+    thread.counts = memory.trace.counts;
+    program.threads = {thread};
+    return program;
+  }
+};
+
+TEST(SampleAssemble, S1_ThisProcessUnderATimer) {
+  Sampler sampler;
+  sampler.sample(200);
+  Profile p = assemble(by_time, std::vector{sampler.collected()});
+  expect_sound(p);
+  const profile::Sampling& s = *p.run.sampling;
+  EXPECT_GE(s.samples, 200u);
+  EXPECT_GE(s.frames, 20 * s.samples);
+  EXPECT_LT(s.truncated, s.samples / 10);
+  auto total = [&](const char* name) {
+    for (const FunctionCount& c : p.threads[0].functions)
+      if (c.function == id_of(p, name)) return c.total;
+    return uint64_t{0};
+  };
+  for (const char* name : {"main", "spin", "spin_inside"}) EXPECT_GT(total(name), s.samples * 8 / 10) << name;
+  // Twenty frames of spin() inside each other, and the line of the call.
+  size_t deepest = 0;
+  for (const std::string& path : paths(p)) {
+    size_t frames = 0;
+    for (size_t at = 0; (at = path.find(";spin;", at)) != std::string::npos; at += 5) frames++;
+    deepest = std::max(deepest, frames);
+  }
+  EXPECT_GE(deepest, 20u);
+  EXPECT_TRUE(std::ranges::any_of(p.sites, [&](const profile::CallSite& site) {
+    return site.function == id_of(p, "spin") && site.file.ends_with("sample_assemble_test.cc") && site.line;
+  }));
+  EXPECT_TRUE(std::ranges::any_of(p.lines, [&](const profile::LinePart& l) {
+    return p.blocks[l.block].function == id_of(p, "spin_inside") && l.file.ends_with("sample_assemble_test.cc");
+  }));
 }
 
 }  // namespace

@@ -135,6 +135,11 @@ Profile load(const std::string& path) {
          c.next();)
       t.os_calls.push_back({c.u32(0), c.small(1), c.u64(2), c.u64(3), c.u64(4), c.u64(5), c.u64(6),
                             static_cast<OsClass>(number_of(c.text(7), OsClass::Timed, os_class))});
+    for (Statement c =
+             of_thread("SELECT l.context, l.block, l.samples FROM leaf_count l JOIN context c ON c.id = l.context "
+                       "WHERE c.thread = ?");
+         c.next();)
+      t.leaves.push_back({c.u32(0), c.u32(1), c.u64(2)});
     p.threads.push_back(t);
   }
   return p;
@@ -151,6 +156,7 @@ struct Facts {
   std::map<std::pair<uint32_t, uint64_t>, BlockFacts> blocks;
   std::map<std::tuple<uint32_t, uint32_t, uint64_t>, std::pair<uint64_t, Cycles>> block_counts;
   std::map<std::vector<uint32_t>, Context> contexts;
+  std::map<std::pair<std::vector<uint32_t>, uint64_t>, uint64_t> leaves;  // by path and offset
   std::map<std::pair<uint32_t, uint32_t>, FunctionCount> functions;
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, CallCount> calls;
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, OsCount> os_calls;
@@ -175,15 +181,20 @@ Facts facts_of(const Profile& p, uint32_t context_base_of_thread(const Profile&,
     for (const CallCount& c : thread.calls) f.calls[{t, c.site, c.callee}] = c;
     for (const OsCount& c : thread.os_calls) f.os_calls[{t, c.function, c.number}] = c;
     uint32_t base = context_base_of_thread(p, t);
-    for (const Context& c : thread.contexts) {
+    auto path_of = [&](const Context& c) {
       std::vector<uint32_t> path = {t, c.site, c.function};
       for (uint32_t parent = c.parent; parent != none; parent = thread.contexts[parent - base].parent) {
         path.push_back(thread.contexts[parent - base].site);
         path.push_back(thread.contexts[parent - base].function);
       }
+      return path;
+    };
+    for (const LeafCount& c : thread.leaves)
+      f.leaves[{path_of(thread.contexts[c.context - base]), p.blocks[c.block].offset}] = c.samples;
+    for (const Context& c : thread.contexts) {
       Context without_id = c;
       without_id.parent = none;
-      f.contexts[path] = without_id;
+      f.contexts[path_of(c)] = without_id;
     }
   }
   return f;
@@ -215,6 +226,7 @@ void expect_round_trip(const Profile& given, const std::string& file) {
   EXPECT_EQ(a.blocks, b.blocks);
   EXPECT_EQ(a.block_counts, b.block_counts);
   EXPECT_EQ(a.contexts, b.contexts);
+  EXPECT_EQ(a.leaves, b.leaves);
   EXPECT_EQ(a.functions, b.functions);
   EXPECT_EQ(a.calls, b.calls);
   EXPECT_EQ(a.os_calls, b.os_calls);
@@ -222,6 +234,30 @@ void expect_round_trip(const Profile& given, const std::string& file) {
 
 TEST_F(StoreTest, TablesComeBack) { expect_round_trip(fixture::tables(), file); }
 TEST_F(StoreTest, EveryFieldComesBack) { expect_round_trip(fixture::rich(), file); }
+TEST_F(StoreTest, S9_ASampledProfileComesBack) {
+  Profile p = fixture::sampled();
+  expect_round_trip(p, file);
+  p.run.sampling->rate = 99.5;
+  expect_round_trip(p, file);
+  p.run.sampling.emplace();  // nothing is known
+  expect_round_trip(p, file);
+}
+// SQL must not take for none what is not known.
+TEST_F(StoreTest, S9_WhatSamplesDoNotTellIsNull) {
+  ASSERT_TRUE(write(fixture::sampled(), file));
+  auto db = Database::open_to_read(file);
+  for (const char* unknown : {"calls FROM function_count", "calls FROM call_count", "calls FROM context",
+                              "instructions FROM thread", "os_calls FROM function_count", "calls FROM function_total"}) {
+    Statement rows = db->prepare(fmt::format("SELECT {}", unknown));
+    ASSERT_TRUE(rows.next()) << unknown;
+    do EXPECT_EQ(rows.maybe(0), std::nullopt) << unknown;
+    while (rows.next());
+  }
+  Statement kind = db->prepare("SELECT kind, schema FROM weir");
+  ASSERT_TRUE(kind.next());
+  EXPECT_EQ(kind.text(0), "sampled profile");
+  EXPECT_EQ(kind.u64(1), 3u);
+}
 TEST_F(StoreTest, AnEmptyProfileComesBack) { expect_round_trip({}, file); }
 
 // What SQLite itself finds wrong with a file that it did not fill.

@@ -1,0 +1,133 @@
+// speedscope's own format (www.speedscope.app/file-format-schema.json): for each thread a "sampled" profile, in which every call path
+// is one sample, the outermost function first, with its own time as its weight. There is no order in time: paths stand as in the
+// tree, so that functions lie side by side.
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "report/export.h"
+#include "base/json.h"
+#include "base/text.h"
+
+namespace weir::report {
+namespace {
+
+class SpeedscopeWriter {
+ public:
+  SpeedscopeWriter(const store::Reader& reader, const Sink& sink, const profile::Run& run, std::vector<Path> paths)
+      : reader_(reader), sink_(sink), run_(run), paths_(std::move(paths)), below_(paths_.size() + 1) {
+    for (uint32_t i = 0; i < paths_.size(); i++)
+      below_[paths_[i].parent == store::none ? paths_.size() : paths_[i].parent].push_back(i);
+  }
+
+  Result<> write() {
+    TRY(std::vector<store::ThreadRow> threads, reader_.threads());
+    std::erase_if(threads, [](const store::ThreadRow& t) { return t.cycles + t.os_time == 0; });
+    auto largest = std::ranges::max_element(threads, {}, [](const store::ThreadRow& t) { return t.cycles + t.os_time; });
+    json_.begin_object();
+    json_.member("$schema", "https://www.speedscope.app/file-format-schema.json");
+    json_.member("exporter", "weir " + run_.weir_version);
+    json_.member("name", quoted_command(run_.command));
+    if (!threads.empty()) json_.member("activeProfileIndex", static_cast<uint64_t>(largest - threads.begin()));
+    TRY_VOID(frames());
+    json_.key("profiles").begin_array();
+    for (const store::ThreadRow& t : threads) thread(t);
+    json_.end_array().end_object();
+    flush(0);
+    return {};
+  }
+
+ private:
+  Result<> frames() {
+    json_.key("shared").begin_object().key("frames").begin_array();
+    TRY_VOID(reader_.functions({}, [&](const store::FunctionRow& f) {
+      frame_of_.emplace(f.id, frame_of_.size());
+      json_.begin_object().member("name", f.name);
+      if (!f.file.empty()) json_.member("file", f.file);
+      if (f.line) json_.member("line", uint64_t{f.line});
+      json_.end_object();
+      flush();
+    }));
+    // Of paths whose function is not in the file.
+    json_.begin_object().member("name", "?").end_object();
+    json_.end_array().end_object();
+    return {};
+  }
+
+  void thread(const store::ThreadRow& t) {
+    order_of(t.id);
+    json_.begin_object();
+    json_.member("type", "sampled");
+    json_.member("name", fmt::format("{} (process {}, thread {})", t.name, t.pid, t.tid));
+    json_.member("unit", is_time() ? "seconds" : "none");
+    store::Cycles sum = 0;
+    for (uint32_t path : order_) sum += time_of(path);
+    json_.member("startValue", uint64_t{0});
+    put("endValue", sum);
+    json_.key("samples").begin_array();
+    std::vector<uint64_t> stack;
+    for (uint32_t path : order_) {
+      stack.clear();
+      for (uint32_t p = path; p != store::none; p = paths_[p].parent) stack.push_back(frame(paths_[p].function));
+      json_.begin_array();
+      for (size_t i = stack.size(); i-- > 0;) json_.value(stack[i]);
+      json_.end_array();
+      flush();
+    }
+    json_.end_array().key("weights").begin_array();
+    for (uint32_t path : order_) weight(time_of(path)), flush();
+    json_.end_array().end_object();
+  }
+
+  // The paths of a thread that have time of their own, depth first.
+  void order_of(uint32_t thread) {
+    order_.clear();
+    std::vector<uint32_t> stack;
+    for (uint32_t root : below_.back())
+      if (paths_[root].thread == thread) stack.push_back(root);
+    std::ranges::reverse(stack);
+    while (!stack.empty()) {
+      uint32_t path = stack.back();
+      stack.pop_back();
+      if (time_of(path)) order_.push_back(path);
+      stack.insert(stack.end(), below_[path].rbegin(), below_[path].rend());
+    }
+  }
+
+  bool is_time() const { return run_.sampling && run_.sampling->rate > 0; }
+  store::Cycles time_of(uint32_t path) const { return paths_[path].self + paths_[path].os_time; }
+  uint64_t frame(uint32_t function) const {
+    auto found = frame_of_.find(function);
+    return found == frame_of_.end() ? frame_of_.size() : found->second;
+  }
+  void weight(store::Cycles c) {
+    if (is_time()) json_.value(static_cast<double>(c) / run_.sampling->rate);
+    else json_.value(uint64_t{c});
+  }
+  void put(std::string_view key, store::Cycles c) {
+    json_.key(key);
+    weight(c);
+  }
+  void flush(size_t least = 65536) {
+    if (json_.text.size() >= least) sink_(std::exchange(json_.text, {}));
+  }
+
+  const store::Reader& reader_;
+  const Sink& sink_;
+  const profile::Run& run_;
+  std::vector<Path> paths_;
+  std::vector<std::vector<uint32_t>> below_;  // by path; the last: without a parent
+  std::unordered_map<uint32_t, uint64_t> frame_of_;
+  std::vector<uint32_t> order_;
+  JsonWriter json_;
+};
+
+}  // namespace
+
+Result<> export_speedscope(const store::Reader& reader, const Sink& sink) {
+  TRY(std::vector<Path> paths, merged_paths(reader, {.threads = true}));
+  TRY(profile::Run run, reader.run());
+  return SpeedscopeWriter(reader, sink, run, std::move(paths)).write();
+}
+
+}  // namespace weir::report

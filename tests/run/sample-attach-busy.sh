@@ -1,0 +1,13 @@
+# issue 5, 7: a process that does everything at once, and ignores SIGTRAP itself: attached to and left, and its results are right.
+. "$(dirname "$0")/lib.sh"
+build "$PROGRAMS/busy.c" "$T/busy" -pthread
+start "$T/busy" cpsrvthk
+state >"$T/before"
+for round in {1..10}; do
+  timeout -k 1 20 "$WEIR" sample -q -F 5000 --pid $P --seconds 0.1 -o "$T/run.weir" 2>"$T/err" || fail "round $round: status $?: $(<"$T/err")"
+  state >"$T/after"
+  diff "$T/before" "$T/after" || fail "round $round: something is left"
+done
+seen compute
+finish
+[[ $(<"$T/started.status") == 0 && $(tail -n 1 "$T/started.out") == 'wrong 0' ]] || fail "it ended so: $(<"$T/started.status") $(<"$T/started.out")"
