@@ -4,13 +4,15 @@ _weir() {
   local i glue='' words=() starts=() last
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    _weir_offer "${COMP_WORDS[1]}" -W 'run profile sample report export help --version'
+    _weir_offer "${COMP_WORDS[1]}" -W 'run profile sample report view diff export help --version'
     return
   fi
 
   case ${COMP_WORDS[1]} in
     report) _weir_report && return ;;
-    export) _weir_export && return ;;
+    view) _weir_files 'port diff source-map' '--port= --no-open --diff= --source-map= --help' && return ;;
+    diff) _weir_files 'threshold limit filter' '--threshold= --limit= --filter= --format= --os-calls= --color= --no-pager --help' && return ;;
+    export) _weir_files 'thread process source-map' '--format= --output= --thread= --process= --diff= --source-map= --help' && return ;;
   esac
 
   # Bash cuts "--tool=icount" at the "=": put such words together again, and remember where they began.
@@ -111,15 +113,20 @@ _weir_report() {
   esac
 }
 
-_weir_export() {
+# _weir_files VALUES OPTIONS: files, and the options of a verb; those of VALUES take what cannot be offered.
+_weir_files() {
   local _weir_option last=${COMP_WORDS[COMP_CWORD]#=}
   _weir_before
   case $_weir_option in
-    --format) _weir_offer "$last" -W 'callgrind folded pprof speedscope' ;;
-    --thread | --process) ;;
+    --format)
+      if [[ ${COMP_WORDS[1]} == diff ]]; then _weir_offer "$last" -W 'text json csv'
+      else _weir_offer "$last" -W 'html callgrind folded pprof speedscope firefox dot svg csv json llvm bolt'; fi ;;
+    --os-calls) _weir_offer "$last" -W 'self separate' ;;
+    --color) _weir_offer "$last" -W 'auto always never' ;;
     *)
+      [[ " $1 " != *" ${_weir_option#--} "* ]] || return 0
       if [[ $last == -* ]]; then
-        _weir_offer "$last" -W '--format= --output= --thread= --process= --help'
+        _weir_offer "$last" -W "$2"
         [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace 2>/dev/null || true
       else
         _weir_offer "$last" -f

@@ -23,8 +23,11 @@ offers 'text json csv' weir report weir.bash functions --format =
 offers 'json' weir report weir.bash --format j
 offers 'tree' weir report --format = json weir.bash tr
 offers 'calls' weir report weir.bash --sort ca
-offers 'callgrind' weir export weir.bash --format c
-offers 'speedscope' weir export weir.bash --format s
+offers 'callgrind csv' weir export weir.bash --format c
+offers 'folded firefox' weir export weir.bash --format f
+offers 'json' weir diff a b --format j
+offers '--port=' weir view weir.bash --p
+offers 'speedscope svg' weir export weir.bash --format s
 offers 'weir.bash' weir export weir.b
 offers '--version' weir --
 offers '--tool=' weir run --to

@@ -3,29 +3,48 @@
 #include "report/export.h"
 
 #include "cli/options.h"
+#include "view/export_html.h"
 
 namespace weir::cli {
 
 Result<int> export_profile(const Words& words) {
-  std::string file, format, out;
+  std::string file, format, out, before;
   std::optional<uint32_t> thread, process;
+  std::vector<std::string> source_map;
+  std::vector<std::string> formats(std::begin(report::formats), std::end(report::formats));
+  formats.push_back("html");
   CLI::App app{
       "Turns a profile into a file for another tool.\n\n"
+      "  weir export a.weir --format html -o a.html                    the page of weir view, with its data, in one file\n"
       "  weir export a.weir --format callgrind -o callgrind.out.a      callgrind_annotate, KCachegrind\n"
       "  weir export a.weir --format pprof -o a.pb.gz                  go tool pprof, speedscope, Perfetto\n"
       "  weir export a.weir --format folded -o - | flamegraph.pl       flame graphs\n"
-      "  weir export a.weir --format speedscope -o a.speedscope.json   speedscope, thread by thread\n"};
+      "  weir export a.weir --format firefox -o a.json                 profiler.firefox.com\n"
+      "  weir export a.weir --format svg -o river.svg                  the call graph, laid out by Graphviz's dot\n"
+      "  weir export a.weir --format llvm -o a.prof                    clang -fprofile-sample-use=a.prof\n"
+      "  weir export a.weir --format bolt -o a.fdata                   llvm-bolt -data a.fdata\n"};
   app.name("weir export");
   app.add_option("FILE", file, "a profile, exact or sampled")->required();
-  app.add_option("--format", format, "callgrind, folded, pprof or speedscope")
+  app.add_option("--format", format, fmt::format("{}", fmt::join(formats, ", ")))
       ->required()
-      ->check(
-          CLI::IsMember(std::vector<std::string>(std::begin(report::export_formats), std::end(report::export_formats))));
+      ->check(CLI::IsMember(formats));
   app.add_option("-o,--output", out, "where to; -: standard output")->required()->type_name("OUT");
   app.add_option("--thread", thread, "only this thread (tid, or index)")->type_name("T");
   app.add_option("--process", process, "only this process (pid, or index)")->type_name("P");
+  app.add_option("--diff", before, "html: an older profile to compare with")->type_name("OLD");
+  app.add_option("--source-map", source_map, "html: OLD=NEW: source paths that begin with OLD are found at NEW")
+      ->type_name("OLD=NEW");
   TRY(bool go_on, parse_options(app, words));
   if (!go_on) return 0;
+  if (format == "html") {
+    if (thread || process) return fail("--format html: has all threads; --thread and --process are for other formats");
+    view::Options options{file, before, {}};
+    TRY(options.source_map, store::parse_source_map(source_map));
+    TRY(std::string html, view::html_of(options, {}));
+    TRY_VOID(report::write_file(out, [&](const report::Sink& sink) { return sink(html), Result<>(); }));
+    return 0;
+  }
+  if (!before.empty() || !source_map.empty()) return fail("--diff and --source-map are for --format html");
   TRY(store::Reader reader, store::Reader::open(file));
   if (thread || process) TRY_VOID(reader.select(thread, process));
   TRY_VOID(report::write_export(reader, format, out));

@@ -18,7 +18,9 @@ constexpr const char* usage = R"(usage: weir VERB [options] [--] PROGRAM [argume
   weir profile  count and cost every call, line and block of a program
   weir sample   interrupt a program at a rate, and see where it is; it runs as fast as ever
   weir report   show a profile: functions, callers, source, call paths; as text, JSON or CSV
-  weir export   turn a profile into a file for callgrind_annotate, KCachegrind, pprof, speedscope or flame graphs
+  weir view     show it in the browser: call graph, flame graph, source, and what changed since another run
+  weir diff     compare two profiles; exit status 1 when code became slower than a threshold
+  weir export   turn a profile into one HTML file, or a file for KCachegrind, pprof, speedscope, Firefox Profiler, Graphviz, LLVM, BOLT
   weir help     this text;  weir VERB --help tells more;  weir --version
 
   weir run -- ls -l
@@ -26,6 +28,7 @@ constexpr const char* usage = R"(usage: weir VERB [options] [--] PROGRAM [argume
   weir profile -- sort big.txt
   weir sample --pid 1234 --seconds 10
   weir report sort.weir detail strcoll
+  weir view sort.weir
   weir export sort.weir --format pprof -o sort.pb.gz
 )";
 
@@ -41,10 +44,10 @@ Words split(int argc, char** argv) {
     }
     if (word[0] != '-') break;
     words.options.push_back(word);
-    constexpr std::string_view with_value[] = {"--json",    "--tool",     "-o",        "--output", "--cpu",
-                                               "--clock",   "--os-calls", "--paths",   "-p",       "--pid",
-                                               "--seconds", "--cache-mb",   "--log-file", "-F",      "--frequency",
-                                               "-e",        "--event",    "--unwind",  "--confidence", "--source"};
+    constexpr std::string_view with_value[] = {"--json",    "--tool",     "-o",         "--output",     "--cpu",
+                                               "--clock",   "--os-calls", "--paths",    "-p",           "--pid",
+                                               "--seconds", "--cache-mb", "--log-file", "-F",           "--frequency",
+                                               "-e",        "--event",    "--unwind",   "--confidence", "--source"};
     if (std::ranges::find(with_value, word) != std::end(with_value)) {
       if (i + 1 < argc && strcmp(argv[i + 1], "--")) words.options.push_back(argv[++i]);
     }
@@ -62,6 +65,8 @@ Result<int> dispatch(int argc, char** argv) {
   if (verb == "profile") return profile(split(argc, argv));
   if (verb == "sample") return sample(split(argc, argv));
   if (verb == "report") return report(all_options(argc, argv));
+  if (verb == "view") return view_profile(all_options(argc, argv));
+  if (verb == "diff") return diff(all_options(argc, argv));
   if (verb == "export") return export_profile(all_options(argc, argv));
   if (verb == "help" && argc > 2) {
     char option[] = "--help";

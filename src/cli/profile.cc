@@ -7,6 +7,7 @@
 
 #include "cli/run_options.h"
 #include "cost/model.h"
+#include "profile/sources.h"
 #include "store/write.h"
 #include "tools/count/assemble.h"
 #include "tools/count/count.h"
@@ -104,6 +105,7 @@ Result<int> make_profile(const Words& words, const Settings& s) {
     result.run.complete = outcome.end != engine::Outcome::LeftRunning && !outcome.cut_short;
     model.save();
     assembler.finish();
+    profile::note_sources(result);
     return store::write(result, s.output, outcome.weir);
   };
   options.tell = [&](const engine::Outcome& outcome) -> Result<> {

@@ -57,11 +57,7 @@ Result<Settings> parse(const Words& words) {
   TRY(bool go_on, parse_options(app, words));
   s.help = !go_on;
   if (s.help) return s;
-  for (const std::string& map : s.source_map) {
-    size_t equals = map.find('=');
-    if (equals == std::string::npos || equals == 0) return fail("--source-map {}: is not OLD=NEW", map);
-    s.options.source_map.emplace_back(map.substr(0, equals), map.substr(equals + 1));
-  }
+  TRY(s.options.source_map, store::parse_source_map(s.source_map));
   return s;
 }
 

@@ -6,10 +6,10 @@
 #include <fstream>
 #include <map>
 
+#include "base/json.h"
 #include "base/temporary_file.h"
+#include "base/text.h"
 #include "cli/run_options.h"
-#include "report/json.h"
-#include "report/text.h"
 #include "tools/icount/icount.h"
 
 namespace weir::cli {
@@ -74,7 +74,7 @@ void add_program(Counts& counts, icount::Icount& tool, const engine::ProgramRun&
 }
 
 std::string to_json(const Counts& counts, bool blocks) {
-  report::JsonWriter json;
+  JsonWriter json;
   auto add = [&](icount::Count c) { json.member("instructions", c.instructions).member("blocks", c.blocks); };
   json.begin_object();
   add(counts.total);
@@ -170,8 +170,7 @@ void print_words(const Settings& s, const Counts& counts, const engine::Outcome&
         s.json.empty() ? "their counts are those so far" : s.json + " is completed when they end");
   if (s.stats || s.run.verbose) say_stats(outcome.stats);
   if (s.tool == "icount" && !quiet)
-    say("{} instructions, {} blocks", report::with_commas(counts.total.instructions),
-        report::with_commas(counts.total.blocks));
+    say("{} instructions, {} blocks", with_commas(counts.total.instructions), with_commas(counts.total.blocks));
 }
 
 }  // namespace

@@ -5,10 +5,10 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/text.h"
 #include "cli/terminal.h"
 #include "process/program.h"
 #include "report/report.h"
-#include "report/text.h"
 
 namespace weir::cli {
 
@@ -123,12 +123,10 @@ engine::Options engine_options(const RunOptions& o, const Words& words) {
 }
 
 void say_ended(const engine::ProgramRun& run) {
-  say("process {}: {}: {}", run.pid, report::shortened(report::quoted_command(run.command), 100),
-      report::ending(run.exit_status, run.ended_by));
+  say("process {}: {}: {}", run.pid, shortened(quoted_command(run.command), 100), ending(run.exit_status, run.ended_by));
 }
 
 void say_stats(const engine::Stats& s) {
-  using report::with_commas;
   auto us_each = s.functions ? double(s.translate_ns) / 1000 / double(s.functions) : 0;
   say("processes {}, threads {}, signals {}", with_commas(s.processes), with_commas(s.threads), with_commas(s.signals));
   say("translator: {} functions, {:.2f} us each, {} blocks, {} instructions, {} -> {} bytes", with_commas(s.functions),

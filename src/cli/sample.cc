@@ -6,6 +6,7 @@
 
 #include "cli/run_options.h"
 #include "process/program.h"
+#include "profile/sources.h"
 #include "sample/assemble.h"
 #include "store/write.h"
 
@@ -108,6 +109,7 @@ Result<int> sample(const Words& words) {
     sample::Assembler assembler(result, outcome.sampling);
     for (const sample::Program& p : outcome.programs) assembler.add(p);
     assembler.finish();
+    profile::note_sources(result);
     describe_run(result.run, s.keep_environment);
     result.run.complete = !outcome.cut_short;
     TRY_VOID(store::write(result, s.output, outcome.weir));

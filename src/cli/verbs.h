@@ -16,8 +16,10 @@ struct Words {
 Result<int> run(const Words& words);
 Result<int> profile(const Words& words);
 Result<int> sample(const Words& words);
-// These two run no program: all their words are options.
+// These run no program: all their words are options.
 Result<int> report(const Words& words);
+Result<int> view_profile(const Words& words);
+Result<int> diff(const Words& words);
 Result<int> export_profile(const Words& words);
 
 }  // namespace weir::cli

@@ -8,6 +8,7 @@
 #include <array>
 #include <bit>
 
+#include "base/module.h"
 #include "cost/memo.h"
 #include "x86/insn.h"
 
@@ -17,22 +18,10 @@ namespace {
 
 constexpr const char* module_name = "libweir_cost.so";
 
-// Beside the program, one directory up (tests), or where it is installed.
-Result<std::string> module_path() {
-  std::array<char, 4096> self;
-  ssize_t size = readlink("/proc/self/exe", self.data(), self.size());
-  if (size <= 0) return fail_errno("/proc/self/exe");
-  std::string program(self.data(), static_cast<size_t>(size));
-  std::string directory = program.substr(0, program.rfind('/') + 1);
-  for (const char* place : {"", "../", "../lib/weir/"})
-    if (std::string path = directory + place + module_name; !access(path.c_str(), R_OK)) return path;
-  return fail("{}{}: not found; it belongs beside {}", directory, module_name, program);
-}
-
 Result<const Module*> module() {
   static const Module* loaded = nullptr;
   if (loaded) return loaded;
-  TRY(std::string path, module_path());
+  TRY(std::string path, module_path(module_name));
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) return fail("{}", dlerror());
   auto* found = static_cast<const Module*>(dlsym(library, module_symbol));
@@ -41,9 +30,9 @@ Result<const Module*> module() {
 }
 
 // The module by size and date and, for a file that is about "this host", the CPU as it calls itself.
-uint64_t maker_of(const std::string& module_path, bool host) {
+uint64_t maker_of(const std::string& path, bool host) {
   struct stat st{};
-  if (stat(module_path.c_str(), &st)) return 0;
+  if (stat(path.c_str(), &st)) return 0;
   std::array<uint64_t, 3> module{static_cast<uint64_t>(st.st_size), static_cast<uint64_t>(st.st_mtim.tv_sec),
                                  static_cast<uint64_t>(st.st_mtim.tv_nsec)};
   uint64_t maker = checksum_of(std::as_bytes(std::span(module)));
@@ -165,7 +154,7 @@ Model::~Model() = default;
 
 Result<Model> Model::create(const std::string& cpu, bool keep) {
   auto state = std::make_unique<State>();
-  TRY(std::string path, module_path());
+  TRY(std::string path, module_path(module_name));
   if (std::string directory = keep ? cache_directory() : ""; !directory.empty()) {
     state->path = fmt::format("{}/cost-{}", directory, cpu.empty() ? "host" : cpu);
     state->maker = maker_of(path, cpu.empty());

@@ -162,6 +162,14 @@ struct Thread {
   bool operator==(const Thread&) const = default;
 };
 
+// A source file as it was at the end of the run.
+struct SourceFile {
+  std::string path;
+  uint64_t size = 0;
+  uint32_t hash = 0;  // CRC-32 of its bytes
+  bool operator==(const SourceFile&) const = default;
+};
+
 struct Process {
   uint32_t pid = 0;
   uint32_t parent = none;  // index; none: the one that Weir started
@@ -231,6 +239,7 @@ struct Profile {
   std::vector<std::byte> code;      // of all blocks: there may be millions, so they own no memory of their own
   std::vector<LinePart> lines;      // of a block in the order of its instructions
   std::vector<CallSite> sites;
+  std::vector<SourceFile> sources;  // in the order of their paths
   std::vector<Process> processes;
   std::vector<Thread> threads;
 

@@ -10,20 +10,32 @@
 namespace weir::report {
 
 Result<> write_export(const store::Reader& reader, const std::string& format, const std::string& path) {
+  static constexpr std::pair<std::string_view, Result<> (*)(const store::Reader&, const Sink&)> known[] = {
+      {"callgrind", export_callgrind},
+      {"folded", export_folded},
+      {"pprof", export_pprof},
+      {"speedscope", export_speedscope},
+      {"firefox", export_firefox},
+      {"dot", export_dot},
+      {"svg", export_svg},
+      {"csv", export_csv},
+      {"json", export_json},
+      {"llvm", export_llvm},
+      {"bolt", export_bolt}};
+  for (auto& [name, write] : known)
+    if (format == name) return write_file(path, [&](const Sink& sink) { return write(reader, sink); });
+  return fail("no export format '{}'; there are: {}", format, fmt::join(formats, ", "));
+}
+
+Result<> write_file(const std::string& path, const std::function<Result<>(const Sink&)>& write) {
   FILE* file = path == "-" ? stdout : nullptr;
   int error = 0;  // of the first write that failed
-  // What is at `path` stays there until there is something to write.
   auto sink = [&](std::string_view text) {
     if (error) return;
     if (!file) file = fopen(path.c_str(), "we");
     if (!file || fwrite(text.data(), 1, text.size(), file) != text.size()) error = errno;
   };
-  Result<> result = format == "callgrind" ? export_callgrind(reader, sink)
-                    : format == "folded"  ? export_folded(reader, sink)
-                    : format == "pprof"   ? export_pprof(reader, sink)
-                    : format == "speedscope"
-                        ? export_speedscope(reader, sink)
-                        : fail("no export format '{}'; there are: {}", format, fmt::join(export_formats, ", "));
+  Result<> result = write(sink);
   if (result) sink("");
   if (file && fflush(file) != 0 && !error) error = errno;
   if (file && file != stdout) {

@@ -10,15 +10,26 @@
 
 namespace weir::report {
 
-inline constexpr const char* export_formats[] = {"callgrind", "folded", "pprof", "speedscope"};
+inline constexpr const char* formats[] = {"callgrind", "folded", "pprof", "speedscope", "firefox", "dot",
+                                          "svg",       "csv",    "json",  "llvm",    "bolt"};
 
 // Writes the selected threads of a profile to `path` ("-": standard output), in one of these formats.
 Result<> write_export(const store::Reader& reader, const std::string& format, const std::string& path);
 
 using Sink = std::function<void(std::string_view)>;
+// What is at `path` stays there until there is something to write; a file that could not be written whole does not stay.
+Result<> write_file(const std::string& path, const std::function<Result<>(const Sink&)>& write);
+
 Result<> export_callgrind(const store::Reader& reader, const Sink& sink);
 Result<> export_folded(const store::Reader& reader, const Sink& sink);
 Result<> export_pprof(const store::Reader& reader, const Sink& sink);
+Result<> export_firefox(const store::Reader& reader, const Sink& sink);
+Result<> export_dot(const store::Reader& reader, const Sink& sink);
+Result<> export_svg(const store::Reader& reader, const Sink& sink);
+Result<> export_csv(const store::Reader& reader, const Sink& sink);
+Result<> export_json(const store::Reader& reader, const Sink& sink);
+Result<> export_llvm(const store::Reader& reader, const Sink& sink);
+Result<> export_bolt(const store::Reader& reader, const Sink& sink);
 Result<> export_speedscope(const store::Reader& reader, const Sink& sink);
 
 // The calling-context tree, with the threads laid over each other, unless they are told apart. Parents come before their children.

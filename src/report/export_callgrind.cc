@@ -15,8 +15,8 @@
 #include <map>
 #include <unordered_map>
 
+#include "base/text.h"
 #include "report/export.h"
-#include "report/text.h"
 #include "report/views.h"
 
 namespace weir::report {

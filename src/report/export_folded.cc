@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/text.h"
 #include "report/export.h"
-#include "report/text.h"
 
 namespace weir::report {
 

@@ -6,10 +6,10 @@
 #include <map>
 #include <unordered_map>
 
+#include "base/text.h"
 #include "base/zip.h"
 #include "report/export.h"
 #include "report/profile.pb.h"
-#include "report/text.h"
 
 namespace weir::report {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "report/export.h"
-#include "report/json.h"
-#include "report/text.h"
+#include "base/json.h"
+#include "base/text.h"
 
 namespace weir::report {
 namespace {

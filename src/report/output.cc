@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "report/text.h"
+#include "base/text.h"
 
 namespace weir::report {
 namespace {

@@ -14,8 +14,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/json.h"
 #include "base/result.h"
-#include "report/json.h"
 
 namespace weir::report {
 

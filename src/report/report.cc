@@ -123,7 +123,7 @@ Result<store::FunctionInfo> one_function(const View& v, const std::string& text)
   return fail("'{}' is part of {} names; give more of it, or image+offset:{}", shortened(text, 80), found.size(), list);
 }
 
-Result<> show(store::Reader& reader, const Options& options, Output& out) {
+Result<> show(const store::Reader& reader, const Options& options, Output& out) {
   View v{reader, options, out, {}, {}, {}};
   TRY(v.run, reader.run());
   TRY(v.totals, reader.totals());

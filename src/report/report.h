@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "report/output.h"
+#include "store/annotate.h"
 #include "store/reader.h"
 
 namespace weir::report {
@@ -22,7 +23,7 @@ struct Options {
   std::optional<uint64_t> limit;  // 0: all; none: what fits a screen in text, all in JSON and CSV
   bool sites = false;             // callers by call site
   bool blocks = false;            // source: the count of each block of a line
-  std::vector<std::pair<std::string, std::string>> source_map;  // where a path begins with `first`, `second` stands now
+  store::SourceMap source_map;
   // The cycles of a block on another CPU (`--cpu`): self times are then made anew from the counts of blocks.
   std::function<uint32_t(std::span<const std::byte>)> cost;
   std::string cpu;  // its name
@@ -31,6 +32,6 @@ struct Options {
 inline constexpr const char* views[] = {"summary", "functions", "detail",  "callers",  "source",
                                         "asm",     "tree",      "oscalls", "coverage", "threads"};
 
-Result<> show(store::Reader& reader, const Options& options, Output& out);
+Result<> show(const store::Reader& reader, const Options& options, Output& out);
 
 }  // namespace weir::report

@@ -1,91 +1,20 @@
-// Annotated source (S1, S3). For every line the cycles and the count, and a mark:
-//
-//   |   the line is in one block, which ran
-//   +   it is in several blocks, of which at least one ran
-//   #   its code never ran
-//
-// Of a sampled profile the cycles are samples, nothing is known of counts, and only lines with samples have a mark; a line also has
-// a total: with the samples in what it called.
-//
-// The count of a line of several blocks is that of the block that ran most (a condition of two clauses, a loop's head), added
-// up over the functions that hold the line: what gcov tells of code that was not copied by the optimizer.
-#include <sys/stat.h>
-
+// Annotated source (S1, S3): store/annotate.h says what is known of a line, and what its marks mean.
 #include <algorithm>
 #include <map>
 #include <set>
 
-#include "base/fd.h"
 #include "report/views.h"
+#include "store/annotate.h"
 
 namespace weir::report {
 namespace {
 
 using store::Cycles;
 using store::FunctionRow;
+using store::LineFacts;
 using store::LineRow;
-
-struct OneBlock {
-  uint64_t offset = 0, count = 0;
-  Cycles self = 0;
-};
-
-struct LineFacts {
-  std::map<uint32_t, OneBlock> blocks;
-  std::map<uint32_t, uint64_t> count_in;  // by function
-  std::set<std::string> inlined;
-  Cycles self = 0, called = 0;
-
-  void add(const LineRow& r) {
-    Cycles cycles = r.count * r.cycles + r.extra;
-    OneBlock& block = blocks[r.block];
-    block = {r.block_offset, r.count, block.self + cycles};
-    uint64_t& most = count_in[r.function];
-    most = std::max(most, r.count);
-    if (!r.inlined.empty()) inlined.insert(r.inlined);
-    self += cycles;
-  }
-  uint64_t count() const {
-    uint64_t sum = 0;
-    for (auto& [function, count] : count_in) sum += count;
-    return sum;
-  }
-  const char* mark(bool is_sampled) const {
-    if (blocks.empty() || (is_sampled && self == 0)) return "";
-    return count() == 0 ? "#" : blocks.size() > 1 ? "+" : "|";
-  }
-};
-using Lines = std::map<uint32_t, LineFacts>;
-
-// All of a file. Its path is what a profile says: it may lead to a pipe, or to something that has no end.
-std::string contents(const std::string& path) {
-  constexpr off_t largest = 64 << 20;
-  Fd file = open_to_read(path);
-  struct stat st{};
-  if (!file || fstat(file.get(), &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > largest) return {};
-  std::string text(static_cast<size_t>(st.st_size), '\0');
-  ssize_t n = read(file.get(), text.data(), text.size());
-  text.resize(n > 0 ? static_cast<size_t>(n) : 0);
-  return text;
-}
-
-// The text of a file, line by line from 1, without tabs; empty where it cannot be read.
-std::vector<std::string> read_source(const Options& options, std::string path) {
-  for (auto& [from, to] : options.source_map)
-    if (path.starts_with(from)) {
-      path = to + path.substr(from.size());
-      break;
-    }
-  std::vector<std::string> lines;
-  bool at_begin = true;
-  for (char c : contents(path)) {
-    if (std::exchange(at_begin, c == '\n')) lines.emplace_back();
-    std::string& line = lines.back();
-    if (c == '\t') line.append(8 - line.size() % 8, ' ');
-    else if (c != '\n') line += c;
-  }
-  return lines;
-}
+using store::Lines;
+using store::OneBlock;
 
 class Listing {
  public:
@@ -207,6 +136,13 @@ Result<> header(View& v, Listing& listing, uint32_t id) {
 
 constexpr const char* gap = "  ⋮";
 
+// "  (is not here …)": what a reader must know of the text.
+std::string in_brackets(const store::SourceText& source) {
+  using State = store::SourceText::State;
+  if (source.state == State::Missing) return "  (not found here; --source-map OLD=NEW)";
+  return source.state == State::Changed ? fmt::format("  ({})", source.why) : "";
+}
+
 // S9: the samples in what a line of a sampled profile called. `line(call)` is where they go, or null.
 Result<> add_called(View& v, uint32_t caller, const std::function<LineFacts*(const store::CallRow&)>& line) {
   if (!v.is_sampled()) return {};
@@ -220,14 +156,10 @@ Result<> add_called(View& v, uint32_t caller, const std::function<LineFacts*(con
 }
 
 Result<> source_of_function(View& v, const store::FunctionInfo& f) {
-  // Own lines, then code of other files, then inlined functions.
-  std::map<std::pair<std::string, std::string>, Lines> sections;  // by inlined function and file
-  TRY_VOID(v.reader.lines(f, [&](const LineRow& r) {
-    if (r.line) sections[{r.inlined, r.file}][r.line].add(r);
-  }));
+  TRY(auto sections, store::sections_of(v.reader, f));  // own lines, then code of other files, then inlined functions
   TRY_VOID(
       add_called(v, f.id, [&](const store::CallRow& c) {  // (of a call it is not known what function it was inlined from)
-        auto section = std::ranges::find_if(sections, [&](auto& s) { return s.first.second == c.file; });
+        auto section = std::ranges::find_if(sections, [&](auto& s) { return s.first.file == c.file; });
         return &(section == sections.end() ? sections[{"", c.file}] : section->second)[c.line];
       }));
   if (sections.empty())
@@ -242,28 +174,17 @@ Result<> source_of_function(View& v, const store::FunctionInfo& f) {
   listing.begin();
   for (auto& [key, lines] : sections) {
     auto& [inlined, file] = key;
-    std::vector<std::string> source = read_source(v.options, file);
+    TRY(store::SourceText source, store::source_text(v.reader, file, v.options.source_map));
     bool own = inlined.empty() && file == f.file;
-    const char* missing = source.empty() ? "  (not found; --source-map OLD=NEW)" : "";
+    std::string state = in_brackets(source);
     if (!inlined.empty())
-      listing.heading(fmt::format("* inlined: {}  {}{}", shortened(inlined, 40), shortened_path(file, 40), missing));
-    else if (sections.size() > 1 || source.empty())
-      listing.heading(fmt::format("* {}{}", shortened_path(file, 60), missing));
-    // Lines that stand close together are shown with what is between them.
-    constexpr uint32_t close = 3, own_close = 60;
-    uint32_t from = own && f.line && f.line <= lines.begin()->first && lines.begin()->first - f.line < own_close
-                        ? f.line
-                        : lines.begin()->first;
-    uint32_t to = from;
-    for (auto& [n, facts] : lines) {
-      if (n > to + (own ? own_close : close)) {
-        listing.lines(file, lines, source, from, to);
-        listing.heading(gap);
-        from = n;
-      }
-      to = n;
+      listing.heading(fmt::format("* inlined: {}  {}{}", shortened(inlined, 40), shortened_path(file, 40), state));
+    else if (sections.size() > 1 || !state.empty()) listing.heading(fmt::format("* {}{}", shortened_path(file, 60), state));
+    bool first = true;
+    for (auto& [from, to] : store::runs_of(lines, f, own)) {
+      if (!std::exchange(first, false)) listing.heading(gap);
+      listing.lines(file, lines, source.lines, from, to);
     }
-    listing.lines(file, lines, source, from, to);
   }
   listing.end();
   return {};
@@ -277,11 +198,11 @@ Result<> source_of_file(View& v, const std::string& file) {
   TRY_VOID(add_called(v, store::none, [&](const store::CallRow& c) { return c.file == file ? &lines[c.line] : nullptr; }));
   std::multimap<uint32_t, FunctionRow> declared;
   TRY_VOID(v.reader.functions_in(file, [&](const FunctionRow& f) { declared.emplace(f.line, f); }));
-  std::vector<std::string> source = read_source(v.options, file);
+  TRY(store::SourceText text, store::source_text(v.reader, file, v.options.source_map));
+  const std::vector<std::string>& source = text.lines;
   v.out.fact("file", file);
   Listing listing(v, v.totals.cycles);
-  listing.heading(fmt::format("* {}{}; shares of {} {}", printable(file),
-                              source.empty() ? "  (not found here; --source-map OLD=NEW)" : "", with_unit(v.totals.cycles),
+  listing.heading(fmt::format("* {}{}; shares of {} {}", printable(file), in_brackets(text), with_unit(v.totals.cycles),
                               v.is_sampled() ? "samples" : "cycles of code"));
   listing.begin();
   // All lines of the file, or those that are known.

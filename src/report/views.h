@@ -3,8 +3,8 @@
 
 #include <unordered_map>
 
+#include "base/text.h"
 #include "report/report.h"
-#include "report/text.h"
 
 namespace weir::report {
 

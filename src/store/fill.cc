@@ -256,6 +256,14 @@ void add_contexts(Tables& tables, const Profile& p, const BlockOrder& order) {
   for (const LeafCount& c : leaves) rows.add(c.context, c.block, c.samples);
 }
 
+void add_sources(Tables& tables, const Profile& p, Strings& strings) {
+  std::vector<std::pair<uint32_t, const SourceFile*>> sources;
+  for (const SourceFile& source : p.sources) sources.emplace_back(strings.number(source.path), &source);
+  std::ranges::sort(sources);
+  Rows rows = tables.rows("source");
+  for (auto& [file, source] : sources) rows.add(file, source->size, source->hash);
+}
+
 void add_strings(Tables& tables, const Strings& strings) {
   Rows rows = tables.rows("string");
   for (size_t i = 0; i < strings.all().size(); i++) rows.add(i, strings.all()[i]);
@@ -273,6 +281,7 @@ void fill(Tables& tables, const Profile& p) {
   add_blocks(tables, p, order);
   add_lines(tables, p, order, strings);
   add_sites(tables, p, strings);
+  add_sources(tables, p, strings);
   add_processes(tables, p);
   add_function_counts(tables, p);
   add_call_counts(tables, p);

@@ -94,6 +94,16 @@ Result<std::vector<std::string>> Reader::files(const std::string& path) const {
   return files;
 }
 
+Result<std::optional<profile::SourceFile>> Reader::source(const std::string& path) const {
+  std::optional<profile::SourceFile> found;
+  if (version_ < 4) return found;
+  Statement rows = db_.prepare("SELECT size, hash FROM source WHERE file = (SELECT id FROM string WHERE text = ?)");
+  rows.bind(1, path);
+  if (rows.next()) found = {path, rows.u64(0), rows.small(1)};
+  TRY_VOID(rows.end());
+  return found;
+}
+
 Result<> Reader::functions_in(const std::string& file, const Each<FunctionRow>& each) const {
   Statement ids =
       db_.prepare("SELECT f.id FROM function f JOIN string s ON s.id = f.file WHERE s.text = ? ORDER BY f.line, f.id");

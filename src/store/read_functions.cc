@@ -138,11 +138,13 @@ Result<> Reader::calls(const CallQuery& q, const Each<CallRow>& each) const {
       "SELECT s.function, c.callee, c.site, rn.text AS caller, en.text AS callee, i.path, s.kind, sf.text, s.line, "
       "s.offset, "
       "r.offset, count(DISTINCT c.site), sum(c.calls) AS calls, sum(c.total + c.os_time_total) AS total, min(c.self_min), "
-      "max(c.self_max), sum(c.os_time_total) FROM call_count c LEFT JOIN site s ON s.id = c.site LEFT JOIN function r ON "
-      "r.id = s.function "
+      "max(c.self_max), sum(c.os_time_total) FROM {} LEFT JOIN function r ON r.id = s.function "
       "LEFT JOIN string rn ON rn.id = r.name LEFT JOIN image i ON i.id = r.image LEFT JOIN string sf ON sf.id = s.file "
       "LEFT JOIN function e ON e.id = c.callee LEFT JOIN string en ON en.id = e.name "
       "WHERE {} GROUP BY c.callee, {} ORDER BY {} {}, calls DESC, c.site {}",
+      // What one function calls is found by its sites, and not by looking at all calls.
+      q.caller != none ? "site s CROSS JOIN call_count c ON c.site = s.id"
+                       : "call_count c LEFT JOIN site s ON s.id = c.site",
       where, q.by_site ? "c.site" : "s.function", q.order == "callee" ? "5" : q.order, text ? "ASC" : "DESC",
       q.limit ? fmt::format("LIMIT {}", q.limit) : ""));
   if (!q.filter.empty()) rows.bind(1, q.filter);

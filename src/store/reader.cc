@@ -104,15 +104,30 @@ Result<> Reader::select(std::optional<uint32_t> thread, std::optional<uint32_t> 
   };
   TRY(std::string threads, condition("t.tid", "t.id", thread));
   TRY(std::string processes, condition("p.pid", "t.process", process));
-  TRY_VOID(db_.execute(fmt::format("DELETE FROM selected; INSERT INTO selected SELECT t.id FROM thread t "
-                                   "LEFT JOIN process p ON p.id = t.process WHERE {} AND {}",
-                                   threads, processes)
-                           .c_str()));
+  TRY_VOID(fill_selected(fmt::format("{} AND {}", threads, processes)));
   TRY(uint64_t found, db_.number("SELECT count(*) FROM selected"));
   if (found == 0)
     return fail("{}: no {}{}; see: weir report {} threads", path(), thread ? fmt::format("thread {}", *thread) : "process",
                 process ? fmt::format("{} {}", thread ? " in process" : "", *process) : "", path());
   return {};
+}
+
+Result<> Reader::select_id(std::optional<uint32_t> thread) {
+  return fill_selected(thread ? fmt::format("t.id = {}", *thread) : "1");
+}
+
+Result<> Reader::fill_selected(std::string_view condition) {
+  return db_.execute(fmt::format("DELETE FROM selected; INSERT INTO selected SELECT t.id FROM thread t "
+                                 "LEFT JOIN process p ON p.id = t.process WHERE {}",
+                                 condition)
+                         .c_str());
+}
+
+Result<std::string> Reader::kind() const {
+  Statement rows = db_.prepare("SELECT kind FROM weir");
+  std::string kind = rows.next() ? rows.text(0) : "";
+  TRY_VOID(rows.end());
+  return kind;
 }
 
 Result<profile::Run> Reader::run() const {
@@ -191,6 +206,7 @@ Result<Totals> Reader::totals() const {
   TRY(t.os_calls, db_.number("SELECT sum(calls) FROM os_count WHERE thread IN selected"));
   TRY(t.waited, db_.number(fmt::format("SELECT sum({}) FROM os_count WHERE thread IN selected", since_schema_2("waited"))));
   TRY(t.contexts, db_.number("SELECT count(*) FROM context"));
+  TRY(t.blocks, db_.number("SELECT count(*) FROM block"));
   return t;
 }
 

@@ -139,7 +139,8 @@ struct CoverageRow {
 
 struct Totals {
   Cycles cycles = 0, os_time = 0, waited = 0;  // waited: for a person or a child, in no other time
-  uint64_t instructions = 0, threads = 0, processes = 0, functions = 0, functions_run = 0, os_calls = 0, contexts = 0;
+  uint64_t instructions = 0, threads = 0, processes = 0, functions = 0, functions_run = 0, os_calls = 0, contexts = 0,
+           blocks = 0;
   Cycles all() const { return cycles + os_time; }
 };
 
@@ -148,8 +149,13 @@ class Reader {
   static Result<Reader> open(const std::string& path);
   const std::string& path() const { return db_.path(); }
 
+  // "exact profile"; others may come.
+  Result<std::string> kind() const;
+
   // From here on only the counts of these threads: by tid (or index), by pid (or index).
   Result<> select(std::optional<uint32_t> thread, std::optional<uint32_t> process);
+
+  Result<> select_id(std::optional<uint32_t> thread);  // by ThreadRow::id; none: all
 
   Result<profile::Run> run() const;
   Result<Totals> totals() const;
@@ -171,6 +177,8 @@ class Reader {
   Result<> lines(const std::string& file, const Each<LineRow>& each) const;
   // Files that have lines, with this path or one that ends in it.
   Result<std::vector<std::string>> files(const std::string& path) const;
+  // What the file was at the end of the run; none: it was not there, or the profile is from before that was noted.
+  Result<std::optional<profile::SourceFile>> source(const std::string& path) const;
   Result<> functions_in(const std::string& file, const Each<FunctionRow>& each) const;
 
   // Contexts of the selected threads: without a parent, below one, all (a parent before its children).
@@ -189,6 +197,7 @@ class Reader {
  private:
   Result<std::optional<profile::Sampling>> sampling() const;  // none: the profile is exact
   Reader(Database db, uint64_t version) : db_(std::move(db)), version_(version) {}
+  Result<> fill_selected(std::string_view condition);
   // A column that older files do not have.
   const char* since_schema_2(const char* column) const { return version_ >= 2 ? column : "NULL"; }
   Database db_;

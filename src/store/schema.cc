@@ -27,6 +27,7 @@ CREATE TABLE block(id INTEGER PRIMARY KEY, function INTEGER, offset INTEGER, byt
 CREATE TABLE block_line(block INTEGER NOT NULL, position INTEGER NOT NULL, file INTEGER, line INTEGER, inlined INTEGER,
   instructions INTEGER, cycles INTEGER, PRIMARY KEY(block, position)) WITHOUT ROWID;
 CREATE TABLE site(id INTEGER PRIMARY KEY, function INTEGER, offset INTEGER, kind TEXT, file INTEGER, line INTEGER);
+CREATE TABLE source(file INTEGER PRIMARY KEY, size INTEGER, hash INTEGER);
 
 CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, parent INTEGER, started INTEGER, ended INTEGER,
   exit_status INTEGER, ended_by TEXT);

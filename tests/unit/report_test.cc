@@ -4,7 +4,7 @@
 #include <set>
 #include <sstream>
 
-#include "report/text.h"
+#include "base/text.h"
 #include "report_fixture.h"
 
 namespace weir::report {

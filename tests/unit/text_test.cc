@@ -1,11 +1,11 @@
 // Figures and names as people see them; JSON as programs do.
-#include "report/text.h"
+#include "base/text.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "report/json.h"
+#include "base/json.h"
 
 namespace weir::report {
 namespace {

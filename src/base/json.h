@@ -6,10 +6,13 @@
 #include <string_view>
 #include <vector>
 
-namespace weir::report {
+namespace weir {
 
 class JsonWriter {
  public:
+  JsonWriter() = default;
+  static JsonWriter compact() { return JsonWriter(true); }  // for programs: no line breaks, no blanks
+
   // Everything so far; the caller may take it away at any time.
   std::string text;
 
@@ -40,8 +43,10 @@ class JsonWriter {
   JsonWriter& open(char bracket);
   JsonWriter& close(char bracket);
   void separate();
+  explicit JsonWriter(bool compact) : compact_(compact) {}
+  bool compact_ = false;
   std::vector<Level> levels_;
   bool after_key_ = false;
 };
 
-}  // namespace weir::report
+}  // namespace weir

@@ -1,4 +1,4 @@
-#include "report/text.h"
+#include "base/text.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 
-namespace weir::report {
+namespace weir {
 
 std::string with_unit(uint64_t n) {
   if (n < 10000) return with_commas(n);
@@ -163,4 +163,4 @@ std::string ending(std::optional<int> exit_status, std::string_view ended_by) {
   return name ? fmt::format("SIG{}", name) : fmt::format("signal {}", *exit_status - 128);
 }
 
-}  // namespace weir::report
+}  // namespace weir

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir::report {
+namespace weir {
 
 // "950", "12.3 k", "1.23 M", "4.56 G": three digits that count. Numbers below 10,000 are written out.
 std::string with_unit(uint64_t n);
@@ -38,4 +38,4 @@ std::string quoted_command(const std::vector<std::string>& words);
 // How a process ended: "exit 1", "SIGINT", "exec" (of another program), "let go" (by Weir), "unknown". See profile::Process.
 std::string ending(std::optional<int> exit_status, std::string_view ended_by);
 
-}  // namespace weir::report
+}  // namespace weir

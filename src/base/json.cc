@@ -1,8 +1,8 @@
-#include "report/json.h"
+#include "base/json.h"
 
 #include <nlohmann/json.hpp>
 
-namespace weir::report {
+namespace weir {
 
 using nlohmann::json;
 
@@ -16,12 +16,12 @@ void JsonWriter::separate() {
   Level& level = levels_.back();
   if (level.any) text += ',';
   if (!level.flat) text.append("\n").append(levels_.size() * 2, ' ');
-  else if (level.any) text += ' ';
+  else if (level.any && !compact_) text += ' ';
   level.any = true;
 }
 
 JsonWriter& JsonWriter::open(char bracket) {
-  bool flat = !levels_.empty() && (levels_.back().flat || (levels_.size() > 1 && bracket == '{'));
+  bool flat = compact_ || (!levels_.empty() && (levels_.back().flat || (levels_.size() > 1 && bracket == '{')));
   separate();
   text += bracket;
   levels_.push_back({false, flat});
@@ -33,13 +33,13 @@ JsonWriter& JsonWriter::close(char bracket) {
   levels_.pop_back();
   if (level.any && !level.flat) text.append("\n").append(levels_.size() * 2, ' ');
   text += bracket;
-  if (levels_.empty()) text += '\n';
+  if (levels_.empty() && !compact_) text += '\n';
   return *this;
 }
 
 JsonWriter& JsonWriter::key(std::string_view name) {
   value(name);
-  text += ": ";
+  text += compact_ ? ":" : ": ";
   after_key_ = true;
   return *this;
 }
@@ -80,4 +80,4 @@ JsonWriter& JsonWriter::strings(std::string_view name, const std::vector<std::st
   return end_array();
 }
 
-}  // namespace weir::report
+}  // namespace weir

@@ -1,0 +1,65 @@
+// weir view: a profile as a page in the browser.
+
+#include <fcntl.h>
+#include <spawn.h>
+
+#include <thread>
+
+#include "cli/options.h"
+#include "view/server.h"
+
+namespace weir::cli {
+namespace {
+
+// In the user's browser, where there is a screen. Whether that works is the browser's affair: the address is on the terminal.
+void open_in_browser(const std::string& address) {
+  if (!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY")) return;
+  const char* words[] = {"xdg-open", address.c_str(), nullptr};
+  pid_t child;
+  posix_spawn_file_actions_t quiet;
+  posix_spawn_file_actions_init(&quiet);
+  for (int fd : {0, 1, 2}) posix_spawn_file_actions_addopen(&quiet, fd, "/dev/null", O_RDWR, 0);
+  posix_spawnp(&child, words[0], &quiet, nullptr, const_cast<char**>(words), environ);
+  posix_spawn_file_actions_destroy(&quiet);
+}
+
+}  // namespace
+
+Result<int> view_profile(const Words& words) {
+  view::Options options;
+  std::vector<std::string> source_map;
+  uint16_t port = 0;
+  bool no_open = false;
+  CLI::App app{
+      "Shows a profile as a page: functions, call graph, flame graph, source. It is served on this machine only, at an\n"
+      "address with a secret in it, until Ctrl-C.\n\n"
+      "  weir view a.weir                     opens the browser\n"
+      "  weir view a.weir --diff a.weir.old   what changed since\n"
+      "  weir view a.weir --no-open --port 8080      and elsewhere: ssh -L 8080:127.0.0.1:8080 HOST\n\n"
+      "weir export a.weir --format html -o a.html writes the same page with its data as one file."};
+  app.name("weir view");
+  app.add_option("FILE", options.file, "a profile, as weir profile writes it")->required();
+  app.add_option("--port", port, "listen there; without it, a free port is taken")
+      ->check(CLI::Range(1, 65535))
+      ->type_name("N");
+  app.add_flag("--no-open", no_open, "do not open a browser, print the address only");
+  app.add_option("--diff", options.before, "an older profile to compare with")->type_name("OLD");
+  app.add_option("--source-map", source_map, "OLD=NEW: source paths that begin with OLD are found at NEW")
+      ->type_name("OLD=NEW");
+  TRY(bool go_on, parse_options(app, words));
+  if (!go_on) return 0;
+  TRY(options.source_map, store::parse_source_map(source_map));
+  TRY(std::unique_ptr<view::Queries> queries, view::Queries::open(options));
+  // While the browser starts, the functions are read.
+  std::jthread ahead([&] { (void)queries->answer("functions", {{"limit", "1"}}); });
+  auto started = [&](const std::string& address) {
+    fmt::print("{}\n", address);
+    fflush(stdout);
+    say("{} is shown there until Ctrl-C", options.file);
+    if (!no_open) open_in_browser(address);
+  };
+  TRY_VOID(view::serve(*queries, {port, started}));
+  return 0;
+}
+
+}  // namespace weir::cli

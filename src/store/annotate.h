@@ -1,0 +1,67 @@
+// What a source line cost, and its text (S1, S3): shared by those who show it. Every line has a mark:
+//
+//   |   the line is in one block, which ran
+//   +   it is in several blocks, of which at least one ran
+//   #   its code never ran
+//
+// Of a sampled profile the cycles are samples, nothing is known of counts, and only lines with samples have a mark.
+//
+// The count of a line of several blocks is that of the block that ran most (a condition of two clauses, a loop's head), added
+// up over the functions that hold the line: what gcov tells of code that was not copied by the optimizer.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/reader.h"
+
+namespace weir::store {
+
+struct OneBlock {
+  uint64_t offset = 0, count = 0;
+  Cycles self = 0;
+};
+
+struct LineFacts {
+  std::map<uint32_t, OneBlock> blocks;
+  std::map<uint32_t, uint64_t> count_in;  // by function
+  std::set<std::string> inlined;
+  Cycles self = 0, called = 0;  // called: samples in what a line called
+
+  void add(const LineRow& r);
+  uint64_t count() const;
+  const char* mark(bool is_sampled) const;
+};
+using Lines = std::map<uint32_t, LineFacts>;  // by number
+
+// The lines of a function: its own (no inlined function), of other files, of inlined functions.
+struct SectionName {
+  std::string inlined, file;
+  auto operator<=>(const SectionName&) const = default;
+};
+Result<std::map<SectionName, Lines>> sections_of(const Reader& reader, const FunctionInfo& function);
+
+// Which lines of a section are shown, first and last: those that stand close together with what is between them.
+std::vector<std::pair<uint32_t, uint32_t>> runs_of(const Lines& lines, const FunctionInfo& function, bool own);
+
+// Where a path begins with `first`, `second` stands now (--source-map).
+using SourceMap = std::vector<std::pair<std::string, std::string>>;
+std::string mapped(const std::string& path, const SourceMap& map);
+Result<SourceMap> parse_source_map(const std::vector<std::string>& words);  // "OLD=NEW"
+
+// A source file as it is here now, and whether it is what the run saw.
+struct SourceText {
+  enum class State : uint8_t { Same, Changed, Missing, Unknown };  // unknown: the profile has no hash of it
+  State state = State::Missing;
+  std::string why;                 // in words, behind the name of the file
+  std::vector<std::string> lines;  // see text_lines()
+};
+Result<SourceText> source_text(const Reader& reader, const std::string& path, const SourceMap& map);
+
+// Lines without tabs; the first is number 1.
+std::vector<std::string> text_lines(std::string_view text);
+
+}  // namespace weir::store

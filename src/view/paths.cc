@@ -1,0 +1,185 @@
+#include "view/paths.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+namespace weir::view {
+namespace {
+
+constexpr uint64_t finest = 4000;  // what is smaller than this part of a picture has no pixel
+
+}  // namespace
+
+Result<Paths> Paths::load(const store::Reader& now, const store::Reader* before, const Model& model) {
+  Paths paths;
+  paths.nodes_.emplace_back();
+  TRY_VOID(paths.add(now, model, false));
+  if (before) TRY_VOID(paths.add(*before, model, true));
+  paths.finish();
+  return paths;
+}
+
+Result<> Paths::add(const store::Reader& reader, const Model& model, bool of_before) {
+  TRY(store::Totals totals, reader.totals());
+  std::vector<uint32_t> node_of(totals.contexts, 0);  // by context
+  std::unordered_map<uint64_t, uint32_t> known;       // by parent and function
+  for (uint32_t i = 1; i < nodes_.size(); i++) known[uint64_t{nodes_[i].parent} << 32 | nodes_[i].function] = i;
+  known.reserve(totals.contexts + nodes_.size());
+  return reader.contexts([&](const store::ContextRow& c) {
+    if (c.id >= node_of.size()) return;
+    uint32_t parent = c.parent < c.id ? node_of[c.parent] : 0;
+    uint32_t function = of_before ? model.id_of_before(c.function) : c.function;
+    auto [it, added] = known.try_emplace(uint64_t{parent} << 32 | function, static_cast<uint32_t>(nodes_.size()));
+    if (added) nodes_.push_back({parent, function});
+    node_of[c.id] = it->second;
+    Node& node = nodes_[it->second];
+    (of_before ? node.self_before : node.self) += c.self + c.os_time;
+    if (!of_before) node.calls += c.calls;
+  });
+}
+
+void Paths::finish() {
+  for (Node& n : nodes_) {
+    n.total = n.self;
+    n.before = n.self_before;
+  }
+  for (size_t i = nodes_.size(); i-- > 1;) {
+    nodes_[nodes_[i].parent].total += nodes_[i].total;
+    nodes_[nodes_[i].parent].before += nodes_[i].before;
+  }
+  first_.assign(nodes_.size() + 1, 0);
+  for (size_t i = 1; i < nodes_.size(); i++) first_[nodes_[i].parent + 1]++;
+  for (size_t i = 1; i < first_.size(); i++) first_[i] += first_[i - 1];
+  std::vector<uint32_t> next(first_.begin(), first_.end() - 1);
+  children_.resize(nodes_.size() - 1);
+  for (uint32_t i = 1; i < nodes_.size(); i++) children_[next[nodes_[i].parent]++] = i;
+  for (size_t i = 0; i < nodes_.size(); i++)
+    std::sort(children_.begin() + first_[i], children_.begin() + first_[i + 1],
+              [&](uint32_t a, uint32_t b) { return nodes_[a].size() > nodes_[b].size(); });
+}
+
+std::optional<Cut> Paths::cut(const std::vector<uint32_t>& path, size_t most) const {
+  uint32_t root = 0;
+  for (uint32_t function : path) {
+    auto begin = children_.begin() + first_[root], end = children_.begin() + first_[root + 1];
+    auto child = std::find_if(begin, end, [&](uint32_t i) { return nodes_[i].function == function; });
+    if (child == end) return std::nullopt;
+    root = *child;
+  }
+  // The least size so that not more than `most` are as large.
+  Cycles least = nodes_[root].size() / finest + 1;
+  std::vector<Cycles> sizes;
+  std::vector<uint32_t> stack = {root};
+  while (!stack.empty()) {
+    uint32_t at = stack.back();
+    stack.pop_back();
+    sizes.push_back(nodes_[at].size());
+    for (uint32_t i = first_[at]; i < first_[at + 1] && nodes_[children_[i]].size() >= least; i++)
+      stack.push_back(children_[i]);
+  }
+  if (sizes.size() > most) {
+    std::ranges::nth_element(sizes, sizes.begin() + static_cast<ptrdiff_t>(most), std::greater());
+    least = sizes[most] + 1;
+  }
+  Cut cut;
+  std::vector<std::pair<uint32_t, uint32_t>> walk = {{root, 0}};  // a node, and its parent in the cut
+  while (!walk.empty()) {
+    auto [at, parent] = walk.back();
+    walk.pop_back();
+    const Node& n = nodes_[at];
+    auto place = static_cast<uint32_t>(cut.nodes.size());
+    cut.nodes.push_back({parent, n.function, n.total, n.self, n.before, n.calls});
+    for (uint32_t i = first_[at + 1]; i-- > first_[at];) {
+      if (nodes_[children_[i]].size() >= least) walk.emplace_back(children_[i], place);
+      else cut.left_out++;
+    }
+  }
+  return cut;
+}
+
+// One step towards the callers: by function, the largest first.
+std::vector<std::pair<uint32_t, std::vector<Paths::Share>>> Paths::callers(const std::vector<Share>& shares) const {
+  std::unordered_map<uint32_t, Share> by_node;  // leaves with the same caller are one
+  for (const Share& s : shares) {
+    uint32_t parent = nodes_[s.at].parent;
+    if (parent == 0 || parent == store::none) continue;
+    Share& sum = by_node.try_emplace(parent, Share{parent, 0, 0}).first->second;
+    sum.self += s.self;
+    sum.before += s.before;
+  }
+  std::map<uint32_t, std::vector<Share>> by_function;
+  for (auto& [node, share] : by_node) by_function[nodes_[node].function].push_back(share);
+  return {std::make_move_iterator(by_function.begin()), std::make_move_iterator(by_function.end())};
+}
+
+std::optional<Cut> Paths::inverted(const std::vector<uint32_t>& path, size_t most) const {
+  struct Branch {
+    uint32_t function, parent;
+    std::vector<Share> shares;
+    Cycles total = 0, before = 0;
+    Cycles size() const { return std::max(total, before); }
+  };
+  auto branch = [](uint32_t function, uint32_t parent, std::vector<Share> shares) {
+    Branch b{function, parent, std::move(shares)};
+    for (const Share& s : b.shares) {
+      b.total += s.self;
+      b.before += s.before;
+    }
+    return b;
+  };
+  std::map<uint32_t, std::vector<Share>> leaves;
+  for (uint32_t i = 1; i < nodes_.size(); i++)
+    if (nodes_[i].self || nodes_[i].self_before)
+      leaves[nodes_[i].function].push_back({i, nodes_[i].self, nodes_[i].self_before});
+
+  std::vector<Branch> level;  // what stands at the root, or below it
+  Cut top;
+  if (path.empty()) {
+    top.nodes.push_back({0, store::none, nodes_[0].total, 0, nodes_[0].before, 0});
+    for (auto& [function, shares] : leaves) level.push_back(branch(function, 0, std::move(shares)));
+  } else {
+    auto at = leaves.find(path[0]);
+    if (at == leaves.end()) return std::nullopt;
+    Branch root = branch(path[0], 0, std::move(at->second));
+    for (size_t i = 1; i < path.size(); i++) {
+      auto above = callers(root.shares);
+      auto next = std::ranges::find(above, path[i], [](auto& a) { return a.first; });
+      if (next == above.end()) return std::nullopt;
+      root = branch(path[i], 0, std::move(next->second));
+    }
+    level.push_back(std::move(root));
+  }
+  Cycles whole = path.empty() ? std::max(nodes_[0].total, nodes_[0].before) : level.front().size();
+  Cycles least = whole / finest + 1;
+  // Depth first, the largest first; with a coarser measure where that is too much.
+  auto push = [&](std::vector<Branch>& stack, Cut& cut, std::vector<Branch> branches) {
+    std::ranges::stable_sort(branches, {}, &Branch::size);
+    for (Branch& b : branches) {
+      if (b.size() >= least) stack.push_back(std::move(b));
+      else cut.left_out++;
+    }
+  };
+  for (;; least *= 2) {
+    Cut cut = top;
+    std::vector<Branch> stack;
+    push(stack, cut, level);
+    while (!stack.empty() && cut.nodes.size() <= most) {
+      Branch b = std::move(stack.back());
+      stack.pop_back();
+      auto place = static_cast<uint32_t>(cut.nodes.size());
+      cut.nodes.push_back({b.parent, b.function, b.total, 0, b.before, 0});
+      std::vector<Branch> above;
+      Cycles passed_on = 0;
+      for (auto& [function, shares] : callers(b.shares)) {
+        above.push_back(branch(function, place, std::move(shares)));
+        passed_on += above.back().total;
+      }
+      cut.nodes.back().self = b.total - std::min(b.total, passed_on);  // what began there
+      push(stack, cut, std::move(above));
+    }
+    if (stack.empty()) return cut;
+  }
+}
+
+}  // namespace weir::view

@@ -1,0 +1,94 @@
+// The questions of the page (docs/view.md), each answered with a small piece of JSON. The server asks them when the page does,
+// the one-file export asks them all ahead.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/json.h"
+#include "store/annotate.h"
+#include "view/model.h"
+#include "view/paths.h"
+
+namespace weir::view {
+
+using Parameters = std::map<std::string, std::string>;
+
+struct Options {
+  std::string file;
+  std::string before;           // a run to compare with; empty: none
+  store::SourceMap source_map;  // where sources are now
+};
+
+class Queries {
+ public:
+  static Result<std::unique_ptr<Queries>> open(const Options& options);
+
+  // The answer to a question, from any thread.
+  Result<std::string> answer(const std::string& name, const Parameters& parameters);
+
+  // For the export.
+  Result<std::shared_ptr<Model>> model(std::optional<uint32_t> thread);
+  std::string list_of(const Model& model, const std::vector<uint32_t>& functions) const;  // as `functions` answers
+  void set_pruned(std::vector<std::string> notes) { pruned_ = std::move(notes); }
+  // How much of a graph or of a tree is sent at most.
+  size_t most_graph_nodes = 1000, most_frames = 20'000;
+
+ private:
+  explicit Queries(const Options& options) : options_(options) {}
+  Result<> open_files();
+  Result<std::shared_ptr<Paths>> paths(std::optional<uint32_t> thread);
+  Result<> select(std::optional<uint32_t> thread);
+
+  Result<> summary(const Parameters& p, JsonWriter& json);
+  Result<> functions(const Parameters& p, JsonWriter& json);
+  Result<> function(const Parameters& p, JsonWriter& json);
+  Result<> graph(const Parameters& p, JsonWriter& json);
+  Result<> neighbours(const Parameters& p, JsonWriter& json);
+  Result<> flame(const Parameters& p, JsonWriter& json);
+  Result<> changes(const Parameters& p, JsonWriter& json);
+  Result<> threads(const Parameters& p, JsonWriter& json);
+  Result<> os_calls(const Parameters& p, JsonWriter& json);
+  Result<> coverage(const Parameters& p, JsonWriter& json);
+  Result<> source(const Parameters& p, JsonWriter& json);
+  Result<> file(const Parameters& p, JsonWriter& json);
+  Result<> assembly(const Parameters& p, JsonWriter& json);
+  Result<> status(const Parameters& p, JsonWriter& json);
+  Result<> reload(const Parameters& p, JsonWriter& json);
+
+  void put(JsonWriter& json, const Model& model, uint32_t index) const;
+  void put_node(JsonWriter& json, const Model& model, uint32_t index) const;
+  void put_edges(JsonWriter& json, const Model& model, const std::vector<uint32_t>& edges) const;
+  // The function that `id` names, and the file that has it: this run's, or that of the run before.
+  struct Found {
+    std::shared_ptr<Model> model;
+    uint32_t index;
+    store::Reader* reader;
+    store::FunctionRow row;  // with the id that it has there
+    bool ran;
+    // A function of that file, as the page names it.
+    uint32_t page_id(uint32_t there) const { return ran || there == store::none ? there : model->id_of_before(there); }
+  };
+  Result<Found> find(const Parameters& p);
+  Result<> put_calls(JsonWriter& json, const Found& found, bool callers);
+
+  Options options_;
+  std::mutex mutex_;
+  std::optional<store::Reader> reader_, before_;
+  bool is_sampled_ = false;
+  std::optional<uint32_t> selected_;
+  std::string identity_;  // of the file that is open
+  std::map<std::optional<uint32_t>, std::shared_ptr<Model>> models_;
+  std::map<std::optional<uint32_t>, std::shared_ptr<Paths>> paths_;
+  std::vector<std::string> pruned_;
+};
+
+// Parameters.
+std::optional<uint64_t> number_of(const Parameters& p, const std::string& name);
+std::string text_of(const Parameters& p, const std::string& name);
+std::optional<uint32_t> thread_of(const Parameters& p);
+
+}  // namespace weir::view

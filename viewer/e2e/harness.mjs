@@ -1,0 +1,78 @@
+// A browser, viewers and profiles for the tests: each test clicks what a person clicks.
+import { chromium } from 'playwright-core';
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const repository = join(dirname(fileURLToPath(import.meta.url)), '../..');
+export const weir = process.env.WEIR ?? join(repository, 'build/weir');
+export const fixture = join(dirname(weir), 'tests/fixture_store');
+export const shots = process.env.SCREENSHOTS ?? join(dirname(weir), 'screenshots');
+export const work = mkdtempSync(join(tmpdir(), 'weir-page-'));
+mkdirSync(shots, { recursive: true });
+
+export const run = (program, ...words) => execFileSync(program, words, { cwd: work, stdio: ['ignore', 'pipe', 'pipe'], encoding: 'utf8' });
+
+// A program with its lines under /src, wherever this machine keeps them; weir is told by --source-map.
+export function compile(name, source) {
+  run('g++', '-O1', '-g', '-pthread', `-fdebug-prefix-map=${work}=/src`, '-o', name, source);
+}
+export const sourceMap = ['--source-map', `/src=${work}`];
+
+let browser;
+const running = new Set();
+
+export async function open(address, { width = 1280, height = 800, theme = 'light', ...more } = {}) {
+  browser ??= await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] });
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme, ...more });
+  const page = await context.newPage();
+  page.wrong = [];
+  page.on('pageerror', (e) => page.wrong.push(e.message));
+  page.on('console', (m) => m.type() === 'error' && !/status of 400/.test(m.text()) && page.wrong.push(m.text()));
+  page.setDefaultTimeout(15000);
+  await page.goto(address);
+  await page.waitForSelector('.app, .failed');
+  return page;
+}
+
+// Starts `weir view`; resolves with its address when it listens.
+export function view(file, ...options) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(weir, ['view', file, '--no-open', ...options], { cwd: work, stdio: ['ignore', 'pipe', 'pipe'] });
+    running.add(child);
+    let errors = '';
+    child.stderr.on('data', (d) => (errors += d));
+    child.stdout.once('data', (d) => resolve({ address: String(d).trim(), stop: () => stop(child) }));
+    child.once('exit', (status) => reject(Object.assign(new Error(errors), { status })));
+  });
+}
+
+function stop(child) {
+  running.delete(child);
+  return new Promise((resolve) => {
+    child.once('exit', (status) => resolve(status));
+    child.kill('SIGTERM');
+  });
+}
+
+export async function end() {
+  await browser?.close();
+  await Promise.all([...running].map(stop));
+  rmSync(work, { recursive: true, force: true });
+}
+
+export const shot = (page, name) => page.screenshot({ path: join(shots, name + '.png') });
+
+// Nodes of the graph, when the layout is there.
+export async function drawn(page) {
+  await page.waitForSelector('#river .node');
+  let before = -1;
+  for (;;) {
+    const now = await page.locator('#river .node').count();
+    if (now === before) return now;
+    before = now;
+    await page.waitForTimeout(250);
+  }
+}

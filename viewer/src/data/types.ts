@@ -1,0 +1,227 @@
+// The answers of `weir view`, as docs/view.md has them. Names are those of `weir report --format json`.
+
+export type FunctionId = number;
+
+export interface Summary {
+  kind: string; // "exact profile", "sampled profile"
+  unit: string; // of every time: "cycles", "instructions", "samples"
+  calls_known: boolean; // false: calls were not counted, and their columns are not shown
+  paths_known: boolean; // the profile has call paths
+  blocks_known: boolean; // it has the code of what ran, with counts
+  file: string;
+  command: string[];
+  directory: string;
+  cpu: string;
+  host_cpu: string;
+  clock: string;
+  weir_version: string;
+  wall_seconds: number;
+  units_per_second: number; // 0: times are no times
+  ended: string;
+  complete: boolean;
+  total: number; // code and OS calls
+  cycles: number;
+  os_time: number;
+  waited: number;
+  instructions: number;
+  functions_known: number;
+  functions_run: number;
+  threads: number;
+  processes: number;
+  contexts: number;
+  os_calls: number;
+  notes: string[];
+  compared: Compared | null;
+  pruned: string[]; // what an exported file leaves out
+  sampling?: Record<string, unknown>;
+}
+
+export interface Compared {
+  file: string;
+  command: string[];
+  total: number;
+}
+
+// What the run before, which it is compared with, says of the same thing.
+export interface Before {
+  calls: number;
+  self: number;
+  total: number;
+}
+
+export interface FunctionRow {
+  id: FunctionId;
+  name: string;
+  image: string;
+  file: string | null;
+  line: number | null;
+  offset: number;
+  size: number;
+  calls: number;
+  self: number;
+  total: number;
+  self_min: number | null;
+  self_max: number | null;
+  os_calls: number;
+  os_time: number;
+  os_time_total: number;
+  recursive: boolean;
+  before?: Before | null; // null: it did not run then
+}
+
+export interface FunctionPage {
+  count: number; // of all rows that match
+  first: number; // of `rows`
+  rows: FunctionRow[];
+  position: number | null; // of the function that was looked for
+}
+
+export interface CallRow {
+  id: FunctionId | null; // of the other function; null: [start]
+  name: string;
+  calls: number;
+  total: number;
+  share: number; // of this function's total
+  sites: Site[];
+  before?: number | null; // its total
+}
+
+export interface Site {
+  place: string;
+  kind: string;
+  calls: number;
+  total: number;
+}
+
+export interface OsRow {
+  name: string;
+  number: number;
+  class: string;
+  calls: number;
+  errors: number;
+  uncharged: number;
+  waited: number;
+  time: number;
+}
+
+export interface Detail {
+  function: FunctionRow;
+  callers: CallRow[];
+  callees: CallRow[];
+  os_calls: OsRow[];
+}
+
+export interface GraphNode extends FunctionRow {
+  children: number; // that it ever called, but itself
+  root: boolean; // the kernel began here, or nobody is known to have called it
+}
+
+export interface GraphEdge {
+  caller: FunctionId;
+  callee: FunctionId;
+  calls: number;
+  total: number;
+  before?: number;
+}
+
+export interface Graph {
+  nodes: GraphNode[]; // the largest totals first
+  edges: GraphEdge[];
+  functions: number; // of the run; `nodes` may be fewer
+}
+
+// A tree as columns, a parent before its children. Node 0 is what was asked for.
+export interface Flame {
+  path: FunctionId[]; // from the top to node 0; empty: node 0 is the whole run
+  parent: number[];
+  function: FunctionId[];
+  total: number[];
+  self: number[];
+  calls: number[];
+  before?: number[];
+  cut: number; // branches that are too small to be seen
+  names: Record<string, [name: string, image: string]>;
+}
+
+export interface SourceLine {
+  line: number;
+  mark: '' | '|' | '+' | '#';
+  count: number;
+  self: number;
+  text: string;
+  calls?: { id: FunctionId; name: string; calls: number }[];
+}
+
+export interface SourceSection {
+  file: string;
+  inlined: string | null; // the function that was inlined here
+  state: 'same' | 'changed' | 'missing' | 'unknown'; // of the file, by its hash at the time of the run
+  why: string; // in words
+  first: number; // that a reader wants to see
+  lines: SourceLine[]; // without code lines of other functions
+}
+
+export interface Source {
+  self: number;
+  sections: SourceSection[];
+}
+
+export interface AsmRow {
+  offset: number;
+  mark: '' | '|' | '#';
+  count: number;
+  self: number; // of the block, at its first instruction
+  text: string;
+  callees: { id: FunctionId; name: string; calls: number }[];
+  source: string;
+  gap: number; // bytes before this one that were not reached
+}
+
+export interface Asm {
+  self: number;
+  rows: AsmRow[];
+}
+
+export interface ThreadRow {
+  id: number;
+  pid: number;
+  tid: number;
+  name: string;
+  cycles: number;
+  os_time: number;
+  instructions: number;
+  functions: number;
+  ended: string;
+  command: string;
+  started: number;
+  finished: number;
+}
+
+export interface OsTable {
+  oscalls: (OsRow & { by: { id: FunctionId; name: string; calls: number; time: number }[] })[];
+}
+
+export interface CoverageRow {
+  image: string;
+  file: string | null;
+  functions: number;
+  functions_run: number;
+  blocks: number;
+  blocks_run: number;
+  lines: number;
+  lines_run: number;
+}
+
+export interface Changes {
+  worse: FunctionRow[];
+  better: FunctionRow[];
+  added: FunctionRow[];
+  removed: FunctionRow[];
+}
+
+export interface FileSource {
+  file: string;
+  state: SourceSection['state'];
+  why: string;
+  lines: SourceLine[];
+}

@@ -1,0 +1,149 @@
+// A table of any length: only rows in sight are made. Rows are of one height, so that a place is a product.
+import type { ComponentChildren, VNode } from 'preact';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+
+export interface Column<Row> {
+  key: string;
+  title: string;
+  about?: string; // in words, for those who wonder
+  width: string; // as a grid has it: "6rem", "1fr"
+  right?: boolean; // figures
+  sortable?: boolean;
+  cell: (row: Row) => ComponentChildren;
+}
+
+interface Props<Row> {
+  label: string;
+  columns: Column<Row>[];
+  count: number;
+  row: (index: number) => Row | undefined; // undefined: it is on its way
+  onSeen?: (first: number, last: number) => void;
+  current?: number | null; // index of the selected row
+  onSelect?: (row: Row, index: number) => void;
+  onOpen?: (row: Row) => void; // Enter, double click
+  sort?: string;
+  ascending?: boolean;
+  onSort?: (key: string) => void;
+  rowClass?: (row: Row) => string;
+  empty?: ComponentChildren;
+  autoFocus?: boolean;
+}
+
+export const rowHeight = 24;
+const headHeight = 26;
+
+export function Table<Row>(props: Props<Row>): VNode {
+  const { columns, count, row, current } = props;
+  const body = useRef<HTMLDivElement>(null);
+  const [scroll, setScroll] = useState({ top: 0, height: 600 });
+  const margin = 8;
+  const first = Math.max(0, Math.floor(scroll.top / rowHeight) - margin);
+  const last = Math.min(count, Math.ceil((scroll.top + scroll.height) / rowHeight) + margin);
+  const grid = { gridTemplateColumns: columns.map((c) => c.width).join(' ') };
+
+  useLayoutEffect(() => {
+    const element = body.current!;
+    const measure = () => setScroll({ top: element.scrollTop, height: element.clientHeight });
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    if (props.autoFocus) element.focus({ preventScroll: true });
+    return () => observer.disconnect();
+  }, []);
+  useEffect(() => props.onSeen?.(first, last), [first, last, count, props.onSeen]);
+  useEffect(() => {
+    if (current !== null && current !== undefined) reveal(current);
+  }, [current, count]);
+
+  function reveal(index: number) {
+    const element = body.current;
+    if (!element) return;
+    const top = index * rowHeight;
+    if (top < element.scrollTop) element.scrollTop = top;
+    else if (top + rowHeight > element.scrollTop + element.clientHeight - headHeight)
+      element.scrollTop = Math.max(0, top - Math.floor(element.clientHeight / 2));
+  }
+
+  function onKey(e: KeyboardEvent) {
+    if (e.ctrlKey || e.metaKey || e.altKey || count === 0) return;
+    const page = Math.max(1, Math.floor(scroll.height / rowHeight) - 1);
+    const at = current ?? -1;
+    const steps: Record<string, number> = {
+      ArrowDown: at + 1, j: at + 1, ArrowUp: at - 1, k: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: count - 1,
+    };
+    const to = steps[e.key];
+    const here = at >= 0 ? row(at) : undefined;
+    if (e.key === 'Enter' && here && props.onOpen) props.onOpen(here);
+    else if (to !== undefined && props.onSelect) {
+      const index = Math.min(count - 1, Math.max(0, to));
+      const there = row(index);
+      if (there) props.onSelect(there, index);
+      else reveal(index);
+    } else return;
+    e.preventDefault();
+    e.stopPropagation();
+  }
+
+  const rows: VNode[] = [];
+  for (let i = first; i < last; i++) {
+    const r = row(i);
+    rows.push(
+      <div
+        key={i}
+        id={`${props.label}-${i}`}
+        role="row"
+        aria-rowindex={i + 2}
+        aria-selected={i === current}
+        class={`row ${i === current ? 'current' : ''} ${r && props.rowClass ? props.rowClass(r) : ''}`}
+        style={{ ...grid, top: i * rowHeight + 'px', height: rowHeight + 'px' }}
+        onClick={() => r && props.onSelect?.(r, i)}
+        onDblClick={() => r && props.onOpen?.(r)}
+      >
+        {columns.map((c) => (
+          <div key={c.key} role="gridcell" class={c.right ? 'cell right' : 'cell'}>
+            {r ? c.cell(r) : <span class="faint">…</span>}
+          </div>
+        ))}
+      </div>,
+    );
+  }
+  return (
+    <div class="table" role="grid" aria-label={props.label} aria-rowcount={count + 1}>
+      <div
+        class="body"
+        ref={body}
+        tabIndex={0}
+        role="rowgroup"
+        aria-label={`${props.label}, ${count} rows`}
+        aria-activedescendant={current !== null && current !== undefined ? `${props.label}-${current}` : undefined}
+        onKeyDown={onKey}
+        onScroll={(e) => setScroll({ top: e.currentTarget.scrollTop, height: e.currentTarget.clientHeight })}
+      >
+        <div class="head" role="row" aria-rowindex={1} style={{ ...grid, height: headHeight + 'px' }}>
+          {columns.map((c) => (
+            <Head key={c.key} column={c} {...props} />
+          ))}
+        </div>
+        <div class="spacer" style={{ height: count * rowHeight + 'px' }}>
+          {rows}
+        </div>
+        {count === 0 && <div class="empty">{props.empty ?? 'Nothing here.'}</div>}
+      </div>
+    </div>
+  );
+}
+
+function Head<Row>({ column, sort, ascending, onSort }: { column: Column<Row> } & Props<Row>) {
+  const sorted = sort === column.key ? (ascending ? 'ascending' : 'descending') : undefined;
+  const name = (
+    <>
+      {column.title}
+      {sorted && <span aria-hidden="true">{ascending ? ' ▲' : ' ▼'}</span>}
+    </>
+  );
+  return (
+    <div role="columnheader" class={column.right ? 'cell right' : 'cell'} aria-sort={sorted ?? 'none'} title={column.about}>
+      {onSort && column.sortable ? <button onClick={() => onSort(column.key)}>{name}</button> : name}
+    </div>
+  );
+}

@@ -1,0 +1,36 @@
+// Figures in cells.
+import { percent, withCommas, withUnit } from '../format';
+import { summary } from '../state';
+
+// A share with a bar behind it.
+export function Share({ of, whole, kind = 'self' }: { of: number; whole?: number; kind?: 'self' | 'total' | 'plain' }) {
+  const all = whole ?? summary.value.total;
+  const fraction = all > 0 ? of / all : 0;
+  return (
+    <span class={`share ${kind}`} style={{ '--share': Math.min(1, Math.max(0, fraction)) }}>
+      {percent(fraction)}
+    </span>
+  );
+}
+
+export function Time({ of }: { of: number | null }) {
+  return of === null ? <span class="faint">–</span> : <span title={withCommas(of) + ' ' + summary.value.unit}>{of ? withUnit(of) : '·'}</span>;
+}
+
+export function Count({ of }: { of: number | null }) {
+  return of === null ? <span class="faint">–</span> : <>{of ? withCommas(of) : '·'}</>;
+}
+
+// A change for the worse is positive.
+export function Change({ now, before }: { now: number; before: number | null | undefined }) {
+  if (before === undefined) return null;
+  if (before === null) return <span class="worse">new</span>;
+  const change = now - before;
+  if (change === 0) return <span class="faint">=</span>;
+  return (
+    <span class={change > 0 ? 'worse' : 'better'} title={`${withCommas(before)} → ${withCommas(now)}`}>
+      {change > 0 ? '+' : ''}
+      {withUnit(change)}
+    </span>
+  );
+}

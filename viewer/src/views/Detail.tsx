@@ -1,0 +1,122 @@
+// V2: the selected function, who called it and what it called. It stands beside every view.
+import type { ComponentChildren } from 'preact';
+import { useAnswer } from '../data/ask';
+import type { CallRow, Detail as DetailAnswer, FunctionRow } from '../data/types';
+import { baseName, hex, percent, plural, printable, withCommas, withUnit } from '../format';
+import { comparing, get, go, select, selected, summary, thread } from '../state';
+import { Change, Count, Share, Time } from '../table/figures';
+import { Table, type Column } from '../table/Table';
+import { FunctionName } from './columns';
+import { With } from './Waiting';
+
+export function Detail() {
+  const answer = useAnswer<DetailAnswer>(() =>
+    selected.value === null ? null : { name: 'function', params: { id: selected.value, thread: thread.value } });
+  if (selected.value === null)
+    return (
+      <aside class="detail empty" aria-label="Function detail">
+        Select a function to see who called it and what it called.
+      </aside>
+    );
+  return (
+    <aside class="detail" aria-label="Function detail">
+      <With answer={answer} what="Reading the function">
+        {(d) => <Shown detail={d} />}
+      </With>
+    </aside>
+  );
+}
+
+function Shown({ detail }: { detail: DetailAnswer }) {
+  const f = detail.function;
+  return (
+    <>
+      <h2 class="name" title={f.name.slice(0, 2000)}>{printable(f.name)}</h2>
+      <p class="where">
+        {f.file && (
+          <a href="#" onClick={(e) => (e.preventDefault(), select(f.id, { view: 'source', file: null }))}>
+            {baseName(f.file)}:{f.line}
+          </a>
+        )}{' '}
+        <span class="faint" title={f.image}>
+          {baseName(f.image)}+{hex(f.offset)}
+        </span>
+      </p>
+      <Facts f={f} />
+      <div class="actions">
+        <button onClick={() => go({ view: 'graph' })}>Graph</button>
+        <button onClick={() => go({ view: 'flame', zoom: null, search: null, inverted: '1' })} title="Everything that led here">Callers flame</button>
+        <button onClick={() => go({ view: 'source', file: null })}>Source</button>
+        <button onClick={() => go({ root: get('root') === String(f.id) ? null : String(f.id), view: 'graph' })} title="Measure shares in the graph against this function   r">
+          {get('root') === String(f.id) ? 'Not root' : 'Make root'}
+        </button>
+      </div>
+      <Calls title="Callers" about="who is responsible for it" rows={detail.callers} nobody="nobody" />
+      <Calls title="Callees" about="what it called" rows={detail.callees} nobody="nothing" />
+      {detail.os_calls.length > 0 && <OsCalls detail={detail} />}
+    </>
+  );
+}
+
+function Facts({ f }: { f: FunctionRow }) {
+  const { unit, calls_known, total } = summary.value;
+  const facts: [string, ComponentChildren][] = [
+    ['Self', <><b>{percent(f.self / total)}</b> {withUnit(f.self)} {unit}</>],
+    ['Total', <><b>{percent(f.total / total)}</b> {withUnit(f.total)} {unit}{f.recursive && ' · recursive'}</>],
+  ];
+  if (calls_known) facts.push(['Calls', withCommas(f.calls)]);
+  if (calls_known && f.self_min !== null && f.self_max !== null)
+    facts.push(['One call', f.self_min === f.self_max ? `${withUnit(f.self_min)} self` : `${withUnit(f.self_min)} to ${withUnit(f.self_max)} self`]);
+  if (f.os_calls || f.os_time_total)
+    facts.push(['OS', `${plural(f.os_calls, 'call')}, ${withUnit(f.os_time)}; ${withUnit(f.os_time_total)} with descendants`]);
+  if (comparing.value)
+    facts.push(['Before', f.before ? <>self <Change now={f.self} before={f.before.self} /> · total <Change now={f.total} before={f.before.total} />{calls_known && <> · calls <Change now={f.calls} before={f.before.calls} /></>}</> : 'did not run']);
+  return (
+    <dl class="facts">
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function Calls({ title, about, rows, nobody }: { title: string; about: string; rows: CallRow[]; nobody: string }) {
+  const columns: (Column<CallRow> | false)[] = [
+    { key: 'share', title: 'Share', about: "of this function's total", width: '5.6em', right: true, cell: (c) => <Share of={c.share} whole={1} kind="total" /> },
+    { key: 'total', title: summary.value.unit, width: '5.2em', right: true, cell: (c) => <Time of={c.total} /> },
+    summary.value.calls_known && { key: 'calls', title: 'Calls', width: '6.6em', right: true, cell: (c) => <Count of={c.calls} /> },
+    comparing.value && { key: 'change', title: 'Δ', width: '5.4em', right: true, cell: (c) => <Change now={c.total} before={c.before} /> },
+    { key: 'name', title: 'Function', width: 'minmax(6em, 1fr)', cell: (c) => <span title={sites(c)}><FunctionName name={c.id === null ? '[start]' : c.name} /></span> },
+  ];
+  return (
+    <div class="calls">
+      <h3>
+        {title} <span class="faint">{about}</span>
+      </h3>
+      <Table label={title} columns={columns.filter((c) => c !== false)} count={rows.length} row={(i) => rows[i]} onSelect={(c) => c.id !== null && select(c.id)} empty={nobody} />
+    </div>
+  );
+}
+
+function sites(c: CallRow): string {
+  return c.sites.map((s) => `${s.place}${s.kind === 'call' ? '' : ` [${s.kind}]`}  ${withCommas(s.calls)}×  ${withUnit(s.total)}`).join('\n');
+}
+
+function OsCalls({ detail }: { detail: DetailAnswer }) {
+  return (
+    <div class="os">
+      <h3>OS calls</h3>
+      <ul>
+        {detail.os_calls.slice(0, 8).map((o) => (
+          <li key={o.number}>
+            <span class="name">{o.name}</span> {withCommas(o.calls)}×, {withUnit(o.time)} {summary.value.unit}
+            {o.errors > 0 && `, ${plural(o.errors, 'error')}`}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,26 @@
+import { describe, expect, it } from 'vitest';
+import { percent, printable, shortName, withUnit } from '../src/format';
+
+describe('figures', () => {
+  it('have three digits that count', () => {
+    expect([950, 9999, 12345, 1234567, 4.56e9, 999600, 0, -1234567].map(withUnit)).toEqual(
+      ['950', '9,999', '12.3 k', '1.23 M', '4.56 G', '1.00 M', '0', '−1.23 M']);
+    expect([0, 0.1234, 0.00001, 1, -0.05].map(percent)).toEqual(['·', '12.34 %', '<0.01 %', '100.00 %', '−5.00 %']);
+  });
+});
+
+describe('names', () => {
+  it('lose template arguments, parameters, outer scopes, the middle: in this order', () => {
+    const name = 'project::util::Map<std::string, std::vector<int>>::find(std::string const&)';
+    expect(shortName(name, 0)).toBe(name);
+    expect(shortName(name, 60)).toBe('project::util::Map<…>::find(std::string const&)');
+    expect(shortName(name, 40)).toBe('project::util::Map<…>::find(…)');
+    expect(shortName(name, 20)).toBe('…::Map<…>::find(…)');
+    expect(shortName('n'.repeat(10000), 11)).toBe('nnnnn…nnnnn');
+    expect(shortName('a::operator<<(b<c>)', 16)).toBe('a::operator<<(…)');
+    expect(shortName('operator->', 8)).toHaveLength(8);
+  });
+  it('obey nobody', () => {
+    expect(printable('a\n<script>\x1b[31m')).toBe('a·<script>·[31m');
+  });
+});
