@@ -32,7 +32,7 @@ Result<Settings> parse(const Words& words, bool& done) {
       "  weir report make.weir functions\n"};
   app.name("weir sample");
   app.add_option("-F,--frequency", s.frequency, "samples a second of a thread's time")
-      ->check(CLI::Range(1.0, 100'000.0))
+      ->check(CLI::Range(1.0, 20'000.0))
       ->type_name("HZ")
       ->capture_default_str();
   app.add_option("--clock", s.clock, "cpu: while a thread runs; wall: also while it waits")

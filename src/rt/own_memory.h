@@ -29,6 +29,8 @@ class OwnMemory {
     room_ = own.high - begin_ - 7;
   }
 
+  uint32_t copies() const { return copies_; }  // that the kernel has made
+
   [[gnu::always_inline]] bool read(uint64_t address, uint64_t& word) const {
     if (address - begin_ < room_) [[likely]] {
       word = *reinterpret_cast<const uint64_t*>(address);
@@ -42,6 +44,7 @@ class OwnMemory {
   [[gnu::noinline]] bool copy(uint64_t address, uint64_t& word) const {
     if (address < copied_ || address + 8 > copied_ + copied_size_) {
       constexpr uint64_t page = 4096;
+      copies_++;
       copied_ = address, copied_size_ = page - address % page;
       if (copied_size_ > sizeof words_) copied_size_ = sizeof words_;
       if (copied_size_ < 8) return copied_size_ = 0, copy_from(pid_, address, &word, 8);
@@ -54,6 +57,7 @@ class OwnMemory {
   uint32_t pid_;
   uint64_t begin_ = 0, room_ = 0;  // where a word of the thread's own stack may begin
   mutable uint64_t copied_ = 0, copied_size_ = 0;
+  mutable uint32_t copies_ = 0;
   mutable uint64_t words_[128];
 };
 

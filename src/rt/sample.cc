@@ -129,12 +129,22 @@ uint64_t weight_of(SampleSlot& s, const SigInfo& info) {
   return periods;
 }
 
+// What a sample has taken, about, in nanoseconds: the program must get on. (The clock is not asked: it may be forbidden, see PR_SET_TSC.)
+uint64_t cost_of(const Sample& sample, uint32_t copies, bool is_verified) {
+  constexpr uint64_t compare = 3, unwind = 60, copy = 600;
+  return compare * sample.depth + unwind * (sample.unwound + (is_verified ? sample.depth : 0)) + copy * copies;
+}
+
 void take_sample(SampledProcess& p, SampleSlot& s, const SigInfo& info, const UContext& at) {
   bool is_late = info.code == TRAP_PERF && perf_of(info).flags & TRAP_PERF_FLAG_ASYNC;
   if (is_late && at.rip == s.rip && at.rsp == s.rsp) return;  // it came while this handler ran: time of ours
   s.rip = at.rip, s.rsp = at.rsp;
   uint64_t weight = weight_of(s, info);
   if (!weight) return;
+  if (s.skip) {
+    s.skip--, s.lost += weight;
+    return;
+  }
   if (is_late) s.late += weight;
   static constexpr Code nothing{};
   uint64_t published = __atomic_load_n(&p.code, __ATOMIC_ACQUIRE);
@@ -152,6 +162,7 @@ void take_sample(SampledProcess& p, SampleSlot& s, const SigInfo& info, const UC
     auto difference = static_cast<uint32_t>(verify(s.trace, sample, code, own, top, options, memory));
     s.differences[difference < difference_kinds ? difference : 0]++;
   }
+  if (uint64_t period = control().nanoseconds) s.skip = cost_of(sample, memory.copies(), control().verify) / period;
 }
 
 struct Work {

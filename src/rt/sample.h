@@ -86,6 +86,7 @@ struct SampleControl {
   uint32_t signal;       // that samples come with
   uint32_t weir;         // the process
   uint64_t period;       // of wall time, in ticks of the time stamp counter; 0: each sample is one
+  uint64_t nanoseconds;  // from one sample to the next; 0: they come with events
   uint8_t verify;        // restore every sample twice
   uint8_t has_fsbase;    // the processor lets programs read fs
   Options options;       // of the walker
@@ -109,7 +110,8 @@ struct SampleSlot {
   uint32_t busy;
   uint32_t is_ready;
   uint32_t tid, process;
-  uint64_t rip, rsp;  // at the last sample
+  uint64_t rip, rsp;  // at the last sample,
+  uint64_t skip;      // … which took so many periods: as many are left out
   uint64_t last;  // sample's time stamp; wall time:
   uint64_t rest;  // what has passed, and is no whole period
   uint64_t lost, late;

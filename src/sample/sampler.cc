@@ -109,6 +109,8 @@ Result<> Sampler::set_up() {
   control.weir = static_cast<uint32_t>(getpid());
   control.options = options_.walk;
   control.verify = options_.verify;
+  bool is_time = options_.event == "cpu" || options_.event == "wall";
+  if (is_time) control.nanoseconds = static_cast<uint64_t>(1e9 / options_.rate);
   if (switches_) control.period = period_ = static_cast<uint64_t>(ticks_per_second() / options_.rate);
   began_ = __rdtsc();
   getrlimit(RLIMIT_NOFILE, &descriptors_);

@@ -5,7 +5,7 @@ for options in '-F 0' '-F -5' '-F 100001' '-F x' '--clock=sun' '--unwind=magic' 
   [[ ! -e $T/made ]] || fail "$options: the program ran"
 done
 expect_fail 125 'no program' "$WEIR" sample
-for rate in 1 100000; do RATE=$rate sampled seq 100; done
+for rate in 1 20000; do RATE=$rate sampled seq 100; done
 OPTIONS='--verify --unwind=fp --confidence 0.5' RATE=50 sampled seq 100
 [[ $(ask 'SELECT event, rate, unwind, confidence, verify FROM sampling') == 'cpu|50.0|fp|50|1' ]] || fail "$(ask 'SELECT * FROM sampling')"
 OPTIONS=--no-follow RATE=10000 sampled sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; /bin/echo $i; exec echo last'
