@@ -31,7 +31,7 @@ export async function open(address, { width = 1280, height = 800, theme = 'light
   page.wrong = [];
   page.on('pageerror', (e) => page.wrong.push(e.message));
   page.on('console', (m) => m.type() === 'error' && !/status of 400/.test(m.text()) && page.wrong.push(m.text()));
-  page.setDefaultTimeout(15000);
+  page.setDefaultTimeout(60000);
   await page.goto(address);
   await page.waitForSelector('.app, .failed');
   return page;
@@ -45,14 +45,14 @@ export function view(file, ...options) {
     let errors = '';
     child.stderr.on('data', (d) => (errors += d));
     child.stdout.once('data', (d) => resolve({ address: String(d).trim(), stop: () => stop(child) }));
-    child.once('exit', (status) => reject(Object.assign(new Error(errors), { status })));
+    child.once('close', (status) => reject(Object.assign(new Error(errors), { status })));
   });
 }
 
 function stop(child) {
   running.delete(child);
   return new Promise((resolve) => {
-    child.once('exit', (status) => resolve(status));
+    child.once('close', (status) => resolve(status));
     child.kill('SIGTERM');
   });
 }
