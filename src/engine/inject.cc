@@ -21,7 +21,8 @@ namespace weir::engine {
 
 namespace {
 
-process::FileMapping file_mapping(const process::Keeper& keeper, const SharedMemory& memory, uint64_t address, uint64_t protection) {
+process::FileMapping file_mapping(const process::Keeper& keeper, const SharedMemory& memory, uint64_t address,
+                                  uint64_t protection) {
   uint64_t open_flags = (protection & PROT_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC;
   process::FileMapping result{
       open_flags, address, memory.mapping.size(), protection, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, {}};

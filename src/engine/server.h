@@ -14,8 +14,8 @@
 #include "base/truncation.h"
 #include "engine/engine.h"
 #include "engine/guardian.h"
-#include "process/keeper.h"
 #include "engine/space.h"
+#include "process/keeper.h"
 #include "process/tracee.h"
 
 namespace weir::engine {
@@ -47,7 +47,7 @@ struct Process {
   std::shared_ptr<Memory> memory;
   std::vector<rt::Call> calls = {};  // that its next answer will have it make, before it maps new pieces
   std::optional<rlimit> limit = {};  // of its descriptors, while it is lent more
-  process::Keeper keeper = {};                // of ours, while it opens them
+  process::Keeper keeper = {};       // of ours, while it opens them
   bool quiet = false;                // it has a seccomp filter, and cannot wake us
   bool elsewhere = false;            // in another pid namespace
   bool left_alone = false;           // it runs natively

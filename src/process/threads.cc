@@ -103,10 +103,10 @@ Result<> may_attach(pid_t pid) {
 
 // Some calls end with EINTR when their thread is stopped, though no signal has come. These can be made again: nothing has happened in them.
 void Threads::make_again(pid_t tid) const {
-  constexpr int calls[] = {SYS_epoll_wait,   SYS_epoll_pwait,   SYS_epoll_pwait2,   SYS_rt_sigtimedwait, SYS_semop,
-                           SYS_semtimedop,   SYS_accept,        SYS_accept4,        SYS_recvfrom,        SYS_recvmsg,
-                           SYS_recvmmsg,     SYS_sendto,        SYS_sendmsg,        SYS_sendmmsg,        SYS_read,
-                           SYS_readv,        SYS_write,         SYS_writev,         SYS_io_getevents,    SYS_io_pgetevents,
+  constexpr int calls[] = {SYS_epoll_wait,    SYS_epoll_pwait, SYS_epoll_pwait2, SYS_rt_sigtimedwait, SYS_semop,
+                           SYS_semtimedop,    SYS_accept,      SYS_accept4,      SYS_recvfrom,        SYS_recvmsg,
+                           SYS_recvmmsg,      SYS_sendto,      SYS_sendmsg,      SYS_sendmmsg,        SYS_read,
+                           SYS_readv,         SYS_write,       SYS_writev,       SYS_io_getevents,    SYS_io_pgetevents,
                            SYS_io_uring_enter};
   Tracee tracee(tid);
   auto regs = tracee.registers();

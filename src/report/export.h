@@ -11,7 +11,7 @@
 namespace weir::report {
 
 inline constexpr const char* formats[] = {"callgrind", "folded", "pprof", "speedscope", "firefox", "dot",
-                                          "svg",       "csv",    "json",  "llvm",    "bolt"};
+                                          "svg",       "csv",    "json",  "llvm",       "bolt"};
 
 // Writes the selected threads of a profile to `path` ("-": standard output), in one of these formats.
 Result<> write_export(const store::Reader& reader, const std::string& format, const std::string& path);

@@ -5,9 +5,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "report/export.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "report/export.h"
 
 namespace weir::report {
 namespace {

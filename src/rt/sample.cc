@@ -119,7 +119,8 @@ void call_attention(SampledProcess& p) {
 // How many samples this one is. Of wall time: as many periods as have passed.
 uint64_t weight_of(SampleSlot& s, const SigInfo& info) {
   uint64_t period = control().period;
-  if (!period) return 1 + (info.code == SI_TIMER && timer_of(info).overrun > 0 ? static_cast<uint32_t>(timer_of(info).overrun) : 0);
+  if (!period)
+    return 1 + (info.code == SI_TIMER && timer_of(info).overrun > 0 ? static_cast<uint32_t>(timer_of(info).overrun) : 0);
   uint64_t now = __builtin_ia32_rdtsc();
   uint64_t last = s.last;
   s.last = now;
@@ -131,7 +132,7 @@ uint64_t weight_of(SampleSlot& s, const SigInfo& info) {
 
 // What a sample has taken, about, in nanoseconds: the program must get on. (The clock is not asked: it may be forbidden, see PR_SET_TSC.)
 uint64_t cost_of(const Sample& sample, uint32_t copies, bool is_verified) {
-  constexpr uint64_t compare = 3, unwind = 60, copy = 600;
+  constexpr uint64_t compare = 2, unwind = 20, copy = 500;
   return compare * sample.depth + unwind * (sample.unwound + (is_verified ? sample.depth : 0)) + copy * copies;
 }
 
@@ -181,13 +182,14 @@ void count(SampledProcess& p, uint64_t word, const SigInfo& info, const UContext
   }
   Work work{p, *slot, info, context};
   slot->process = process_of(word), slot->tid = tid;
-  rt_call_on(address(slot) + handler_stack,
-             [](void* argument) {
-               auto& w = *static_cast<Work*>(argument);
-               if (!w.slot.is_ready) begin_slot(w.slot);
-               take_sample(w.process, w.slot, w.info, w.context);
-             },
-             &work);
+  rt_call_on(
+      address(slot) + handler_stack,
+      [](void* argument) {
+        auto& w = *static_cast<Work*>(argument);
+        if (!w.slot.is_ready) begin_slot(w.slot);
+        take_sample(w.process, w.slot, w.info, w.context);
+      },
+      &work);
   __atomic_store_n(&slot->busy, 0, __ATOMIC_RELEASE);
 }
 
@@ -275,9 +277,7 @@ int64_t set_action(SampledProcess& p, const UContext& c) {
   return 0;
 }
 
-void set_own_action(const KernelSigaction& action) {
-  sys(SYS_rt_sigaction, control().signal, address(&action), 0, 8);
-}
+void set_own_action(const KernelSigaction& action) { sys(SYS_rt_sigaction, control().signal, address(&action), 0, 8); }
 
 // A signal that waits, or that an event sends from inside the call, would reach the new program, which has no handler for it. So there are no
 // more events, and what waits is forgotten with an action that ignores it; which stays, if that is what the program wants.

@@ -63,13 +63,13 @@ enum class Ask : uint32_t {
 
 struct SampledProcess {
   // Weir's words.
-  uint64_t code;       // the address of a Code in the tables; 0: nothing is known yet
+  uint64_t code;  // the address of a Code in the tables; 0: nothing is known yet
   uint32_t pid;
-  uint8_t may_call;    // system calls are allowed
-  uint8_t sees_weir;   // it is in the same namespace of processes
-  uint64_t entry;      // where the program begins
-  uint64_t sites[4];   // `syscall` instructions that are guarded
-  uint32_t answered;   // as many questions
+  uint8_t may_call;   // system calls are allowed
+  uint8_t sees_weir;  // it is in the same namespace of processes
+  uint64_t entry;     // where the program begins
+  uint64_t sites[4];  // `syscall` instructions that are guarded
+  uint32_t answered;  // as many questions
   // The target's.
   uint32_t tid_at;         // where its C library keeps a thread's id, from fs; 0: not known
   uint64_t known_fs[256];  // so of threads with these, by a hash
@@ -91,16 +91,14 @@ struct SampleControl {
   uint8_t has_fsbase;    // the processor lets programs read fs
   Options options;       // of the walker
   uint32_t process_count;
-  uint32_t attention;    // something is to be looked at: see SampledProcess::unknown
-  alignas(16) uint8_t text[256];  // arguments of system calls that Weir has the target make
+  uint32_t attention;               // something is to be looked at: see SampledProcess::unknown
+  alignas(16) uint8_t text[256];    // arguments of system calls that Weir has the target make
   uint64_t keys[max_sample_slots];  // whose a slot is: sample_key(), or one of these
   SampledProcess processes[max_sample_processes];
 };
 constexpr uint64_t free_key = 0, used_key = 1;
 constexpr uint64_t sample_key(uint32_t process, uint32_t tid) { return (uint64_t{process} + 1) << 32 | tid; }
-constexpr uint32_t first_place(uint64_t key) {
-  return static_cast<uint32_t>(key * 0x9E3779B97F4A7C15ull >> 52);
-}
+constexpr uint32_t first_place(uint64_t key) { return static_cast<uint32_t>(key * 0x9E3779B97F4A7C15ull >> 52); }
 static_assert(max_sample_slots == 1 << (64 - 52) && sizeof(SampleControl) < sample_slot_stride);
 
 // ---- A thread's slot -------------------------------------------------------------------------------------------------
@@ -112,8 +110,8 @@ struct SampleSlot {
   uint32_t tid, process;
   uint64_t rip, rsp;  // at the last sample,
   uint64_t skip;      // … which took so many periods: as many are left out
-  uint64_t last;  // sample's time stamp; wall time:
-  uint64_t rest;  // what has passed, and is no whole period
+  uint64_t last;      // sample's time stamp; wall time:
+  uint64_t rest;      // what has passed, and is no whole period
   uint64_t lost, late;
   uint64_t differences[difference_kinds];
   // The thread's own stack, which Weir tells; where that is not known yet, a stack pointer, and fs: the C library has put that there, too.

@@ -98,8 +98,7 @@ bool Code::look(pid_t pid, uint32_t index, Shared& shared, Images& images) {
   sites_ = std::move(sites);
 
   std::vector<rt::CodeRange> told;
-  for (const Range& r : ranges_)
-    told.push_back({r.begin, r.end, r.bias, reinterpret_cast<const rt::TableHead*>(r.table)});
+  for (const Range& r : ranges_) told.push_back({r.begin, r.end, r.bias, reinterpret_cast<const rt::TableHead*>(r.table)});
   uint64_t list = shared.append(std::as_bytes(std::span(told)));
   rt::Code code{reinterpret_cast<const rt::CodeRange*>(list), static_cast<uint32_t>(told.size()), ++generation_};
   uint64_t at = list ? shared.append(std::as_bytes(std::span(&code, 1))) : 0;
@@ -128,7 +127,8 @@ rt::KnownStack Code::own_stack(uint64_t sp, uint64_t fs, bool is_first_thread) c
 std::vector<rt::CodeRange> Code::local(const Shared& shared) const {
   std::vector<rt::CodeRange> result;
   for (const Range& r : ranges_)
-    result.push_back({r.begin, r.end, r.bias, r.table ? reinterpret_cast<const rt::TableHead*>(shared.at(r.table)) : nullptr});
+    result.push_back(
+        {r.begin, r.end, r.bias, r.table ? reinterpret_cast<const rt::TableHead*>(shared.at(r.table)) : nullptr});
   return result;
 }
 

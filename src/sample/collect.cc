@@ -142,7 +142,8 @@ void Sampler::collect(Process& p) {
     threads[0].lost += lost;
   }
   if (p.is_blind && !threads.empty() && p.program.ended_by != "exec")
-    p.program.notes.push_back("time in the kernel is not in the samples, as its execve was not found, and could not be guarded");
+    p.program.notes.push_back(
+        "time in the kernel is not in the samples, as its execve was not found, and could not be guarded");
   p.program.perf_map = p.perf_map.release();
   programs_.push_back(std::move(p.program));
 }

@@ -35,7 +35,7 @@ struct Thread {
   rt::Counts counts = {};
   uint64_t differences[8] = {};  // by rt::Difference: what --verify has found
   uint64_t lost = 0;             // samples that were due, and were not taken
-  uint64_t late = 0;             // that came when a blocked signal was let through, not where the thread was when they were due
+  uint64_t late = 0;  // that came when a blocked signal was let through, not where the thread was when they were due
 };
 
 // A process, from one exec to the next.
@@ -53,14 +53,14 @@ struct Program {
 
 // How samples were taken.
 struct Sampling {
-  std::string event;         // "cpu" or "wall": time; else an event: "cycles", "page-faults", …
-  std::string source;        // "perf" or "timer"
-  double rate = 0;           // of time: samples a second
-  uint64_t period = 0;       // of events: how many a sample stands for
-  std::string unwind;        // "auto", "cfi", "fp", "heuristic"
-  unsigned confidence = 0;   // 0 to 100
-  bool verify = false;       // every sample was restored twice
-  bool sees_kernel = true;   // false: time in the kernel is not in the samples
+  std::string event;        // "cpu" or "wall": time; else an event: "cycles", "page-faults", …
+  std::string source;       // "perf" or "timer"
+  double rate = 0;          // of time: samples a second
+  uint64_t period = 0;      // of events: how many a sample stands for
+  std::string unwind;       // "auto", "cfi", "fp", "heuristic"
+  unsigned confidence = 0;  // 0 to 100
+  bool verify = false;      // every sample was restored twice
+  bool sees_kernel = true;  // false: time in the kernel is not in the samples
 };
 
 }  // namespace weir::sample

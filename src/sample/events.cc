@@ -66,9 +66,7 @@ std::optional<Event> find_event(const std::string& name) {
   return Event{at->type, at->config, at->period};
 }
 
-Event task_clock(double rate) {
-  return {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, static_cast<uint64_t>(1e9 / rate)};
-}
+Event task_clock(double rate) { return {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, static_cast<uint64_t>(1e9 / rate)}; }
 
 Event context_switches() { return {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, 1}; }
 

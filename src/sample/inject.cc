@@ -112,7 +112,8 @@ Result<> Sampler::begin_timers(Process& p, process::RemoteSyscalls& remote, cons
     auto made = remote.call("timer_create", SYS_timer_create, static_cast<uint64_t>(clock), at, at + offsetof(Text, id));
     p.timers[tid] = made ? text->id : -1;
     if (made)
-      TRY_VOID(remote.call("timer_settime", SYS_timer_settime, static_cast<uint64_t>(text->id), 0, at + offsetof(Text, time), 0));
+      TRY_VOID(remote.call("timer_settime", SYS_timer_settime, static_cast<uint64_t>(text->id), 0,
+                           at + offsetof(Text, time), 0));
   }
   return {};
 }
@@ -205,7 +206,8 @@ void Sampler::guard(Process& p, const std::vector<pid_t>& tids) {
 
 bool Sampler::is_whole_guard(const Process& p) const {
   auto has = [&](bool executes) {
-    return std::ranges::any_of(p.code.sites(), [&](const Site& s) { return s.executes == executes && is_guarded(p, s.at); });
+    return std::ranges::any_of(p.code.sites(),
+                               [&](const Site& s) { return s.executes == executes && is_guarded(p, s.at); });
   };
   return has(true) && has(false) && !p.code.may_hide_execve() && shared_->control().processes[p.index].may_call;
 }

@@ -43,8 +43,8 @@ struct Process {
   std::map<pid_t, int> timers;                 // of threads: their ids; −1: none was to be had
   std::map<uint32_t, std::string> names = {};  // of threads
   std::map<uint32_t, Sleeper> sleepers = {};
-  Time next_look = {};                         // at its map, no sooner
-  std::chrono::milliseconds pause{0};          // between such looks: longer, where they find nothing new
+  Time next_look = {};                 // at its map, no sooner
+  std::chrono::milliseconds pause{0};  // between such looks: longer, where they find nothing new
 };
 
 class Sampler {
@@ -127,13 +127,13 @@ class Sampler {
   bool by_perf_ = true;
   int signal_ = 0;
   Event event_;
-  std::optional<Event> switches_;  // wall time,
+  std::optional<Event> switches_;    // wall time,
   uint64_t period_ = 0, began_ = 0;  // … in ticks of the time stamp counter
   std::map<pid_t, Process> processes_;
   std::set<pid_t> newborn_;  // children that are not sampled yet
   std::vector<Program> programs_;
   Fd signals_;
-  sigset_t mask_ = {};     // as it was
+  sigset_t mask_ = {};       // as it was
   rlimit descriptors_ = {};  // as it was
   pid_t main_pid_ = 0;
   bool main_ended_ = false, leave_wanted_ = false;

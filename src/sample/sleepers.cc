@@ -66,7 +66,8 @@ void Sampler::look_at_sleepers(Process& p) {
     rt::CallTree paths = rt::CallTree::make(tree.data(), nodes);
     RemoteMemory remote(p.pid);
     auto ranges = p.code.local(*shared_);
-    rt::restore(walked.trace, paths, {ranges.data(), static_cast<uint32_t>(ranges.size()), 1}, {}, *at, options_.walk, remote);
+    rt::restore(walked.trace, paths, {ranges.data(), static_cast<uint32_t>(ranges.size()), 1}, {}, *at, options_.walk,
+                remote);
     sleeper = {slot.last, at->sp, collect_thread(walked, {paths.nodes(), paths.size()}, p.code)};
   }
 }

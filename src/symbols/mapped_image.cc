@@ -51,7 +51,8 @@ uint64_t bias_of(const process::Region& r, const elf::Image& image) {
   // By the executable segment that the mapping's first page holds a part of: segments may share a page of the file.
   uint64_t bias = 0;
   for (const elf::Segment& x : image.segments())
-    if (x.type == PT_LOAD && (x.flags & PF_X) && r.offset >= (x.offset & ~uint64_t{4095}) && r.offset < x.offset + x.file_size)
+    if (x.type == PT_LOAD && (x.flags & PF_X) && r.offset >= (x.offset & ~uint64_t{4095}) &&
+        r.offset < x.offset + x.file_size)
       bias = r.range.begin.value - (r.offset - x.offset + x.vaddr.value);
   return bias;
 }

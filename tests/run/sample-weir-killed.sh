@@ -2,7 +2,7 @@
 . "$(dirname "$0")/lib.sh"
 build "$PROGRAMS/busy.c" "$T/busy" -pthread
 for options in --clock=cpu --clock=wall --source=timer; do
-  start "$T/busy" cpsrvtk
+  start "$T/busy" cpsrvt
   "$WEIR" sample -q -F 5000 $options --pid $P -o "$T/run.weir" 2>"$T/err" & weir=$!
   until grep -q memfd:weir /proc/$P/maps; do sleep 0.02; kill -0 $weir || fail "it does not attach: $(<"$T/err")"; done
   sleep 0.3

@@ -323,7 +323,8 @@ TEST_F(ReportTest, FilesOfSchemaTwoAreReadAsBefore) {
   };
   put(fixture::rich());
   std::string now = shown();
-  sql("DROP TABLE sampling; DROP TABLE sampling_reason; DROP TABLE leaf_count; UPDATE weir SET schema = 2; PRAGMA user_version = 2");
+  sql("DROP TABLE sampling; DROP TABLE sampling_reason; DROP TABLE leaf_count; UPDATE weir SET schema = 2; PRAGMA "
+      "user_version = 2");
   EXPECT_EQ(shown(), now);
   EXPECT_EQ(as_json(view("summary"))["sampling"], nullptr);
   sql("UPDATE weir SET kind = 'sampled profile'");
