@@ -118,6 +118,16 @@ Result<> Sampler::begin_timers(Process& p, process::RemoteSyscalls& remote, cons
   return {};
 }
 
+namespace {
+// Is one of these threads, which stand still, in a call that the kernel will begin again? A signal that comes before it does ends it with EINTR.
+bool is_waiting(const std::vector<pid_t>& tids) {
+  return std::ranges::any_of(tids, [](pid_t tid) {
+    auto regs = process::Tracee(tid).registers();
+    return regs && process::is_in_restart(*regs);
+  });
+}
+}  // namespace
+
 rt::KernelSigaction Sampler::our_action() const {
   constexpr uint64_t siginfo = 4, restorer = 0x0400'0000, on_stack = 0x0800'0000, restart = 0x1000'0000;
   return {shared_->header().handler, siginfo | restorer | on_stack | restart, shared_->header().restorer, ~uint64_t{0}};
@@ -126,6 +136,7 @@ rt::KernelSigaction Sampler::our_action() const {
 Result<> Sampler::put_in(Process& p, pid_t agent, const std::vector<pid_t>& tids) {
   bool is_attached = std::ranges::find(options_.pids, p.pid) != options_.pids.end();
   rt::SampledProcess& told = shared_->control().processes[p.index];
+  bool waits = is_waiting(tids);
   TRY(auto remote, process::RemoteSyscalls::begin(process::Tracee(agent), process::find_syscall(agent)));
   TRY_VOID(map_files(remote, p.pid));
   // (A signal of an earlier program's events may be waiting: what is ignored is forgotten.)
@@ -136,7 +147,7 @@ Result<> Sampler::put_in(Process& p, pid_t agent, const std::vector<pid_t>& tids
   p.has_ours = true;
   p.code.look(p.pid, p.index, *shared_, *images_);
   if (by_perf_ && !is_attached) guard_entry(p);
-  auto begun = by_perf_ ? begin_events(p, tids, is_attached) : begin_timers(p, remote, tids);
+  auto begun = by_perf_ ? begin_events(p, tids, waits) : begin_timers(p, remote, tids);
   if (!begun) {
     end_events(p);
     take_out(p, remote);
@@ -146,7 +157,7 @@ Result<> Sampler::put_in(Process& p, pid_t agent, const std::vector<pid_t>& tids
 }
 
 // A signal that comes from inside execve would end the new program: so the kernel is not looked at, unless each execve is seen before.
-Result<> Sampler::begin_events(Process& p, const std::vector<pid_t>& tids, bool is_stopped) {
+Result<> Sampler::begin_events(Process& p, const std::vector<pid_t>& tids, bool waits) {
   guard(p, tids);
   Event event = event_;
   event.excludes_kernel |= !is_whole_guard(p);
@@ -161,10 +172,9 @@ Result<> Sampler::begin_events(Process& p, const std::vector<pid_t>& tids, bool 
   }
   std::ranges::for_each(p.events, close_event);
   p.events = std::move(opened);
-  // A signal that comes while a thread goes on would end with EINTR a call that is about to be begun again.
   constexpr auto pause = std::chrono::milliseconds(10);
   p.events_begin = std::chrono::steady_clock::now() + pause;
-  if (!is_stopped) enable_events(p);
+  if (!waits) enable_events(p);
   return {};
 }
 
@@ -268,11 +278,12 @@ Result<> Sampler::begin_child(Process& p) {
       return fail("it blocks the signal");
     }
   pid_t agent = threads.agent();
+  bool waits = is_waiting(threads.tids());
   TRY(auto remote, process::RemoteSyscalls::begin(process::Tracee(agent), process::find_syscall(agent)));
   TRY(auto own, exchange_action(remote, our_action()));
   if (own.handler != our_action().handler) shared_->control().processes[p.index].action = own;
   TRY_VOID(remote.end());
-  return begin_events(p, threads.tids(), true);
+  return begin_events(p, threads.tids(), waits);
 }
 
 void Sampler::time_new_threads(Process& p) {

@@ -84,8 +84,9 @@ class Sampler {
   Result<rt::KernelSigaction> exchange_action(process::RemoteSyscalls& remote, const rt::KernelSigaction& action);
   Result<> begin_timers(Process& p, process::RemoteSyscalls& remote, const std::vector<pid_t>& tids);
   void take_out(Process& p, process::RemoteSyscalls& remote);
-  // Events need no standstill, but a thread that is created meanwhile may be left out.
-  Result<> begin_events(Process& p, const std::vector<pid_t>& tids, bool is_stopped);
+  // Events need no standstill, but a thread that is created meanwhile may be left out. Where one waits in a call, they begin when it does so
+  // again.
+  Result<> begin_events(Process& p, const std::vector<pid_t>& tids, bool waits);
   void end_events(Process& p);
   void guard(Process& p, const std::vector<pid_t>& tids);
   void guard_entry(Process& p);
