@@ -215,7 +215,9 @@ test('keys for everything, and `?` lists them; the theme', async () => {
   await shot(page, 'keys');
   await page.keyboard.press('Escape');
   assert.equal(await page.getByRole('dialog').count(), 0);
+  await page.waitForSelector('.row.current');
   await page.keyboard.press('ArrowDown');
+  await page.waitForFunction(() => document.querySelector('.row.current')?.getAttribute('aria-rowindex') === '3');
   await page.keyboard.press('j');
   await page.waitForFunction(() => document.querySelector('.row.current')?.getAttribute('aria-rowindex') === '4');
   await page.keyboard.press('t');
