@@ -18,7 +18,7 @@ struct Settings {
   std::string output, clock = "cpu", event, unwind = "auto", source = "auto";
   double frequency = 1000, confidence = 1;
   RunOptions run;
-  bool verify = false, keep_environment = false;
+  bool verify = false, cost = false, keep_environment = false;
 };
 
 Result<Settings> parse(const Words& words, bool& done) {
@@ -54,6 +54,7 @@ Result<Settings> parse(const Words& words, bool& done) {
       ->capture_default_str();
   app.add_flag("--verify", s.verify,
                "find the callers of each sample twice, from the last sample and in full, and count the differences");
+  app.add_flag("--cost", s.cost, "measure what samples take in the program, too, and say it");
   app.add_option("--source", s.source,
                  "what interrupts threads: perf's events, or timers; auto: timers where perf is not allowed")
       ->check(CLI::IsMember({"auto", "perf", "timer"}))
@@ -91,6 +92,7 @@ Result<sample::Options> sample_options(const Settings& s, const Words& words) {
                       .guesses = s.unwind == "auto" || s.unwind == "heuristic"};
   options.walk.confidence = static_cast<uint8_t>(s.confidence * 100);
   options.verify = s.verify;
+  options.measure = s.cost;
   return options;
 }
 
@@ -106,7 +108,7 @@ Result<int> sample(const Words& words) {
   result.run.started = process::microseconds_now();
   result.run.command = command_of(s.run, words);
   options.write = [&](const sample::Outcome& outcome) -> Result<> {
-    sample::Assembler assembler(result, outcome.sampling);
+    sample::Assembler assembler(result, outcome.by);
     for (const sample::Program& p : outcome.programs) assembler.add(p);
     assembler.finish();
     profile::note_sources(result);
@@ -115,10 +117,12 @@ Result<int> sample(const Words& words) {
     TRY_VOID(store::write(result, s.output, outcome.weir));
     if (outcome.cut_short)
       return say("weir was killed; the program goes on without it, and what was sampled is in {}", s.output), Result<>();
+    if (s.cost) say("a sample took {:.2f} µs in the program, besides what the kernel takes to interrupt it", outcome.cost * 1e6);
     if (s.run.quiet) return {};
     if (outcome.left_running)
       say("processes that outlive the program, and are sampled no longer: {}", outcome.left_running);
-    if (outcome.not_followed) say("programs that could not be followed: {}", outcome.not_followed);
+    if (outcome.not_followed)
+      say("processes that ran unsampled: {}; the last one: {}", outcome.not_followed, outcome.why_not_followed);
     return print_summary(s.output);
   };
   TRY(int status, sample::run(options));

@@ -18,7 +18,7 @@
 #include <fstream>
 
 #include "engine/server.h"
-#include "process/executable.h"
+#include "process/spawn.h"
 #include "process/tracee.h"
 
 namespace weir::engine {
@@ -29,62 +29,31 @@ AppRange whole_pages(AppRange range) {
   return {{range.begin.value & ~(page - 1)}, {(range.end.value + page - 1) & ~(page - 1)}};
 }
 
-namespace {
-int shell_status(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
-}  // namespace
-
 void Process::note_status(int status) {
-  exit_status = shell_status(status);
+  exit_status = process::shell_status(status);
   ended_by = WIFSIGNALED(status) ? "signal" : "exit";
 }
 
 Result<> Server::spawn() {
-  TRY(std::string file, process::find_program(options_.command[0]));
-  std::vector<char*> argv;
-  for (const std::string& a : options_.command) argv.push_back(const_cast<char*>(a.c_str()));
-  argv.push_back(nullptr);
-  int error_pipe[2];
-  if (pipe2(error_pipe, O_CLOEXEC)) return fail_errno("pipe");
-  Fd reads(error_pipe[0]), writes(error_pipe[1]);
-  pid_t weir = getpid(), pid = fork();
-  if (pid < 0) return fail_errno("fork");
-  if (pid == 0) {
-    guardian_.watch(getpid());  // (here, so that there is no instant when nobody knows of it)
-    // When we are killed the kernel lets a tracee go: it must not run natively until the guardian comes to end it.
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != weir) _exit(125);
-    sigaction(SIGCHLD, &child_action_, nullptr);
-    signal(SIGXFSZ, SIG_DFL);
-    setrlimit(RLIMIT_NOFILE, &descriptors_);
-    int error = ptrace(PTRACE_TRACEME, 0, 0, 0) == 0 ? 0 : errno;
-    if (!error) {
-      execv(file.c_str(), argv.data());
-      error = errno;
-    } else {
-      error = -error;
-    }
-    [[maybe_unused]] ssize_t n = write(writes.get(), &error, sizeof error);
-    _exit(125);
-  }
-  writes = Fd();
-  int error = 0;
-  bool failed = read(reads.get(), &error, sizeof error) == sizeof error;
-  int status;
-  if (waitpid(pid, &status, __WALL) != pid) return fail_errno("waitpid");
-  if (failed && error < 0)
-    return fail("{}: ptrace is refused ({}); allow it, e.g. sysctl kernel.yama.ptrace_scope=0", file, strerror(-error));
-  if (failed) return std::unexpected(process::exec_error(file, error));
-  if (!WIFSTOPPED(status)) return fail("{}: ended before it began", file);
-  main_pid_ = pid;
-  auto injected = inject(pid);
+  pid_t weir = getpid();
+  TRY(process::Tracee program, process::spawn(options_.command, [&] {
+        guardian_.watch(getpid());  // (here, so that there is no instant when nobody knows of it)
+        // When we are killed the kernel lets a tracee go: it must not run natively until the guardian comes to end it.
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != weir) _exit(125);
+        sigaction(SIGCHLD, &child_action_, nullptr);
+        signal(SIGXFSZ, SIG_DFL);
+        setrlimit(RLIMIT_NOFILE, &descriptors_);
+      }));
+  main_pid_ = program.pid();
+  auto injected = inject(main_pid_);
   if (!injected) {
-    kill(pid, SIGKILL);
-    waitpid(pid, &status, __WALL);
-    guardian_.forget(pid);
+    program.end();
+    guardian_.forget(main_pid_);
     return injected;
   }
-  processes_.at(pid).calls.push_back({SYS_prctl, {PR_SET_PDEATHSIG, 0}, {}, rt::Optional});
-  return process::Tracee(pid).detach();
+  processes_.at(main_pid_).calls.push_back({SYS_prctl, {PR_SET_PDEATHSIG, 0}, {}, rt::Optional});
+  return program.detach();
 }
 
 // Everything that the kernel has to tell of children and of threads that we hold.
@@ -97,7 +66,7 @@ void Server::reap() {
       if (guardian_.is(pid)) renew_guardian();
       if (pid == main_pid_) {
         main_ended_ = true;
-        main_status_ = shell_status(status);
+        main_status_ = process::shell_status(status);
       }
       if (auto p = processes_.find(pid); p != processes_.end()) p->second.note_status(status);
       process_ended(pid);

@@ -102,7 +102,7 @@ Result<> may_attach(pid_t pid) {
 }
 
 // Some calls end with EINTR when their thread is stopped, though no signal has come. These can be made again: nothing has happened in them.
-void Threads::make_again(pid_t tid) const {
+void make_again(pid_t tid, uint64_t ours) {
   constexpr int calls[] = {SYS_epoll_wait,    SYS_epoll_pwait, SYS_epoll_pwait2, SYS_rt_sigtimedwait, SYS_semop,
                            SYS_semtimedop,    SYS_accept,      SYS_accept4,      SYS_recvfrom,        SYS_recvmsg,
                            SYS_recvmmsg,      SYS_sendto,      SYS_sendmsg,      SYS_sendmmsg,        SYS_read,
@@ -113,7 +113,7 @@ void Threads::make_again(pid_t tid) const {
   if (!regs || static_cast<int64_t>(regs->rax) != -EINTR) return;
   if (std::ranges::find(calls, static_cast<int64_t>(regs->orig_rax)) == std::end(calls)) return;
   auto set = [&](const char* name) { return strtoull(status_word(tid, name).c_str(), nullptr, 16); };
-  if ((set("SigPnd") | set("ShdPnd")) & ~set("SigBlk") & ~ours_) return;  // so that one has
+  if ((set("SigPnd") | set("ShdPnd")) & ~set("SigBlk") & ~ours) return;  // so that one has
   constexpr uint64_t none = ~uint64_t{0}, syscall_size = 2;
   regs->rax = regs->orig_rax;
   regs->orig_rax = none;
@@ -191,7 +191,7 @@ void Threads::look(Held& thread) {
     return;
   }
   if (event) thread.stopped = true;
-  if (event == PTRACE_EVENT_STOP) make_again(tid);
+  if (event == PTRACE_EVENT_STOP) make_again(tid, ours_);
   else ptrace(PTRACE_CONT, tid, 0, WSTOPSIG(status));
 }
 

@@ -16,6 +16,9 @@ Result<> may_attach(pid_t pid);
 // A word of /proc/PID/status, as it stands there; empty: there is none.
 std::string status_word(pid_t pid, const char* name);
 
+// A stopped thread's call that has ended with EINTR though no signal has come, other than those of `ours`, is made again when it goes on.
+void make_again(pid_t tid, uint64_t ours);
+
 // Lets go of a thread that was seized and runs, at once or when it can be stopped. Who has called it calls the second one now and then.
 void let_go(pid_t tid);
 void let_go_of_late();
@@ -49,7 +52,6 @@ class Threads {
   };
   Result<bool> seize_new();
   void look(Held& thread);
-  void make_again(pid_t tid) const;
   pid_t pid_;
   uint64_t ours_;
   std::vector<Held> held_;

@@ -2,6 +2,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -65,6 +66,11 @@ Result<uint64_t> Tracee::block_signals() const {
 Result<> Tracee::detach(int signal) const {
   if (ptrace(PTRACE_DETACH, pid_, 0, signal)) return fail_errno("process {}: cannot detach", pid_);
   return {};
+}
+
+void Tracee::end() const {
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, __WALL);
 }
 
 Result<> Tracee::write(uint64_t address, std::span<const std::byte> bytes) const {

@@ -40,6 +40,8 @@ class Tracee {
   // All of them; returns what was blocked before.
   Result<uint64_t> block_signals() const;
   Result<> detach(int signal = 0) const;
+  // Kills it, and waits for its end: it is a child of ours.
+  void end() const;
   Result<> write(uint64_t address, std::span<const std::byte> bytes) const;
 
  private:

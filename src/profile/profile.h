@@ -181,8 +181,8 @@ struct Process {
   bool operator==(const Process&) const = default;
 };
 
-// How samples were taken, and how far they can be trusted: sums over all threads.
-struct Sampling {
+// How samples were taken.
+struct SampledBy {
   std::string event;        // "cpu" or "wall": time; else an event: "cycles", "page-faults", …
   std::string source;       // "perf" or "timer"
   double rate = 0;          // of time: samples a second
@@ -191,7 +191,11 @@ struct Sampling {
   uint32_t confidence = 0;  // 0 to 100: guessed regions below it were unwound again
   bool verify = false;      // every sample was restored twice, and compared
   bool sees_kernel = true;  // false: time in the kernel is not in the samples
+  bool operator==(const SampledBy&) const = default;
+};
 
+// And how far they can be trusted: sums over all threads.
+struct Sampling : SampledBy {
   uint64_t samples = 0;
   uint64_t frames = 0;                   // of all call sequences
   uint64_t frames_unwound = 0;           // steps that were taken: the others were as in the sample before

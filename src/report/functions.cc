@@ -201,12 +201,15 @@ Result<> summary(View& v) {
   TRY_VOID(function_table(v, v.options.limit.value_or(10)));
   v.out.line();
   // The next command to type, about the function at the top.
-  std::string file = quoted_command({v.reader.path()}), top = "FUNCTION";
+  std::string file = quoted_command({v.reader.path()}), top = "FUNCTION", place;
   store::FunctionQuery query;
   query.limit = 1;
   TRY_VOID(v.reader.functions(query, [&](const FunctionRow& f) {
-    top = f.name.size() < 40 ? f.name : fmt::format("{}+{:#x}", base_name(f.image), f.offset);
+    top = f.name;
+    if (!f.image.empty()) place = fmt::format("{}+{:#x}", base_name(f.image), f.offset);
   }));
+  TRY(auto named_so, v.reader.find(top));
+  if (!place.empty() && (top.size() >= 40 || named_so.size() > 1)) top = place;
   v.out.line(fmt::format("next: weir report {} detail {}", file, printable(quoted_command({top}))));
   v.out.line(fmt::format("      weir report {} {}", file, t.contexts ? "tree" : "functions"));
   return {};

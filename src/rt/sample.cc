@@ -163,7 +163,8 @@ void take_sample(SampledProcess& p, SampleSlot& s, const SigInfo& info, const UC
     auto difference = static_cast<uint32_t>(verify(s.trace, sample, code, own, top, options, memory));
     s.differences[difference < difference_kinds ? difference : 0]++;
   }
-  if (uint64_t period = control().nanoseconds) s.skip = cost_of(sample, memory.copies(), control().verify) / period;
+  constexpr uint64_t rest = 4;  // for one part of the time that is ours, the program has as many
+  if (uint64_t period = control().nanoseconds) s.skip = rest * cost_of(sample, memory.copies(), control().verify) / period;
 }
 
 struct Work {
@@ -174,6 +175,8 @@ struct Work {
 };
 
 void count(SampledProcess& p, uint64_t word, const SigInfo& info, const UContext& context) {
+  bool is_timed = control().is_timed;
+  uint64_t begin = is_timed ? __builtin_ia32_rdtsc() : 0;
   uint32_t tid = thread_id(p);
   SampleSlot* slot = find_slot(sample_key(process_of(word), tid));
   if (!slot || __atomic_exchange_n(&slot->busy, 1, __ATOMIC_ACQUIRE)) {
@@ -190,6 +193,7 @@ void count(SampledProcess& p, uint64_t word, const SigInfo& info, const UContext
         take_sample(w.process, w.slot, w.info, w.context);
       },
       &work);
+  if (is_timed) slot->trace.counts.timed++, slot->trace.counts.ticks += __builtin_ia32_rdtsc() - begin;
   __atomic_store_n(&slot->busy, 0, __ATOMIC_RELEASE);
 }
 

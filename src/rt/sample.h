@@ -88,6 +88,7 @@ struct SampleControl {
   uint64_t period;       // of wall time, in ticks of the time stamp counter; 0: each sample is one
   uint64_t nanoseconds;  // from one sample to the next; 0: they come with events
   uint8_t verify;        // restore every sample twice
+  uint8_t is_timed;      // measure what samples take
   uint8_t has_fsbase;    // the processor lets programs read fs
   Options options;       // of the walker
   uint32_t process_count;

@@ -30,6 +30,7 @@ struct Counts {
   uint64_t distrusted;                          // unchanged regions that were unwound again
   uint64_t new_maps;                            // samples on a stack of which nothing was kept
   uint64_t ended[root_count];                   // samples, by Stop
+  uint64_t timed, ticks;                        // signals whose handling was measured, and what that took
 };
 static_assert(static_cast<uint32_t>(Stop::Count) <= root_count);
 

@@ -55,16 +55,10 @@ uint64_t word(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-Assembler::Assembler(profile::Profile& profile, const Sampling& sampling) : p_(profile), code_(profile) {
+Assembler::Assembler(profile::Profile& profile, const profile::SampledBy& by) : p_(profile), code_(profile) {
   profile::Sampling& out = p_.run.sampling.emplace();
-  out.event = sampling.event;
-  out.source = sampling.source;
-  out.rate = std::isfinite(sampling.rate) && sampling.rate > 0 ? sampling.rate : 0;
-  out.period = sampling.period;
-  out.unwind = sampling.unwind;
-  out.confidence = sampling.confidence;
-  out.verify = sampling.verify;
-  out.sees_kernel = sampling.sees_kernel;
+  static_cast<profile::SampledBy&>(out) = by;
+  if (!std::isfinite(out.rate) || out.rate < 0) out.rate = 0;
   p_.run.clock = "samples";
   p_.run.full_paths = true;
   p_.run.cycles_per_second = static_cast<uint64_t>(std::min(std::round(out.rate), 1e15));
@@ -296,9 +290,9 @@ void Assembler::find_lines(uint32_t image) {
   code_.find_lines(image, std::move(asked));
 }
 
-profile::Profile assemble(const Sampling& sampling, std::span<const Program> programs) {
+profile::Profile assemble(const profile::SampledBy& by, std::span<const Program> programs) {
   profile::Profile profile;
-  Assembler assembler(profile, sampling);
+  Assembler assembler(profile, by);
   for (const Program& program : programs) assembler.add(program);
   assembler.finish();
   return profile;

@@ -22,7 +22,7 @@ namespace weir::sample {
 
 class Assembler {
  public:
-  Assembler(profile::Profile& profile, const Sampling& sampling);
+  Assembler(profile::Profile& profile, const profile::SampledBy& by);
   // A program that has ended, or was let go. What it says may be anything: it comes from memory that the program could write to.
   void add(const Program& program);
   // Names and lines, when all programs are there.
@@ -59,6 +59,6 @@ class Assembler {
 };
 
 // All at once.
-profile::Profile assemble(const Sampling& sampling, std::span<const Program> programs);
+profile::Profile assemble(const profile::SampledBy& by, std::span<const Program> programs);
 
 }  // namespace weir::sample

@@ -30,11 +30,20 @@ std::vector<Site> find_sites(const elf::Image& image) {
   return found;
 }
 
-// syscall(SYS_execve, …), or SYS_execveat: a call of the function, and its first argument.
+// syscall(SYS_execve, …), or SYS_execveat: the first argument, and a call, for which eax says that it has no vectors among the others.
 bool may_hide_execve(const elf::Image& image) {
   using namespace std::string_view_literals;
   std::string_view bytes(reinterpret_cast<const char*>(image.bytes().data()), image.bytes().size());
-  return bytes.contains("\0syscall\0"sv) && (bytes.contains("\xbf\x3b\0\0\0"sv) || bytes.contains("\xbf\x42\x01\0\0"sv));
+  if (!bytes.contains("\0syscall\0"sv)) return false;
+  constexpr size_t around = 48;
+  for (std::string_view argument : {"\xbf\x3b\0\0\0"sv, "\xbf\x42\x01\0\0"sv})
+    for (size_t at = bytes.find(argument); at != bytes.npos; at = bytes.find(argument, at + 1)) {
+      std::string_view code = bytes.substr(at < around ? 0 : at - around, 2 * around);
+      for (std::string_view eax : {"\x31\xc0"sv, "\xb8\0\0\0\0"sv})
+        for (std::string_view call : {"\xe8"sv, "\xff\x15"sv})
+          if (code.contains(std::string(eax) + std::string(call))) return true;
+    }
+  return false;
 }
 
 bool is_ours(const process::Region& r) { return r.path.starts_with("/memfd:weir-"); }
@@ -106,8 +115,23 @@ bool Code::look(pid_t pid, uint32_t index, Shared& shared, Images& images) {
   return true;
 }
 
-// That of the first thread has a name. On top of those of others the C library keeps what fs points to; what may be above that is not theirs.
-rt::KnownStack Code::own_stack(uint64_t sp, uint64_t fs, bool is_first_thread) const {
+namespace {
+// Where the C library has noted the stack that it gave to a thread: its address and size, one behind the other, near what fs points to, which
+// lies on top of that stack. All C libraries have such a pair. 0: there is none that fits.
+uint64_t begin_of_stack(pid_t pid, uint64_t fs, uint64_t low, uint64_t high) {
+  uint64_t words[512] = {};
+  size_t size = std::min(sizeof words, high - fs);
+  if (process::read(pid, fs, std::as_writable_bytes(std::span(words)).first(size)) != size) return 0;
+  for (size_t i = 0; i + 1 < size / sizeof(uint64_t); i++) {
+    uint64_t begin = words[i], length = words[i + 1];
+    if (begin >= low && begin < fs && length > fs - begin && length <= high - begin) return begin;
+  }
+  return 0;
+}
+}  // namespace
+
+// That of the first thread has a name. What else lies in the same mapping as that of another is not its own: stacks of coroutines, perhaps.
+rt::KnownStack Code::own_stack(pid_t pid, uint64_t sp, uint64_t fs, bool is_first_thread) const {
   for (size_t i = 0; i < regions_.size(); i++) {
     const process::Region& r = regions_[i];
     uint64_t low = r.range.begin.value, high = r.range.end.value;
@@ -119,7 +143,10 @@ rt::KnownStack Code::own_stack(uint64_t sp, uint64_t fs, bool is_first_thread) c
       if (sp >= limit && sp < high) return {limit, low, high};
     }
     bool is_private = r.readable && r.writable && !r.shared && !r.inode && r.path != "[heap]";
-    if (!is_first_thread && is_private && sp >= low && sp < fs && fs < high) return {low, low, fs};
+    if (is_first_thread || !is_private || sp < low || sp >= fs || fs >= high) continue;
+    bool has_guard = i && !regions_[i - 1].readable && regions_[i - 1].range.end.value == low;  // it belongs to the stack
+    uint64_t begin = begin_of_stack(pid, fs, has_guard ? regions_[i - 1].range.begin.value : low, high);
+    if (begin && sp >= begin) return {std::max(begin, low), std::max(begin, low), fs};
   }
   return {};
 }

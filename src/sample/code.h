@@ -40,7 +40,7 @@ class Code {
   bool look(pid_t pid, uint32_t index, Shared& shared, Images& images);
 
   // The stack that a stack pointer is on, if that is the thread's own. high 0: it is not.
-  rt::KnownStack own_stack(uint64_t sp, uint64_t fs, bool is_first_thread) const;
+  rt::KnownStack own_stack(pid_t pid, uint64_t sp, uint64_t fs, bool is_first_thread) const;
 
   const std::vector<Site>& sites() const { return sites_; }
   // Some image seems to make execve by way of syscall(2), where it cannot be told from other calls.

@@ -51,16 +51,4 @@ struct Program {
   std::vector<Thread> threads;
 };
 
-// How samples were taken.
-struct Sampling {
-  std::string event;        // "cpu" or "wall": time; else an event: "cycles", "page-faults", …
-  std::string source;       // "perf" or "timer"
-  double rate = 0;          // of time: samples a second
-  uint64_t period = 0;      // of events: how many a sample stands for
-  std::string unwind;       // "auto", "cfi", "fp", "heuristic"
-  unsigned confidence = 0;  // 0 to 100
-  bool verify = false;      // every sample was restored twice
-  bool sees_kernel = true;  // false: time in the kernel is not in the samples
-};
-
 }  // namespace weir::sample

@@ -19,7 +19,6 @@ namespace weir::sample {
 
 namespace {
 
-constexpr auto patience = std::chrono::seconds(1);
 constexpr auto little_patience = std::chrono::milliseconds(50);
 constexpr auto much_patience = std::chrono::seconds(30);
 constexpr uint64_t ignore = 1;  // SIG_IGN
@@ -35,8 +34,8 @@ bool has_ours(pid_t pid) {
 }
 
 // For some time. Others may wait for an answer.
-std::function<bool()> Sampler::while_serving() {
-  auto end = std::chrono::steady_clock::now() + patience;
+std::function<bool()> Sampler::while_serving(std::chrono::milliseconds time) {
+  auto end = std::chrono::steady_clock::now() + time;
   return [this, end] {
     for (auto& [pid, p] : processes_) answer(p);
     return std::chrono::steady_clock::now() < end;
@@ -87,6 +86,12 @@ Result<rt::KernelSigaction> Sampler::exchange_action(process::RemoteSyscalls& re
   return old;
 }
 
+namespace {
+void delete_timers(process::RemoteSyscalls& remote, const std::vector<int>& ids) {
+  for (int id : ids) (void)remote.call("timer_delete", SYS_timer_delete, static_cast<uint64_t>(id));
+}
+}  // namespace
+
 // A timer a thread, where perf's events are not to be had: of its CPU time, which counts at the kernel's tick, or of the time that passes.
 Result<> Sampler::begin_timers(Process& p, process::RemoteSyscalls& remote, const std::vector<pid_t>& tids) {
   struct Text {
@@ -99,6 +104,7 @@ Result<> Sampler::begin_timers(Process& p, process::RemoteSyscalls& remote, cons
   auto* text = reinterpret_cast<Text*>(shared_->control().text);
   uint64_t at = Shared::address_of_text();
   static_assert(sizeof(Text) <= sizeof shared_->control().text);
+  delete_timers(remote, std::exchange(p.idle_timers, {}));
   for (pid_t tid : tids) {
     if (p.timers.contains(tid)) continue;
     pid_t own = process::own_id(tid);
@@ -262,7 +268,9 @@ Result<> Sampler::enter(Process& p, bool watch) {
     has_watch_ = true;
     for (pid_t tid : threads.tids()) has_watch_ = has_watch_ && watch_.add(tid);
   }
-  return put_in(p, threads.agent(), threads.tids());
+  auto done = put_in(p, threads.agent(), threads.tids());
+  if (!done) block_again(p);
+  return done;
 }
 
 // A child has all that its parent has, but for events. It is stopped for them: that tells whether it has executed another program, and that
@@ -274,7 +282,7 @@ Result<> Sampler::begin_child(Process& p) {
   if (threads.executed() || !has_ours(p.pid)) return fail("it has executed another program");
   for (pid_t tid : threads.tids())
     if (signals_in(tid, "SigBlk") & signal_bit(signal_)) {
-      newborn_.insert(p.pid);
+      newborn_.try_emplace(p.pid, std::chrono::steady_clock::now());
       return fail("it blocks the signal");
     }
   pid_t agent = threads.agent();
@@ -288,7 +296,11 @@ Result<> Sampler::begin_child(Process& p) {
 
 void Sampler::time_new_threads(Process& p) {
   std::vector<pid_t> tids = threads_of(p.pid);
-  std::erase_if(p.timers, [&](const auto& t) { return std::ranges::find(tids, t.first) == tids.end(); });
+  std::erase_if(p.timers, [&](const auto& t) {
+    bool has_ended = std::ranges::find(tids, t.first) == tids.end();
+    if (has_ended && t.second >= 0) p.idle_timers.push_back(t.second);
+    return has_ended;
+  });
   if (p.timers.size() == tids.size()) return;
   process::Threads threads(p.pid, signal_bit(signal_));
   if (!threads.stop(while_serving())) return;
@@ -300,7 +312,17 @@ void Sampler::unblock_stopped(Process& p, pid_t tid) {
   uint64_t mask = 0;
   if (ptrace(PTRACE_GETSIGMASK, tid, sizeof mask, &mask) || !(mask & signal_bit(signal_))) return;
   mask &= ~signal_bit(signal_);
-  if (!ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask)) p.unblocked.insert(tid);
+  if (!ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask)) p.unblocked[tid] = mask;
+}
+
+// Where the program has set another mask meanwhile, that is the one it wants.
+void Sampler::block_again(Process& p) {
+  for (auto [tid, ours] : std::exchange(p.unblocked, {})) {
+    uint64_t mask = 0;
+    if (ptrace(PTRACE_GETSIGMASK, tid, sizeof mask, &mask) || mask != ours) continue;
+    mask |= signal_bit(signal_);
+    ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask);
+  }
 }
 
 // A thread that blocks our signal would never be sampled.
@@ -311,13 +333,15 @@ void Sampler::unblock(Process& p, pid_t tid) {
   if (!status) return;
   if (!*status) return process::let_go(tid);
   unblock_stopped(p, tid);
+  process::make_again(tid, signal_bit(signal_));
   ptrace(PTRACE_DETACH, tid, 0, **status >> 16 ? 0 : WSTOPSIG(**status));
 }
 
 // The signal's action, the timers and the mappings are as they were.
 void Sampler::take_out(Process& p, process::RemoteSyscalls& remote) {
-  for (auto& [tid, id] : p.timers)
-    if (id >= 0) (void)remote.call("timer_delete", SYS_timer_delete, static_cast<uint64_t>(id));
+  for (auto [tid, id] : std::exchange(p.timers, {}))
+    if (id >= 0) p.idle_timers.push_back(id);
+  delete_timers(remote, std::exchange(p.idle_timers, {}));
   // What is ignored is forgotten: a signal of ours that still waits somewhere must not meet the program's own action.
   rt::KernelSigaction own = shared_->control().processes[p.index].action;
   if (!exchange_action(remote, {ignore, 0, 0, 0}) || !exchange_action(remote, own)) return;
@@ -338,8 +362,10 @@ void Sampler::leave(Process& p) {
   for (bool is_ready = false; !is_ready;) {
     if (std::chrono::steady_clock::now() > end)
       return say("process {}: a thread of it does not stop; weir's handler stays there, and does nothing", p.pid);
-    if (!threads.stop(while_serving())) {
+    if (!threads.stop(while_serving(little_patience))) {
+      // One that waits for its vforked child cannot be stopped, and the others must not wait for it.
       if (process::own_id(p.pid) == 0) return;
+      for (auto goes_on = while_serving(4 * little_patience); goes_on(); usleep(1000)) threads.look();
       continue;
     }
     if (threads.executed()) return;
@@ -354,12 +380,7 @@ void Sampler::leave(Process& p) {
   if (!remote) return;
   take_out(p, *remote);
   (void)remote->end();
-  for (pid_t tid : p.unblocked) {
-    uint64_t mask = 0;
-    if (ptrace(PTRACE_GETSIGMASK, tid, sizeof mask, &mask)) continue;
-    mask |= signal_bit(signal_);
-    ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask);
-  }
+  block_again(p);
 }
 
 }  // namespace weir::sample

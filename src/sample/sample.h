@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "base/result.h"
+#include "profile/profile.h"
 #include "sample/collected.h"
 
 namespace weir::sample {
@@ -26,16 +27,19 @@ struct Options {
   rt::Options walk = {};
   std::string unwind = "auto";  // walk, in words
   bool verify = false;
+  bool measure = false;  // what samples take
   // All have ended, or were let go. When Weir is killed, its guardian does this.
   std::function<Result<>(const struct Outcome& outcome)> write = [](const auto&) { return Result<>(); };
 };
 
 struct Outcome {
   int status = 0;  // as the shell would say it
-  Sampling sampling;
+  profile::SampledBy by;
   std::vector<Program> programs;
+  double cost = 0;            // measured: what a sample took in the program, on average, in seconds
   uint32_t left_running = 0;  // processes that outlive the program
-  uint32_t not_followed = 0;  // programs that were executed, and could not be entered
+  uint32_t not_followed = 0;  // processes that could not be entered,
+  std::string why_not_followed;  // … the last of them
   bool cut_short = false;     // Weir was killed
   pid_t weir = 0;
 };

@@ -16,7 +16,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "process/executable.h"
+#include "process/program.h"
+#include "process/spawn.h"
 
 namespace weir::sample {
 
@@ -28,14 +29,28 @@ namespace {
 constexpr auto sweep_pause = 50ms;
 constexpr auto longest_pause = 1000ms;
 
-int shell_status(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
-
 // Do the two have the same memory? (vfork)
 bool share_memory(pid_t a, pid_t b) { return syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0) == 0; }
 
 bool has_ended(const Process& p) {
   pollfd gone{p.pidfd.get(), POLLIN, 0};
   return poll(&gone, 1, 0) == 1;
+}
+
+// Ticks of the time stamp counter in a second.
+double ticks_per_second() {
+  auto begin = steady_clock::now();
+  uint64_t ticks = __rdtsc();
+  while (steady_clock::now() < begin + 5ms) {}
+  return double(__rdtsc() - ticks) / std::chrono::duration<double>(steady_clock::now() - begin).count();
+}
+
+// What a sample took in the handler, in seconds, on average.
+double cost_of(std::span<const Program> programs) {
+  uint64_t timed = 0, ticks = 0;
+  for (const Program& p : programs)
+    for (const Thread& t : p.threads) timed += t.counts.timed, ticks += t.counts.ticks;
+  return timed ? double(ticks) / double(timed) / ticks_per_second() : 0;
 }
 
 }  // namespace
@@ -48,18 +63,6 @@ std::vector<pid_t> threads_of(pid_t pid) {
   return tids;
 }
 
-namespace {
-
-// Ticks of the time stamp counter in a second.
-double ticks_per_second() {
-  auto begin = steady_clock::now();
-  uint64_t ticks = __rdtsc();
-  while (steady_clock::now() < begin + 5ms) {}
-  return double(__rdtsc() - ticks) / std::chrono::duration<double>(steady_clock::now() - begin).count();
-}
-
-}  // namespace
-
 Result<int> run(const Options& options) { return Sampler(options).run(); }
 
 Result<int> Sampler::run() {
@@ -71,11 +74,10 @@ Result<int> Sampler::run() {
 
 // ---- Setting up -----------------------------------------------------------------------------------------------------------
 Result<> Sampler::choose_source() {
-  bool is_time = options_.event == "cpu" || options_.event == "wall";
-  if (is_time) event_ = task_clock(options_.rate);
+  if (is_time()) event_ = task_clock(options_.rate);
   else if (auto found = find_event(options_.event)) event_ = *found;
   else return fail("{}: there is no such event; there are: cpu, wall, {}", options_.event, fmt::join(event_names(), ", "));
-  if (!is_time && options_.period) event_.period = options_.period;
+  if (!is_time() && options_.period) event_.period = options_.period;
   by_perf_ = options_.source != Source::Timer;
   Result<> allowed = by_perf_ ? try_event(event_) : Result<>();
   if (allowed && by_perf_ && options_.event == "wall") {
@@ -86,7 +88,7 @@ Result<> Sampler::choose_source() {
   }
   if (!allowed) {
     constexpr const char* remedy = "sysctl kernel.perf_event_paranoid=1, or run weir as root";
-    if (!is_time)
+    if (!is_time())
       return fail("{}: this machine, or its kernel, does not offer that event ({}); cpu and wall are always there",
                   options_.event, allowed.error().what);
     if (options_.source == Source::Perf) return fail("{}; allow it: {}", allowed.error().what, remedy);
@@ -109,8 +111,8 @@ Result<> Sampler::set_up() {
   control.weir = static_cast<uint32_t>(getpid());
   control.options = options_.walk;
   control.verify = options_.verify;
-  bool is_time = options_.event == "cpu" || options_.event == "wall";
-  if (is_time) control.nanoseconds = static_cast<uint64_t>(1e9 / options_.rate);
+  control.is_timed = options_.measure;
+  if (is_time()) control.nanoseconds = static_cast<uint64_t>(1e9 / options_.rate);
   if (switches_) control.period = period_ = static_cast<uint64_t>(ticks_per_second() / options_.rate);
   began_ = __rdtsc();
   getrlimit(RLIMIT_NOFILE, &descriptors_);
@@ -126,43 +128,17 @@ Result<> Sampler::set_up() {
 }
 
 Result<> Sampler::spawn() {
-  TRY(std::string file, process::find_program(options_.command[0]));
-  std::vector<char*> argv;
-  for (const std::string& a : options_.command) argv.push_back(const_cast<char*>(a.c_str()));
-  argv.push_back(nullptr);
-  int error_pipe[2];
-  if (pipe2(error_pipe, O_CLOEXEC)) return fail_errno("pipe");
-  Fd reads(error_pipe[0]), writes(error_pipe[1]);
-  pid_t pid = fork();
-  if (pid < 0) return fail_errno("fork");
-  if (pid == 0) {
-    sigprocmask(SIG_SETMASK, &mask_, nullptr);
-    setrlimit(RLIMIT_NOFILE, &descriptors_);
-    int error = ptrace(PTRACE_TRACEME, 0, 0, 0) == 0 ? 0 : -errno;
-    if (!error) {
-      execv(file.c_str(), argv.data());
-      error = errno;
-    }
-    [[maybe_unused]] ssize_t n = write(writes.get(), &error, sizeof error);
-    _exit(125);
-  }
-  writes = Fd();
-  int error = 0, status;
-  bool failed = read(reads.get(), &error, sizeof error) == sizeof error;
-  if (waitpid(pid, &status, __WALL) != pid) return fail_errno("waitpid");
-  if (failed && error < 0)
-    return fail("{}: ptrace is refused ({}); allow it, e.g. sysctl kernel.yama.ptrace_scope=0", file, strerror(-error));
-  if (failed) return std::unexpected(process::exec_error(file, error));
-  if (!WIFSTOPPED(status)) return fail("{}: ended before it began", file);
-  main_pid_ = pid;
-  if (by_perf_ && options_.follow) has_watch_ = watch_.add(pid).has_value();
-  Process& p = add(pid, 0);
-  auto done = put_in(p, pid, {pid});
-  if (done) done = process::Tracee(pid).detach();
+  TRY(process::Tracee program, process::spawn(options_.command, [&] {
+        sigprocmask(SIG_SETMASK, &mask_, nullptr);
+        setrlimit(RLIMIT_NOFILE, &descriptors_);
+      }));
+  main_pid_ = program.pid();
+  if (by_perf_ && options_.follow) has_watch_ = watch_.add(main_pid_).has_value();
+  auto done = put_in(add(main_pid_, 0), main_pid_, {main_pid_});
+  if (done) done = program.detach();
   if (done) return {};
-  kill(pid, SIGKILL);
-  waitpid(pid, &status, __WALL);
-  return fail("{}: {}", file, done.error().what);
+  program.end();
+  return fail("{}: {}", options_.command[0], done.error().what);
 }
 
 Result<> Sampler::attach_all() {
@@ -201,7 +177,7 @@ void Sampler::loop() {
     if (std::exchange(shared_->control().attention, 0))
       for (auto& [pid, p] : processes_)
         if (steady_clock::now() >= p.next_look) attend(p);
-    for (pid_t pid : std::exchange(newborn_, {})) follow(pid);
+    for (auto [pid, since] : std::exchange(newborn_, {})) follow(pid, since);
     if (steady_clock::now() >= next_sweep_) look_around();
     renew_guardian();
   }
@@ -240,7 +216,7 @@ void Sampler::reap() {
       continue;
     }
     main_ended_ = true;
-    status_ = shell_status(status);
+    status_ = process::shell_status(status);
     if (auto p = processes_.find(main_pid_); p != processes_.end())
       ended(p->second, WIFSIGNALED(status) ? "signal" : "exit", status_);
   }
@@ -250,7 +226,7 @@ void Sampler::look_at_records() {
   if (!has_watch_) return;
   for (const Watch::Record& r : watch_.read()) {
     auto known = processes_.find(r.pid);
-    if (r.kind == Watch::Record::Forked) follow(r.pid);
+    if (r.kind == Watch::Record::Forked) follow(r.pid, steady_clock::now());
     if (r.kind == Watch::Record::Executed) executed(r.pid);
     if (r.kind == Watch::Record::Mapped && known != processes_.end()) attend(known->second);
     if (r.kind == Watch::Record::Lost)
@@ -264,32 +240,32 @@ void Sampler::look_around() {
   process::let_go_of_late();
   std::vector<pid_t> pids;
   for (auto& [pid, p] : processes_) pids.push_back(pid);
-  for (pid_t pid : pids) {
-    Process& p = processes_.at(pid);
-    if (pid != main_pid_ && has_ended(p)) {
-      ended(p, "");
-      continue;
-    }
-    uint8_t& may_call = shared_->control().processes[p.index].may_call;
-    if (may_call && process::status_word(pid, "Seccomp") != "0") {
-      may_call = 0;
-      if (by_perf_ && p.has_ours) (void)begin_events(p, threads_of(pid), false);
-    }
-    name_threads(p);
-    collect_ended_threads(p);
-    look_at_threads(p);
-    if (switches_) look_at_sleepers(p);
-    if (!has_watch_ && options_.follow) {
-      find_children(p);
-      p.code.look(pid, p.index, *shared_, *images_);
-      if (!p.code.has_ours()) {
-        executed(pid);
-        continue;
-      }
-    }
-    if (!by_perf_) time_new_threads(p);
-  }
+  for (pid_t pid : pids) look_at(processes_.at(pid));
   next_sweep_ = steady_clock::now() + std::max<steady_clock::duration>(sweep_pause, 20 * (steady_clock::now() - begin));
+}
+
+// It may be another program afterwards, or gone.
+void Sampler::look_at(Process& p) {
+  if (p.pid != main_pid_ && has_ended(p)) return ended(p, "");
+  look_at_seccomp(p);
+  name_threads(p);
+  collect_ended_threads(p);
+  look_at_threads(p);
+  if (switches_) look_at_sleepers(p);
+  if (!has_watch_ && options_.follow) {
+    find_children(p);
+    p.code.look(p.pid, p.index, *shared_, *images_);
+    if (!p.code.has_ours()) return executed(p.pid);
+  }
+  if (!by_perf_) time_new_threads(p);
+}
+
+// Under a filter of system calls the handler makes none any more.
+void Sampler::look_at_seccomp(Process& p) {
+  uint8_t& may_call = shared_->control().processes[p.index].may_call;
+  if (!may_call || process::status_word(p.pid, "Seccomp") == "0") return;
+  may_call = 0;
+  if (by_perf_ && p.has_ours) (void)begin_events(p, threads_of(p.pid), false);
 }
 
 // ---- Processes ------------------------------------------------------------------------------------------------------------
@@ -320,10 +296,10 @@ Process& Sampler::add(pid_t pid, pid_t parent) {
   return p;
 }
 
-// A new process. It goes on in its parent's program, or executes another.
-void Sampler::follow(pid_t pid) {
+// A new process, since then. It goes on in its parent's program, or executes another.
+void Sampler::follow(pid_t pid, Time since) {
   if (!options_.follow || processes_.contains(pid) || !process::own_id(pid)) return;
-  if (processes_.size() >= rt::max_sample_processes / 2) return void(not_followed_++);
+  if (processes_.size() >= rt::max_sample_processes / 2) return not_followed(pid, "there are too many");
   auto parent = static_cast<pid_t>(strtol(process::status_word(pid, "PPid").c_str(), nullptr, 10));
   if (!has_ours(pid)) {
     if (!has_watch_) executed(pid);  // else that is told
@@ -331,8 +307,10 @@ void Sampler::follow(pid_t pid) {
   }
   auto from = processes_.find(parent);
   if (from == processes_.end()) return;
-  if (share_memory(pid, parent)) {  // it is about to execute another program
-    newborn_.insert(pid);
+  if (share_memory(pid, parent)) {  // it is about to execute another program, most often
+    constexpr auto long_time = 1s;
+    if (steady_clock::now() < since + long_time) newborn_.try_emplace(pid, since);
+    else not_followed(pid, "it shares the memory of its parent, and is no thread of it");
     return;
   }
   Process& p = add(pid, parent);
@@ -349,7 +327,7 @@ void Sampler::find_children(const Process& p) {
   for (pid_t tid : threads_of(p.pid)) {
     std::ifstream children(fmt::format("/proc/{}/task/{}/children", p.pid, tid));
     for (pid_t child; children >> child;)
-      if (!processes_.contains(child)) newborn_.insert(child);
+      if (!processes_.contains(child)) newborn_.try_emplace(child, steady_clock::now());
   }
 }
 
@@ -362,9 +340,18 @@ void Sampler::executed(pid_t pid) {
     ended(old->second, "exec");
   }
   if (!options_.follow || !process::own_id(pid)) return;
-  if (processes_.size() < rt::max_sample_processes / 2 && enter(add(pid, parent), false)) return;
-  not_followed_ += process::own_id(pid) != 0;
+  if (processes_.size() >= rt::max_sample_processes / 2) return not_followed(pid, "there are too many");
+  auto done = enter(add(pid, parent), false);
+  if (done) return;
+  not_followed(pid, done.error().what);
   processes_.erase(pid);
+}
+
+void Sampler::not_followed(pid_t pid, std::string why) {
+  std::string state = process::status_word(pid, "State");
+  if (state.empty() || state == "Z" || state == "X") return;  // it has ended: there was nothing to follow
+  not_followed_++;
+  why_not_followed_ = std::move(why);
 }
 
 void Sampler::ended(Process& p, const char* how, std::optional<int> status) {
@@ -388,7 +375,7 @@ void Sampler::attend(Process& p) {
   for (auto [place, tid] : slots_of(p)) {
     rt::SampleSlot& slot = shared_->slot(place);
     if (!slot.wanted || slot.stack.high) continue;
-    rt::KnownStack stack = p.code.own_stack(slot.wanted, slot.fs, static_cast<pid_t>(tid) == own_pid);
+    rt::KnownStack stack = p.code.own_stack(p.pid, slot.wanted, slot.fs, static_cast<pid_t>(tid) == own_pid);
     slot.stack.limit = stack.limit, slot.stack.low = stack.low;
     __atomic_store_n(&slot.stack.high, stack.high, __ATOMIC_RELEASE);
   }
@@ -417,17 +404,19 @@ Result<int> Sampler::finish() {
   watch_ = {};  // descriptors may be few
   Outcome outcome;
   outcome.status = status_;
-  outcome.sampling = {.event = options_.event,
-                      .source = by_perf_ ? "perf" : "timer",
-                      .rate = options_.event == "cpu" || options_.event == "wall" ? options_.rate : 0,
-                      .period = event_.period,
-                      .unwind = options_.unwind,
-                      .confidence = options_.walk.confidence,
-                      .verify = options_.verify,
-                      .sees_kernel = !by_perf_ || !event_.excludes_kernel};
+  outcome.by = {.event = options_.event,
+                .source = by_perf_ ? "perf" : "timer",
+                .rate = is_time() ? options_.rate : 0,
+                .period = event_.period,
+                .unwind = options_.unwind,
+                .confidence = options_.walk.confidence,
+                .verify = options_.verify,
+                .sees_kernel = !by_perf_ || !event_.excludes_kernel};
+  if (options_.measure) outcome.cost = cost_of(programs_);
   outcome.programs = std::move(programs_);
   outcome.left_running = options_.pids.empty() ? left_running_ : 0;
   outcome.not_followed = not_followed_;
+  outcome.why_not_followed = why_not_followed_;
   outcome.weir = weir_;
   outcome.cut_short = is_cut_short_;
   auto written = options_.write(outcome);

@@ -39,8 +39,9 @@ struct Process {
   std::vector<uint64_t> guarded;               // instructions with a breakpoint
   bool is_blind = false;                       // time in the kernel is not sampled
   bool has_ours = false;                       // our memory is mapped there, and the signal is ours
-  std::set<pid_t> unblocked;                   // threads whose mask we have changed
+  std::map<pid_t, uint64_t> unblocked;         // threads whose mask we have changed: to what
   std::map<pid_t, int> timers;                 // of threads: their ids; −1: none was to be had
+  std::vector<int> idle_timers;                // … whose threads have ended
   std::map<uint32_t, std::string> names = {};  // of threads
   std::map<uint32_t, Sleeper> sleepers = {};
   Time next_look = {};                 // at its map, no sooner
@@ -55,6 +56,7 @@ class Sampler {
  private:
   Result<> set_up();
   Result<> choose_source();
+  bool is_time() const { return options_.event == "cpu" || options_.event == "wall"; }
   Result<> spawn();
   Result<> attach_all();
   void loop();
@@ -64,14 +66,16 @@ class Sampler {
   void reap();
   void look_at_records();
   void look_around();
+  void look_at(Process& p);
+  void look_at_seccomp(Process& p);
   Result<int> finish();
 
   // Processes.
   Process& add(pid_t pid, pid_t parent);
-  void forked(pid_t pid, pid_t parent);
   void executed(pid_t pid);
   void ended(Process& p, const char* how, std::optional<int> status = {});
-  void follow(pid_t pid);
+  void follow(pid_t pid, Time since);
+  void not_followed(pid_t pid, std::string why);
   void find_children(const Process& p);
   void attend(Process& p);
   void look_at_threads(Process& p);
@@ -93,13 +97,14 @@ class Sampler {
   void enable_events(Process& p);
   bool is_whole_guard(const Process& p) const;
   void answer(Process& p);
-  std::function<bool()> while_serving();
+  std::function<bool()> while_serving(std::chrono::milliseconds time = std::chrono::seconds(1));
   // These stop it.
   Result<> enter(Process& p, bool watch);
   Result<> begin_child(Process& p);
   void time_new_threads(Process& p);
   void unblock(Process& p, pid_t tid);
   void unblock_stopped(Process& p, pid_t tid);
+  void block_again(Process& p);
   void leave(Process& p);
 
   // guardian.cc
@@ -131,7 +136,7 @@ class Sampler {
   std::optional<Event> switches_;    // wall time,
   uint64_t period_ = 0, began_ = 0;  // … in ticks of the time stamp counter
   std::map<pid_t, Process> processes_;
-  std::set<pid_t> newborn_;  // children that are not sampled yet
+  std::map<pid_t, Time> newborn_;  // children that are not sampled yet: since when
   std::vector<Program> programs_;
   Fd signals_;
   sigset_t mask_ = {};       // as it was
@@ -140,6 +145,7 @@ class Sampler {
   bool main_ended_ = false, leave_wanted_ = false;
   int status_ = 0;
   uint32_t left_running_ = 0, not_followed_ = 0;
+  std::string why_not_followed_;  // the last one
   std::optional<Time> deadline_;
   Time next_sweep_ = {};
   // The guardian is a copy of this process as it was when it was made. Slots that were collected since are kept for it.

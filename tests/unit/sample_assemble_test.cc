@@ -96,7 +96,7 @@ struct TreeOf : Thread {
   }
 };
 
-const Sampling by_time{.event = "cpu", .source = "timer", .rate = 1000, .unwind = "auto", .confidence = 50};
+const profile::SampledBy by_time{.event = "cpu", .source = "timer", .rate = 1000, .unwind = "auto", .confidence = 50};
 
 Program program_of(std::vector<Thread> threads) {
   Program p;
@@ -374,7 +374,7 @@ TEST(SampleAssemble, A7_ThreadsAndProcesses) {
   child.pid = 200, child.parent = 100, child.started = 1500, child.ended = 1600;
   child.notes = {"something was not seen"};
   child.exit_status.reset(), child.ended_by = "detach";
-  Sampling by_event = by_time;
+  profile::SampledBy by_event = by_time;
   by_event.event = "cycles", by_event.rate = 0, by_event.period = 100'000, by_event.verify = true;
   Profile p = assemble(by_event, std::vector{child, parent});  // children end first
   expect_sound(p);
@@ -427,7 +427,7 @@ TEST(SampleAssemble, S8_HostileTrees) {
       program.threads[0].nodes.push_back({Node::Leaf, Stop::None, 1, image, offset, 1});
     }
   program.parent = 100;  // itself
-  Sampling sampling = by_time;
+  profile::SampledBy sampling = by_time;
   sampling.rate = -1e300;
   Profile p = assemble(sampling, std::vector{program, program});
   expect_sound(p);
@@ -446,7 +446,7 @@ TEST(SampleAssemble, S9_ThroughTheStore) {
   t.counts.frames = 10, t.lost = 1;
   t.counts.ended[static_cast<int>(Stop::Loop)] = 1;
   t.differences[static_cast<int>(rt::Difference::Slot)] = 2;
-  Sampling sampling = by_time;
+  profile::SampledBy sampling = by_time;
   sampling.rate = 99.5;
   Profile p = assemble(sampling, std::vector{program_of({t})});
   std::string file = scratch() / "through.weir";

@@ -1,5 +1,4 @@
 // V2: the selected function, who called it and what it called. It stands beside every view.
-import type { ComponentChildren } from 'preact';
 import { useAnswer } from '../data/ask';
 import type { CallRow, Detail as DetailAnswer, FunctionRow } from '../data/types';
 import { baseName, hex, percent, plural, printable, withCommas, withUnit } from '../format';
@@ -7,6 +6,7 @@ import { comparing, get, go, select, selected, summary, thread } from '../state'
 import { Change, Count, Share, Time } from '../table/figures';
 import { Table, type Column } from '../table/Table';
 import { FunctionName } from './columns';
+import { FactList, type Fact } from './FactList';
 import { With } from './Waiting';
 
 export function Detail() {
@@ -60,7 +60,7 @@ function Shown({ detail }: { detail: DetailAnswer }) {
 
 function Facts({ f }: { f: FunctionRow }) {
   const { unit, calls_known, total } = summary.value;
-  const facts: [string, ComponentChildren][] = [
+  const facts: Fact[] = [
     ['Self', <><b>{percent(f.self / total)}</b> {withUnit(f.self)} {unit}</>],
     ['Total', <><b>{percent(f.total / total)}</b> {withUnit(f.total)} {unit}{f.recursive && ' · recursive'}</>],
   ];
@@ -71,16 +71,7 @@ function Facts({ f }: { f: FunctionRow }) {
     facts.push(['OS', `${plural(f.os_calls, 'call')}, ${withUnit(f.os_time)}; ${withUnit(f.os_time_total)} with descendants`]);
   if (comparing.value)
     facts.push(['Before', f.before ? <>self <Change now={f.self} before={f.before.self} /> · total <Change now={f.total} before={f.before.total} />{calls_known && <> · calls <Change now={f.calls} before={f.before.calls} /></>}</> : 'did not run']);
-  return (
-    <dl class="facts">
-      {facts.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
+  return <FactList facts={facts} />;
 }
 
 function Calls({ title, about, rows, nobody }: { title: string; about: string; rows: CallRow[]; nobody: string }) {

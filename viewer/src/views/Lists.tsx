@@ -1,5 +1,4 @@
 // Threads, OS calls, coverage, changes and the run: one table each.
-import type { ComponentChildren } from 'preact';
 import { useSignal } from '@preact/signals';
 import { useAnswer } from '../data/ask';
 import type { Changes, CoverageRow, FunctionRow, OsTable, ThreadRow } from '../data/types';
@@ -8,6 +7,7 @@ import { get, go, select, summary, thread, tune } from '../state';
 import { Change, Count, Share, Time } from '../table/figures';
 import { Table, type Column } from '../table/Table';
 import { FunctionName } from './columns';
+import { FactList, type Fact } from './FactList';
 import { With } from './Waiting';
 
 export function Threads() {
@@ -189,7 +189,7 @@ export function ChangesView() {
 export function Run() {
   const s = summary.value;
   const time = (n: number) => `${withUnit(n)} ${s.unit}${s.units_per_second && s.unit !== 'instructions' ? ` (${seconds(n / s.units_per_second)})` : ''}`;
-  const facts: [string, ComponentChildren][] = [
+  const facts: Fact[] = [
     ['Command', <code>{commandLine(s.command)}</code>],
     ['In', s.directory],
     ['Ended', s.ended],
@@ -198,24 +198,17 @@ export function Run() {
     ['Total', <b>{time(s.total)}</b>],
     ['Code', `${time(s.cycles)}, ${percent(s.cycles / (s.total || 1))}${s.instructions ? `; ${withUnit(s.instructions)} instructions` : ''}`],
     ['OS calls', `${time(s.os_time)}, ${percent(s.os_time / (s.total || 1))}; ${plural(s.os_calls, 'call')}`],
-    ...(s.waited ? [['Waited', `${time(s.waited)} for a child or a person, not in the total`] as [string, string]] : []),
+    ...(s.waited ? [['Waited', `${time(s.waited)} for a child or a person, not in the total`] as Fact] : []),
     ['Functions', `${withCommas(s.functions_run)} of ${withCommas(s.functions_known)} ran`],
     ['Call paths', s.paths_known ? withCommas(s.contexts) : 'not recorded'],
     ['Threads', `${withCommas(s.threads)} in ${plural(s.processes, 'process', 'processes')}`],
     ['Clock', s.clock === 'cycles' ? `cycles of ${s.cpu || 'the CPU'}, on ${s.host_cpu}` : s.clock],
     ['Wall time', `${s.wall_seconds.toFixed(3)} s under Weir ${s.weir_version}`],
-    ...Object.entries(s.sampling ?? {}).map(([k, v]) => [`Sampling: ${k.replaceAll('_', ' ')}`, String(v)] as [string, string]),
+    ...Object.entries(s.sampling ?? {}).map(([k, v]) => [`Sampling: ${k.replaceAll('_', ' ')}`, String(v)] as Fact),
   ];
   return (
     <section class="view run" aria-label="The run">
-      <dl class="facts wide">
-        {facts.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <FactList facts={facts} wide />
       <h3>Is the data whole?</h3>
       {s.notes.length === 0 ? <p>Yes: everything that ran was seen.</p> : <ul>{s.notes.map((n) => <li key={n}>{printable(n)}</li>)}</ul>}
       {s.pruned.length > 0 && (

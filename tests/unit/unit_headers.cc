@@ -1,0 +1,1 @@
+// Nothing: what unit tests include is compiled with this, once.
