@@ -247,7 +247,10 @@ void Sampler::answer(Process& p) {
   uint32_t asked = __atomic_load_n(&told.asked, __ATOMIC_ACQUIRE);
   if (asked == told.answered) return;
   switch (told.ask) {
-    case rt::Ask::Look: close_event(p.entry); [[fallthrough]];
+    case rt::Ask::Look:
+      close_event(p.entry);
+      p.program.command = process::command_of(p.pid);  // (it was not all there yet, perhaps)
+      [[fallthrough]];
     case rt::Ask::Go:
       p.code.look(p.pid, p.index, *shared_, *images_);
       (void)begin_events(p, threads_of(p.pid), false);

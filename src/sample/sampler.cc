@@ -45,6 +45,8 @@ double ticks_per_second() {
   return double(__rdtsc() - ticks) / std::chrono::duration<double>(steady_clock::now() - begin).count();
 }
 
+double seconds_of(const timeval& t) { return double(t.tv_sec) + double(t.tv_usec) / 1e6; }
+
 // What a sample took in the handler, in seconds, on average.
 double cost_of(std::span<const Program> programs) {
   uint64_t timed = 0, ticks = 0;
@@ -77,6 +79,7 @@ Result<> Sampler::choose_source() {
   if (is_time()) event_ = task_clock(options_.rate);
   else if (auto found = find_event(options_.event)) event_ = *found;
   else return fail("{}: there is no such event; there are: cpu, wall, {}", options_.event, fmt::join(event_names(), ", "));
+  if (!is_time() && options_.source == Source::Timer) return fail("{}: timers count time only; --source=perf", options_.event);
   if (!is_time() && options_.period) event_.period = options_.period;
   by_perf_ = options_.source != Source::Timer;
   Result<> allowed = by_perf_ ? try_event(event_) : Result<>();
@@ -210,12 +213,14 @@ void Sampler::take_signals() {
 
 void Sampler::reap() {
   int status;
-  while (main_pid_ && !main_ended_ && waitpid(main_pid_, &status, WNOHANG | WUNTRACED) == main_pid_) {
+  rusage used;
+  while (main_pid_ && !main_ended_ && wait4(main_pid_, &status, WNOHANG | WUNTRACED, &used) == main_pid_) {
     if (WIFSTOPPED(status)) {
       if (processes_.size() <= 1) process::stop_with(main_pid_);
       continue;
     }
     main_ended_ = true;
+    cpu_seconds_ = seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
     status_ = process::shell_status(status);
     if (auto p = processes_.find(main_pid_); p != processes_.end())
       ended(p->second, WIFSIGNALED(status) ? "signal" : "exit", status_);
@@ -388,6 +393,22 @@ void Sampler::look_at_threads(Process& p) {
     if (signals_in(tid, "SigPnd") & signals_in(tid, "SigBlk") & bit) unblock(p, tid);
 }
 
+// The kernel has counted the time of the program and of all its children. What of it was not sampled is told.
+void Sampler::note_unseen_time() {
+  if (options_.event != "cpu" || !options_.follow || !main_ended_) return;
+  uint64_t samples = 0;
+  for (const Program& p : programs_)
+    for (const Thread& t : p.threads) samples += t.counts.samples + t.lost;
+  double unseen = cpu_seconds_ - double(samples) / options_.rate;
+  constexpr double some = 0.1;  // … of it, and in seconds
+  if (unseen < some * cpu_seconds_ || unseen < some) return;
+  auto main = std::ranges::find(programs_, static_cast<uint32_t>(main_pid_), &Program::pid);
+  if (main != programs_.end())
+    main->notes.push_back(fmt::format("{:.2f} s of the {:.2f} s of CPU time that it and its children took are not in the samples; "
+                                      "most often of processes that end some milliseconds after they begin",
+                                      unseen, cpu_seconds_));
+}
+
 // ---- The end --------------------------------------------------------------------------------------------------------------
 Result<int> Sampler::finish() {
   while (!processes_.empty()) {
@@ -402,6 +423,7 @@ Result<int> Sampler::finish() {
     ended(p, "detach");
   }
   watch_ = {};  // descriptors may be few
+  note_unseen_time();
   Outcome outcome;
   outcome.status = status_;
   outcome.by = {.event = options_.event,

@@ -69,6 +69,7 @@ class Sampler {
   void look_at(Process& p);
   void look_at_seccomp(Process& p);
   Result<int> finish();
+  void note_unseen_time();
 
   // Processes.
   Process& add(pid_t pid, pid_t parent);
@@ -144,6 +145,7 @@ class Sampler {
   pid_t main_pid_ = 0;
   bool main_ended_ = false, leave_wanted_ = false;
   int status_ = 0;
+  double cpu_seconds_ = 0;  // of the program, and its children
   uint32_t left_running_ = 0, not_followed_ = 0;
   std::string why_not_followed_;  // the last one
   std::optional<Time> deadline_;
