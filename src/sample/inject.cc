@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "process/keeper.h"
 #include "sample/sampler.h"
@@ -184,6 +186,11 @@ Result<> Sampler::begin_events(Process& p, const std::vector<pid_t>& tids, bool 
   return {};
 }
 
+void Sampler::begin_events_again(Process& p) {
+  if (auto done = begin_events(p, threads_of(p.pid), false); !done && process::own_id(p.pid))
+    p.program.notes.push_back(fmt::format("not all of it was sampled: {}", done.error().what));
+}
+
 void Sampler::enable_events(Process& p) {
   for (const Fd& fd : p.events) enable(fd);
   p.events_begin.reset();
@@ -221,11 +228,13 @@ void Sampler::guard(Process& p, const std::vector<pid_t>& tids) {
 }
 
 bool Sampler::is_whole_guard(const Process& p) const {
-  auto has = [&](bool executes) {
-    return std::ranges::any_of(p.code.sites(),
-                               [&](const Site& s) { return s.executes == executes && is_guarded(p, s.at); });
-  };
-  return has(true) && has(false) && !p.code.may_hide_execve() && shared_->control().processes[p.index].may_call;
+  bool has[4] = {};
+  for (const Site& s : p.code.sites()) {
+    has[s.call] |= is_guarded(p, s.at);
+    if (s.call != Site::Action && !is_guarded(p, s.at)) return false;
+  }
+  return has[Site::Action] && has[Site::Execute] && (has[Site::Any] || !p.code.needs_any()) &&
+         shared_->control().processes[p.index].may_call;
 }
 
 // When a new program has its libraries, and has not begun, we look at it.
@@ -253,7 +262,7 @@ void Sampler::answer(Process& p) {
       [[fallthrough]];
     case rt::Ask::Go:
       p.code.look(p.pid, p.index, *shared_, *images_);
-      (void)begin_events(p, threads_of(p.pid), false);
+      begin_events_again(p);
       break;
     case rt::Ask::Stop: end_events(p); break;
     default: break;
@@ -263,13 +272,30 @@ void Sampler::answer(Process& p) {
   syscall(SYS_futex, &told.answered, FUTEX_WAKE, everyone, nullptr, nullptr, 0);
 }
 
+namespace {
+// Events are descriptors, some for each thread.
+Result<> check_descriptors(pid_t pid, size_t threads, bool watch) {
+  constexpr size_t of_a_thread = 6, others = 32;
+  size_t needed = others + threads * (of_a_thread + (watch ? std::thread::hardware_concurrency() : 0));
+  std::error_code none;
+  for ([[maybe_unused]] const auto& open : std::filesystem::directory_iterator("/proc/self/fd", none)) needed++;
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  if (needed <= limit.rlim_cur) return {};
+  return fail("process {}: has {} threads, which takes {} descriptors, and weir may have {}; ulimit -n {}, or --source=timer", pid,
+              threads, needed, limit.rlim_cur, needed);
+}
+}  // namespace
+
 Result<> Sampler::enter(Process& p, bool watch) {
   process::Threads threads(p.pid, signal_bit(signal_));
   TRY_VOID(threads.stop(while_serving()));
+  if (by_perf_) TRY_VOID(check_descriptors(p.pid, threads.tids().size(), watch));
   for (pid_t tid : threads.tids()) unblock_stopped(p, tid);
   if (watch && by_perf_ && options_.follow) {
     has_watch_ = true;
     for (pid_t tid : threads.tids()) has_watch_ = has_watch_ && watch_.add(tid);
+    is_told_ = has_watch_;
   }
   auto done = put_in(p, threads.agent(), threads.tids());
   if (!done) block_again(p);
@@ -307,7 +333,8 @@ void Sampler::time_new_threads(Process& p) {
   if (p.timers.size() == tids.size()) return;
   process::Threads threads(p.pid, signal_bit(signal_));
   if (!threads.stop(while_serving())) return;
-  auto remote = process::RemoteSyscalls::begin(process::Tracee(threads.agent()), process::find_syscall(p.pid));
+  pid_t agent = threads.agent();
+  auto remote = process::RemoteSyscalls::begin(process::Tracee(agent), process::find_syscall(agent));
   if (remote) (void)begin_timers(p, *remote, threads.tids());
 }
 

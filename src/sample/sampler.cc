@@ -62,6 +62,7 @@ std::vector<pid_t> threads_of(pid_t pid) {
   std::error_code none;
   for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), none))
     tids.push_back(static_cast<pid_t>(atoi(task.path().filename().c_str())));
+  if (tids.size() > 1 && process::living_thread(pid) != pid) std::erase(tids, pid);
   return tids;
 }
 
@@ -136,7 +137,7 @@ Result<> Sampler::spawn() {
         setrlimit(RLIMIT_NOFILE, &descriptors_);
       }));
   main_pid_ = program.pid();
-  if (by_perf_ && options_.follow) has_watch_ = watch_.add(main_pid_).has_value();
+  if (by_perf_ && options_.follow) has_watch_ = is_told_ = watch_.add(main_pid_).has_value();
   auto done = put_in(add(main_pid_, 0), main_pid_, {main_pid_});
   if (done) done = program.detach();
   if (done) return {};
@@ -198,8 +199,8 @@ void Sampler::wait() {
   poll(fds.data(), fds.size(), static_cast<int>(std::max<int64_t>(left, 0)));
 }
 
-// The terminal's signals reach a program that we started, and it decides; what is sent to Weir alone is passed on. Where we are
-// attached, they say that it is enough.
+// SIGINT and SIGQUIT are the terminal's: they reach a program that we started, too, and it decides. Others are passed on. Where we are
+// attached, all say that it is enough.
 void Sampler::take_signals() {
   signalfd_siginfo info;
   while (read(signals_.get(), &info, sizeof info) == sizeof info) {
@@ -234,8 +235,7 @@ void Sampler::look_at_records() {
     if (r.kind == Watch::Record::Forked) follow(r.pid, steady_clock::now());
     if (r.kind == Watch::Record::Executed) executed(r.pid);
     if (r.kind == Watch::Record::Mapped && known != processes_.end()) attend(known->second);
-    if (r.kind == Watch::Record::Lost)
-      for (auto& [pid, p] : processes_) find_children(p);
+    is_told_ &= r.kind != Watch::Record::Lost;  // from now on we look ourselves
   }
 }
 
@@ -257,7 +257,7 @@ void Sampler::look_at(Process& p) {
   collect_ended_threads(p);
   look_at_threads(p);
   if (switches_) look_at_sleepers(p);
-  if (!has_watch_ && options_.follow) {
+  if (!is_told_ && options_.follow) {
     find_children(p);
     p.code.look(p.pid, p.index, *shared_, *images_);
     if (!p.code.has_ours()) return executed(p.pid);
@@ -270,7 +270,7 @@ void Sampler::look_at_seccomp(Process& p) {
   uint8_t& may_call = shared_->control().processes[p.index].may_call;
   if (!may_call || process::status_word(p.pid, "Seccomp") == "0") return;
   may_call = 0;
-  if (by_perf_ && p.has_ours) (void)begin_events(p, threads_of(p.pid), false);
+  if (by_perf_ && p.has_ours) begin_events_again(p);
 }
 
 // ---- Processes ------------------------------------------------------------------------------------------------------------
@@ -307,7 +307,7 @@ void Sampler::follow(pid_t pid, Time since) {
   if (processes_.size() >= rt::max_sample_processes / 2) return not_followed(pid, "there are too many");
   auto parent = static_cast<pid_t>(strtol(process::status_word(pid, "PPid").c_str(), nullptr, 10));
   if (!has_ours(pid)) {
-    if (!has_watch_) executed(pid);  // else that is told
+    if (!is_told_) executed(pid);  // else we are
     return;
   }
   auto from = processes_.find(parent);

@@ -92,6 +92,7 @@ class Sampler {
   // Events need no standstill, but a thread that is created meanwhile may be left out. Where one waits in a call, they begin when it does so
   // again.
   Result<> begin_events(Process& p, const std::vector<pid_t>& tids, bool waits);
+  void begin_events_again(Process& p);
   void end_events(Process& p);
   void guard(Process& p, const std::vector<pid_t>& tids);
   void guard_entry(Process& p);
@@ -130,7 +131,7 @@ class Sampler {
   std::optional<Shared> shared_;
   std::optional<Images> images_;
   Watch watch_;
-  bool has_watch_ = false;
+  bool has_watch_ = false, is_told_ = false;  // it tells of all processes; it has, and nothing was lost
   bool by_perf_ = true;
   int signal_ = 0;
   Event event_;
