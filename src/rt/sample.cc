@@ -163,7 +163,7 @@ void take_sample(SampledProcess& p, SampleSlot& s, const SigInfo& info, const UC
     auto difference = static_cast<uint32_t>(verify(s.trace, sample, code, own, top, options, memory));
     s.differences[difference < difference_kinds ? difference : 0]++;
   }
-  constexpr uint64_t rest = 4;  // for one part of the time that is ours, the program has as many
+  uint64_t rest = sample.end == Stop::TooDeep ? 4 : 1;  // the program's parts of the time for one that is ours
   if (uint64_t period = control().nanoseconds) s.skip = rest * cost_of(sample, memory.copies(), control().verify) / period;
 }
 

@@ -176,7 +176,7 @@ void Sampler::loop() {
     look_at_records();
     for (auto& [pid, p] : processes_) {
       answer(p);
-      if (p.events_begin && steady_clock::now() >= *p.events_begin) enable_events(p);
+      begin_awaited_events(p);
     }
     if (std::exchange(shared_->control().attention, 0))
       for (auto& [pid, p] : processes_)

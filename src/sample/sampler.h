@@ -34,7 +34,8 @@ struct Process {
   Code code;
   Fd pidfd, perf_map;
   std::vector<Fd> events, guards;
-  std::optional<Time> events_begin;            // when threads that were stopped run again
+  std::optional<Time> events_begin;            // when threads that were stopped wait again:
+  std::map<pid_t, uint64_t> awaited;           // those that have not run since, and how often they had
   Fd entry;                                    // a breakpoint where the program begins
   std::vector<uint64_t> guarded;               // instructions with a breakpoint
   bool is_blind = false;                       // time in the kernel is not sampled
@@ -90,8 +91,10 @@ class Sampler {
   Result<> begin_timers(Process& p, process::RemoteSyscalls& remote, const std::vector<pid_t>& tids);
   void take_out(Process& p, process::RemoteSyscalls& remote);
   // Events need no standstill, but a thread that is created meanwhile may be left out. Where one waits in a call, they begin when it does so
-  // again.
-  Result<> begin_events(Process& p, const std::vector<pid_t>& tids, bool waits);
+  // again: not at once.
+  Result<> begin_events(Process& p, const std::vector<pid_t>& tids, bool at_once);
+  void await(Process& p, const std::vector<pid_t>& tids);
+  void begin_awaited_events(Process& p);
   void begin_events_again(Process& p);
   void end_events(Process& p);
   void guard(Process& p, const std::vector<pid_t>& tids);
@@ -99,7 +102,7 @@ class Sampler {
   void enable_events(Process& p);
   bool is_whole_guard(const Process& p) const;
   void answer(Process& p);
-  std::function<bool()> while_serving(std::chrono::milliseconds time = std::chrono::seconds(1));
+  std::function<bool()> while_serving();
   // These stop it.
   Result<> enter(Process& p, bool watch);
   Result<> begin_child(Process& p);
