@@ -137,10 +137,26 @@ class ThreadTables {
   double time_ = 0;
 };
 
+// By pid: the thread that stands for the process. The one that began it, or the first that has any time.
+std::map<uint32_t, uint32_t> main_threads(const std::vector<store::ThreadRow>& threads,
+                                          const std::map<uint32_t, ThreadTables>& tables) {
+  std::map<uint32_t, uint32_t> main;
+  for (const store::ThreadRow& t : threads) {
+    if (!tables.contains(t.id)) continue;
+    if (t.pid == t.tid) main[t.pid] = t.id;
+    else main.try_emplace(t.pid, t.id);
+  }
+  return main;
+}
+
 void write_meta(JsonWriter& json, const profile::Run& run) {
   json.key("meta").begin_object().member("preprocessedProfileVersion", version).member("version", uint64_t{24});
   json.member("product", quoted_command(run.command)).member("startTime", static_cast<double>(run.started) / 1000);
-  json.member("interval", 1.0).member("processType", uint64_t{0}).member("stackwalk", uint64_t{1}).member("debug", false);
+  double interval = run.sampling && run.sampling->rate > 0 ? 1000 / run.sampling->rate : 1;  // milliseconds a sample
+  json.member("interval", interval)
+      .member("processType", uint64_t{0})
+      .member("stackwalk", uint64_t{1})
+      .member("debug", false);
   json.member("symbolicated", true).member("usesOnlyOneStackType", true).member("doesNotUseFrameImplementation", true);
   json.member("sourceCodeIsNotOnSearchfox", true).member("importedFrom", "weir " + run.weir_version);
   json.member("oscpu", run.host_cpu).key("categories").begin_array();
@@ -183,11 +199,11 @@ Result<> export_firefox(const store::Reader& reader, const Sink& sink) {
   write_meta(json, run);
   for (const char* none : {"libs", "pages", "counters", "profilerOverhead"}) json.key(none).begin_array().end_array();
   json.key("threads").begin_array();
-  bool first = true;
+  std::map<uint32_t, uint32_t> main = main_threads(threads, tables);
   for (const store::ThreadRow& t : threads) {
     auto table = tables.find(t.id);
     if (table == tables.end()) continue;
-    json.begin_object().member("name", printable(t.name)).member("isMainThread", first || t.pid == t.tid);
+    json.begin_object().member("name", printable(t.name)).member("isMainThread", main[t.pid] == t.id);
     json.member("processType", "default").member("processName", printable(t.name)).member("processStartupTime", 0.0);
     json.key("processShutdownTime").null().member("registerTime", 0.0).key("unregisterTime").null();
     json.key("pausedRanges").begin_array().end_array();
@@ -196,7 +212,6 @@ Result<> export_firefox(const store::Reader& reader, const Sink& sink) {
     json.end_object();
     sink(json.text);
     json.text.clear();
-    first = false;
   }
   json.end_array().end_object();
   sink(json.text);

@@ -3,6 +3,8 @@
 // A picture shows some thousands of frames, whatever the tree holds: a *cut* is the part of it that is large enough to be seen.
 #pragma once
 
+#include <map>
+#include <unordered_map>
 #include <vector>
 
 #include "view/model.h"
@@ -23,13 +25,26 @@ struct Cut {
 
 class Paths {
  public:
-  static Result<Paths> load(const store::Reader& now, const store::Reader* before, const Model& model);
+  // Times of the run before are multiplied by `scale`.
+  static Result<Paths> load(const store::Reader& now, const store::Reader* before, const Model& model, double scale = 1);
+  bool compared() const { return compared_; }  // the run before has call paths, too
 
   // Below the node that a path of function ids leads to; nothing where it leads nowhere. At most `most` nodes.
   std::optional<Cut> cut(const std::vector<uint32_t>& path, size_t most) const;
   // From the leaves: a node's children are the callers of it, weighted with the time of the leaf.
   std::optional<Cut> inverted(const std::vector<uint32_t>& path, size_t most) const;
-  size_t size() const { return nodes_.size(); }
+
+  // What happened below the outermost calls of a function: functions by id, and calls by caller and callee. Totals are those of
+  // calls that are not within one of the same function; nothing where it is on no path.
+  struct Figures {
+    Cycles total = 0, self = 0, before = 0, self_before = 0;
+    uint64_t calls = 0;
+  };
+  struct Below {
+    std::unordered_map<uint32_t, Figures> functions;
+    std::map<std::pair<uint32_t, uint32_t>, Figures> calls;
+  };
+  Below below(uint32_t function) const;
 
  private:
   struct Node {
@@ -44,10 +59,11 @@ class Paths {
     uint32_t at;
     Cycles self, before;
   };
-  Result<> add(const store::Reader& reader, const Model& model, bool of_before);
+  Result<> add(const store::Reader& reader, const Model& model, bool of_before, double scale);
   void finish();
   std::vector<std::pair<uint32_t, std::vector<Share>>> callers(const std::vector<Share>& shares) const;
 
+  bool compared_ = false;
   std::vector<Node> nodes_;  // a parent before its children; node 0: the whole run
   std::vector<uint32_t> first_,
       children_;  // the children of node i: children_[first_[i]] … children_[first_[i + 1] - 1], the largest first

@@ -90,7 +90,7 @@ Result<> Queries::flame(const Parameters& p, JsonWriter& json) {
   column(json, "total", cut->nodes, [](auto& n) { return n.total; });
   column(json, "self", cut->nodes, [](auto& n) { return n.self; });
   column(json, "calls", cut->nodes, [](auto& n) { return n.calls; });
-  if (m->compared()) column(json, "before", cut->nodes, [](auto& n) { return n.before; });
+  if (tree->compared()) column(json, "before", cut->nodes, [](auto& n) { return n.before; });
   json.member("cut", cut->left_out).key("names").begin_object();
   std::vector<uint32_t> ids = path;
   for (const Cut::Node& n : cut->nodes) ids.push_back(n.function);
@@ -121,7 +121,7 @@ Result<> Queries::source(const Parameters& p, JsonWriter& json) {
     json.begin_object().member("file", name.file).key("inlined");
     name.inlined.empty() ? json.null() : json.value(name.inlined);
     json.member("state", name_of(text.state)).member("why", text.why);
-    json.member("first", uint64_t{f.row.line}).key("lines").begin_array();
+    json.key("lines").begin_array();
     bool own = name.inlined.empty() && name.file == f.row.file;
     for (auto& [from, to] : store::runs_of(lines, f.row, own))
       for (uint32_t n = from; n <= to; n++)
@@ -184,8 +184,7 @@ Result<> Queries::assembly(const Parameters& p, JsonWriter& json) {
 }
 
 Result<> Queries::threads(const Parameters&, JsonWriter& json) {
-  TRY_VOID(select(std::nullopt));
-  TRY(std::vector<store::ThreadRow> rows, reader_->threads());
+  TRY(std::vector<store::ThreadRow> rows, reader_->all_threads());
   TRY(std::vector<store::ProcessRow> processes, reader_->processes());
   std::ranges::stable_sort(rows, std::ranges::greater(), [](auto& t) { return t.cycles + t.os_time; });
   json.key("threads").begin_array();
@@ -226,6 +225,7 @@ Result<> Queries::os_calls(const Parameters&, JsonWriter& json) {
 }
 
 Result<> Queries::coverage(const Parameters&, JsonWriter& json) {
+  if (is_sampled_) return fail("samples do not tell what ran: an exact profile does (weir profile)");
   json.key("coverage").begin_array();
   TRY_VOID(reader_->coverage("", [&](const store::CoverageRow& r) {
     json.begin_object().member("image", r.image).key("file");
