@@ -6,6 +6,7 @@
 #include <cstring>
 #include <functional>
 
+#include "base/text.h"
 #include "store/compare.h"
 
 namespace weir::view {
@@ -31,18 +32,32 @@ const std::string& text_of(const std::string& column, const Function& f) {
   return column == "name" ? f.name : column == "image" ? f.image : f.file;
 }
 
+// glibc takes stack for every parenthesis, and memory for every repetition, times those around it.
+bool is_moderate(const std::string& regex) {
+  uint64_t repetitions = 1;
+  for (size_t i = regex.find('{'); i != std::string::npos; i = regex.find('{', i + 1)) {
+    size_t end = std::min(regex.find('}', i), regex.size()), comma = regex.find(',', i);
+    const char* number = regex.c_str() + (comma < end ? comma : i) + 1;
+    repetitions *= 1 + std::min<uint64_t>(strtoull(number, nullptr, 10), 100'000);
+    if (repetitions > 100'000) return false;
+  }
+  return regex.size() <= 1000;
+}
+
 // Which names match: a part of them, or a regular expression as grep -Ei.
 class Pattern {
  public:
   static Result<Pattern> make(const Model::Order& order) {
     Pattern p(order.filter);
     if (!order.regex || order.filter.empty()) return p;
+    if (!is_moderate(order.filter))
+      return fail("“{}” is too long a regular expression, or repeats too much", shortened(order.filter, 100));
     p.compiled_ = {new regex_t, [](regex_t* r) { regfree(r), delete r; }};
     if (int error = regcomp(p.compiled_.get(), order.filter.c_str(), REG_EXTENDED | REG_NOSUB | REG_ICASE)) {
       char why[200];
       regerror(error, p.compiled_.get(), why, sizeof why);
       p.compiled_ = {};
-      return fail("“{}” is not a regular expression: {}", order.filter, why);
+      return fail("“{}” is not a regular expression: {}", shortened(order.filter, 100), why);
     }
     return p;
   }
@@ -135,7 +150,7 @@ void Model::link() {
 }
 
 std::optional<uint32_t> Model::index_of(uint64_t id) const {
-  auto it = index_.find(static_cast<uint32_t>(id));
+  auto it = id < store::none ? index_.find(static_cast<uint32_t>(id)) : index_.end();
   return it == index_.end() ? std::nullopt : std::optional(it->second);
 }
 
@@ -148,7 +163,7 @@ Result<const std::vector<uint32_t>*> Model::ordered(const Order& order) {
   if (last_order_ == order) return &last_;
   auto number = number_of(order.column);
   bool text = order.column == "name" || order.column == "image" || order.column == "file";
-  if (!number && !text) return fail("no column “{}”", order.column);
+  if (!number && !text) return fail("no column “{}”", shortened(order.column, 100));
   TRY(Pattern pattern, Pattern::make(order));
   last_order_.reset();
   last_.clear();

@@ -96,6 +96,9 @@ Result<> Queries::open_files() {
   identity_ = identity_of(options_.file);
   TRY(profile::Run run, reader_->run());
   is_sampled_ = run.sampling.has_value();
+  TRY(std::vector<store::ThreadRow> threads, reader_->threads());
+  threads_.clear();
+  for (const store::ThreadRow& t : threads) threads_.insert(t.id);
   before_.reset();
   if (!options_.before.empty()) {
     TRY(before_, store::Reader::open(options_.before));
@@ -118,8 +121,10 @@ Result<std::string> Queries::answer(const std::string& name, const Parameters& p
       {"coverage", &Queries::coverage}, {"source", &Queries::source},         {"file", &Queries::file},
       {"asm", &Queries::assembly},      {"status", &Queries::status},         {"reload", &Queries::reload}};
   auto question = known.find(name);
-  if (question == known.end()) return fail("no question “{}”", name);
+  if (question == known.end()) return fail("no question “{}”", shortened(name, 100));
   std::lock_guard lock(mutex_);
+  if (parameters.contains("thread") && !threads_.contains(number_of(parameters, "thread").value_or(store::none)))
+    return fail("the profile has no thread “{}”", shortened(text_of(parameters, "thread"), 100));
   TRY_VOID(select(thread_of(parameters)));
   JsonWriter json = JsonWriter::compact();
   json.begin_object();

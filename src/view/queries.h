@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include "base/json.h"
@@ -79,6 +80,7 @@ class Queries {
   std::mutex mutex_;
   std::optional<store::Reader> reader_, before_;
   bool is_sampled_ = false;
+  std::set<uint64_t> threads_;  // ids
   std::optional<uint32_t> selected_;
   std::string identity_;  // of the file that is open
   std::map<std::optional<uint32_t>, std::shared_ptr<Model>> models_;
