@@ -95,6 +95,7 @@ export const shot = (page, name) => page.screenshot({ path: join(shots, name + '
 
 // Nodes of the graph, when the layout is there.
 export async function drawn(page) {
-  await page.waitForSelector('.river-pane[aria-busy=false] #river .node');
+  await page.waitForSelector('#river .node');
+  await settled(page);
   return page.locator('#river .node').count();
 }
