@@ -453,3 +453,21 @@ test('a sampled profile: samples, and no calls', async (t) => {
   assert.deepEqual(page.wrong, []);
   await server.stop();
 });
+
+test('callers and callees by keys: a mark moves, Enter goes there', async () => {
+  const page = await open(live.address + '#view=functions&filter=read_all');
+  await row(page, 'read_all').click();
+  await detailIs(page, 'read_all(int)');
+  const callees = page.getByRole('grid', { name: 'Callees' });
+  const name = await callees.locator('.row .name').nth(1).getAttribute('title');
+  await callees.locator('.body').focus();
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowDown');
+  await callees.locator('.row.current[aria-rowindex="3"]').waitFor();
+  assert.equal(await detail(page), 'read_all(int)', 'to move is not to go');
+  await page.keyboard.press('Enter');
+  await detailIs(page, name);
+  await page.keyboard.press('[');
+  await detailIs(page, 'read_all(int)');
+  assert.deepEqual(page.wrong, []);
+});

@@ -60,9 +60,12 @@ export function printable(text: string): string {
 }
 
 // A name in at most `width` characters (0: any). First template arguments go, then parameters, then outer scopes, then the middle.
+// Of what has no name, image+0xoffset, the offset stays: it is all that tells one from another.
 export function shortName(name: string, width: number): string {
   let short = printable(name);
   if (width <= 0 || short.length <= width) return short;
+  const offset = /\+0x[0-9a-f]+$/.exec(short)?.[0];
+  if (offset && offset.length < width) return short.slice(0, width - offset.length - 1) + '…' + offset;
   short = folded(short, '<', '>');
   if (short.length > width) short = folded(short, '(', ')');
   while (short.length > width) {

@@ -15,7 +15,8 @@ import LayoutCode from './layout.worker?worker&inline';
 import { Overview } from './Overview';
 import { labelOf, widthOf } from './label';
 import { CallGraph, prune, states, type NodeState, type Shown } from './prune';
-import { River, type Frame } from './River';
+import type { Frame } from './frame';
+import { River } from './River';
 import { saveSvg } from './save';
 
 const worker = new LayoutWorker(() => new LayoutCode());

@@ -3,7 +3,7 @@ import type { Signal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import { selected } from '../state';
 import type { Drawn } from './GraphView';
-import type { Frame } from './River';
+import type { Frame } from './frame';
 import { pathOf } from './River';
 
 export function Overview({ drawn, frame }: { drawn: Drawn; frame: Signal<Frame> }) {

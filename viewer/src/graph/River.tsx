@@ -6,20 +6,12 @@ import type { FunctionId, GraphEdge, GraphNode } from '../data/types';
 import { percent, printable, withCommas, withUnit } from '../format';
 import { comparing, get, select, selected, summary } from '../state';
 import { arcWidth, type Weighting } from './formulas';
+import { firstFrame, type Frame } from './frame';
 import type { Drawn } from './GraphView';
 import { MarkPath } from './GraphView';
 import { labelOf, placesOf } from './label';
 import type { Arc, Box } from './layout';
 import type { NodeState } from './prune';
-
-// The part that is seen: from (x, y) of the layout, in a pane of width × height pixels.
-export interface Frame {
-  x: number;
-  y: number;
-  width: number;
-  height: number;
-  scale: number;
-}
 
 export function pathOf(points: [number, number][]): string {
   const [first, ...rest] = points;
@@ -52,16 +44,9 @@ export function River({ drawn, stateOf, weighting, frame, root }: Props) {
     observer.observe(pane.current!);
     return () => observer.disconnect();
   }, []);
-  // A new layout: the selected function, or where the river begins.
   useEffect(() => {
     resize();
-    const f = frame.value;
-    const scale = clampScale(Math.min(f.width / (layout.width + 40), f.height / (layout.height + 40)), 0.72, 1.15);
-    const b = (selected.value !== null && layout.boxes.get(selected.value)) || firstBox(drawn);
-    if (layout.width * scale <= f.width && layout.height * scale <= f.height) frame.value = { ...f, scale, x: (layout.width - f.width / scale) / 2, y: (layout.height - f.height / scale) / 2 };
-    else if (b && b.id === selected.value) centre(b, scale);
-    else if (b && drawn.flow === 'down') frame.value = { ...f, scale, x: b.x - f.width / scale / 2, y: Math.min(-16 / scale, b.y - b.height) };
-    else if (b) frame.value = { ...f, scale, x: Math.min(-16 / scale, b.x - b.width), y: b.y - f.height / scale / 2 };
+    frame.value = firstFrame(layout, frame.value, firstBox(drawn), selected.value === null ? undefined : layout.boxes.get(selected.value));
   }, [layout]);
   useEffect(() => {
     const b = selected.value === null ? undefined : layout.boxes.get(selected.value);
@@ -209,11 +194,12 @@ function NodeBox({ box, node, drawn, state, isRoot, onSelect }: { box: Box; node
   const top = box.y - box.height / 2;
   const at = selected.value === node.id;
   const change = changeClass(node.total, node.before === null ? 0 : node.before?.total);
+  const warmth = Math.min(1, Math.sqrt(node.self / drawn.whole));
   return (
-    <g class={`node ${at ? 'at' : ''} ${isRoot ? 'is-root' : ''} ${change}`} role="button" aria-label={`${node.name.slice(0, 300)}, ${percent(node.total / drawn.whole)}`} aria-pressed={at} data-function={node.id} onClick={onSelect} onDblClick={() => select(node.id, { view: 'source', file: null })} transform={`translate(${left} ${top})`}>
+    <g class={`node ${at ? 'at' : ''} ${isRoot ? 'is-root' : ''} ${warmth > 0.15 ? 'warm' : ''} ${change}`} role="button" aria-label={`${node.name.slice(0, 300)}, ${percent(node.total / drawn.whole)}`} aria-pressed={at} data-function={node.id} onClick={onSelect} onDblClick={() => select(node.id, { view: 'source', file: null })} transform={`translate(${left} ${top})`}>
       <title>{`${printable(node.name.slice(0, 1000))}\nself ${withUnit(node.self)} (${percent(node.self / drawn.whole)}), total ${withUnit(node.total)} (${percent(node.total / drawn.whole)})${get('root') ? ' of the root' : ''}`}</title>
       <rect width={box.width} height={box.height} rx={5} class="node-box" />
-      <rect width={box.width} height={box.height} rx={5} class="node-heat" style={{ opacity: Math.min(0.75, Math.sqrt(node.self / drawn.whole)) }} />
+      <rect width={box.width} height={box.height} rx={5} class="node-heat" style={{ opacity: warmth }} />
       {node.recursive && (
         <path class="recursive" d={`M8 -1 Q${box.width / 2} -11 ${box.width - 8} -1`}>
           <title>recursive</title>

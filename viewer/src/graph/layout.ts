@@ -29,7 +29,7 @@ const inch = 72;
 // Widths of arcs are ours, but they need room: heavy ones are kept short and straight.
 export type Flow = 'down' | 'right';
 export function toDot(shown: Shown, flow: Flow, widthOf: (id: FunctionId) => number, shareOf: (total: number) => number): string {
-  const spacing = flow === 'down' ? 'rankdir=TB; nodesep=0.18; ranksep=0.42;' : 'rankdir=LR; nodesep=0.12; ranksep=0.6;';
+  const spacing = flow === 'down' ? 'rankdir=TB; nodesep=0.18; ranksep=0.32;' : 'rankdir=LR; nodesep=0.12; ranksep=0.6;';
   const lines = ['digraph river {', `${spacing} splines=true; node [shape=box fixedsize=true];`];
   for (const n of shown.nodes) lines.push(`${n.id} [width=${(widthOf(n.id) / inch).toFixed(3)} height=${(nodeHeight / inch).toFixed(3)}];`);
   for (const e of shown.edges) lines.push(`${e.caller} -> ${e.callee} [weight=${1 + Math.round(20 * Math.min(1, shareOf(e.total)))} arrowhead=none];`);

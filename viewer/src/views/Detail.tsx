@@ -1,10 +1,12 @@
 // V2: the selected function, who called it and what it called. It stands beside every view.
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 import { useAnswer } from '../data/ask';
-import type { CallRow, Detail as DetailAnswer, FunctionRow } from '../data/types';
+import type { CallRow, Detail as DetailAnswer, FunctionId, FunctionRow } from '../data/types';
 import { baseName, hex, percent, plural, printable, withCommas, withUnit } from '../format';
 import { comparing, get, go, select, selected, summary, thread } from '../state';
 import { Change, Count, Share, Time } from '../table/figures';
-import { Table, type Column } from '../table/Table';
+import { headHeight, rowHeight, Table, type Column } from '../table/Table';
 import { FunctionName } from './columns';
 import { FactList, type Fact } from './FactList';
 import { With } from './Waiting';
@@ -51,8 +53,8 @@ function Shown({ detail }: { detail: DetailAnswer }) {
           {get('root') === String(f.id) ? 'Not root' : 'Make root'}
         </button>
       </div>
-      <Calls title="Callers" about="who is responsible for it" rows={detail.callers} nobody="nobody" />
-      <Calls title="Callees" about="what it called" rows={detail.callees} nobody="nothing" />
+      <Calls title="Callers" about="who is responsible for it" of={f.id} rows={detail.callers} nobody="nobody" />
+      <Calls title="Callees" about="what it called" of={f.id} rows={detail.callees} nobody="nothing" />
       {detail.os_calls.length > 0 && <OsCalls detail={detail} />}
     </>
   );
@@ -74,20 +76,27 @@ function Facts({ f }: { f: FunctionRow }) {
   return <FactList facts={facts} />;
 }
 
-function Calls({ title, about, rows, nobody }: { title: string; about: string; rows: CallRow[]; nobody: string }) {
+const titleHeight = 26;
+
+// Keys move a mark, and Enter goes there: to go at once would take the table away from under them. It is as high as its rows.
+function Calls({ title, about, of, rows, nobody }: { title: string; about: string; of: FunctionId; rows: CallRow[]; nobody: string }) {
+  const at = useSignal<number | null>(null);
+  useEffect(() => void (at.value = null), [of]);
+  const goTo = (c: CallRow) => c.id !== null && select(c.id);
+  const height = titleHeight + headHeight + (rows.length || 2) * rowHeight + 4;
   const columns: (Column<CallRow> | false)[] = [
     { key: 'share', title: 'Share', about: "of this function's total", width: '5.6em', right: true, cell: (c) => <Share of={c.share} whole={1} kind="total" /> },
-    { key: 'total', title: summary.value.unit, width: '5.2em', right: true, cell: (c) => <Time of={c.total} /> },
-    summary.value.calls_known && { key: 'calls', title: 'Calls', width: '6.6em', right: true, cell: (c) => <Count of={c.calls} /> },
+    { key: 'total', title: summary.value.unit, width: '5.2em', spare: 2, right: true, cell: (c) => <Time of={c.total} /> },
+    summary.value.calls_known && { key: 'calls', title: 'Calls', width: '6.6em', spare: 1, right: true, cell: (c) => <Count of={c.calls} /> },
     comparing.value && { key: 'change', title: 'Δ', width: '5.4em', right: true, cell: (c) => <Change now={c.total} before={c.before} /> },
-    { key: 'name', title: 'Function', width: 'minmax(6em, 1fr)', cell: (c) => <span title={sites(c)}><FunctionName name={c.id === null ? '[start]' : c.name} /></span> },
+    { key: 'name', title: 'Function', width: 'minmax(11em, 1fr)', cell: (c, room) => <span title={sites(c)}><FunctionName name={c.id === null ? '[start]' : c.name} room={room} /></span> },
   ];
   return (
-    <div class="calls">
+    <div class="calls" style={{ flexBasis: height + 'px', minHeight: Math.min(height, 6 * rowHeight) + 'px' }}>
       <h3>
         {title} <span class="faint">{about}</span>
       </h3>
-      <Table label={title} columns={columns.filter((c) => c !== false)} count={rows.length} row={(i) => rows[i]} onSelect={(c) => c.id !== null && select(c.id)} empty={nobody} />
+      <Table label={title} of={of} columns={columns.filter((c) => c !== false)} count={rows.length} row={(i) => rows[i]} current={at.value} onMove={(i) => (at.value = i)} onSelect={goTo} onOpen={goTo} empty={nobody} />
     </div>
   );
 }

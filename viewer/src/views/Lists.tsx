@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useAnswer } from '../data/ask';
 import type { Changes, CoverageRow, FunctionRow, OsTable, ThreadRow } from '../data/types';
 import { baseName, commandLine, percent, plural, printable, seconds, shortName, withCommas, withUnit } from '../format';
-import { get, go, select, summary, thread, tune } from '../state';
+import { get, go, select, selected, summary, thread, tune } from '../state';
 import { Change, Count, Share, Time } from '../table/figures';
 import { Table, type Column } from '../table/Table';
 import { FunctionName } from './columns';
@@ -151,17 +151,17 @@ export function ChangesView() {
   const table = (label: string, about: string, rows: FunctionRow[]) => {
     const columns: (Column<FunctionRow> | false)[] = [
       { key: 'change', title: 'Δ self', width: '6em', right: true, cell: (f) => <Change now={f.self} before={f.before?.self ?? 0} /> },
-      { key: 'share', title: 'of before', about: 'share of the total of the run before', width: '5.4em', right: true, cell: (f) => <Share of={Math.abs(f.self - (f.before?.self ?? 0))} whole={compared.total} kind="plain" /> },
-      { key: 'total', title: 'Δ total', width: '6em', right: true, cell: (f) => <Change now={f.total} before={f.before?.total ?? 0} /> },
-      summary.value.calls_known && { key: 'calls', title: 'Δ calls', width: '6em', right: true, cell: (f) => <Change now={f.calls} before={f.before?.calls ?? 0} /> },
-      { key: 'name', title: 'Function', width: 'minmax(10em, 1fr)', cell: (f) => <FunctionName name={f.name} /> },
+      { key: 'share', title: 'of before', about: 'share of the total of the run before', width: '5.4em', spare: 1, right: true, cell: (f) => <Share of={Math.abs(f.self - (f.before?.self ?? 0))} whole={compared.total} kind="plain" /> },
+      { key: 'total', title: 'Δ total', width: '6em', spare: 2, right: true, cell: (f) => <Change now={f.total} before={f.before?.total ?? 0} /> },
+      summary.value.calls_known && { key: 'calls', title: 'Δ calls', width: '6em', spare: 3, right: true, cell: (f) => <Change now={f.calls} before={f.before?.calls ?? 0} /> },
+      { key: 'name', title: 'Function', width: 'minmax(12em, 1fr)', cell: (f, room) => <FunctionName name={f.name} room={room} /> },
     ];
     return (
       <div class="calls">
         <h3>
           {label} <span class="faint">{about}</span>
         </h3>
-        <Table label={label} columns={columns.filter((c) => c !== false)} count={rows.length} row={(i) => rows[i]} onSelect={(f) => select(f.id)} empty="None." />
+        <Table label={label} columns={columns.filter((c) => c !== false)} count={rows.length} row={(i) => rows[i]} current={rows.findIndex((f) => f.id === selected.value)} onSelect={(f) => select(f.id)} onOpen={(f) => select(f.id, { view: 'source', file: null })} empty="None." />
       </div>
     );
   };
@@ -174,7 +174,7 @@ export function ChangesView() {
       </div>
       <With answer={answer} what="Comparing">
         {(c) => (
-          <div class="quarters">
+          <div class="quarters" style={{ gridTemplateRows: `${heightOf(c.worse, c.better)} ${heightOf(c.added, c.removed)}` }}>
             {table('Worse', 'more self time than before', c.worse)}
             {table('Better', 'less self time', c.better)}
             {table('New', 'did not run before', c.added)}
@@ -184,6 +184,12 @@ export function ChangesView() {
       </With>
     </section>
   );
+}
+
+// A pair of tables has room by its rows, and some in any case.
+function heightOf(...tables: FunctionRow[][]): string {
+  const rows = Math.max(...tables.map((t) => t.length));
+  return rows === 0 ? '8rem' : `minmax(8rem, ${Math.min(20, 3 + rows)}fr)`;
 }
 
 export function Run() {
