@@ -3,6 +3,7 @@
 // A picture shows some thousands of frames, whatever the tree holds: a *cut* is the part of it that is large enough to be seen.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "view/model.h"
@@ -29,6 +30,8 @@ class Paths {
   std::optional<Cut> cut(const std::vector<uint32_t>& path, size_t most) const;
   // From the leaves: a node's children are the callers of it, weighted with the time of the leaf.
   std::optional<Cut> inverted(const std::vector<uint32_t>& path, size_t most) const;
+  // The same of one function with all that it calls: path[0], whose outermost calls are taken for leaves.
+  std::optional<Cut> callers_of(const std::vector<uint32_t>& path, size_t most) const;
   size_t size() const { return nodes_.size(); }
 
  private:
@@ -46,6 +49,8 @@ class Paths {
   };
   Result<> add(const store::Reader& reader, const Model& model, bool of_before);
   void finish();
+  using Leaves = std::map<uint32_t, std::vector<Share>>;  // by function
+  std::optional<Cut> upwards(Leaves leaves, const std::vector<uint32_t>& path, size_t most) const;
   std::vector<std::pair<uint32_t, std::vector<Share>>> callers(const std::vector<Share>& shares) const;
 
   std::vector<Node> nodes_;  // a parent before its children; node 0: the whole run
