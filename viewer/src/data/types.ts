@@ -33,7 +33,22 @@ export interface Summary {
   notes: string[];
   compared: Compared | null;
   pruned: string[]; // what an exported file leaves out
-  sampling?: Record<string, unknown>;
+  sampling?: Sampling;
+}
+
+export interface Sampling {
+  event: string; // "cpu", "wall", or what was counted
+  source: string;
+  rate: number;
+  period: number;
+  unwind: string;
+  samples: number;
+  lost: number; // due, and not taken
+  truncated: number; // cut off
+  frames: number;
+  frames_heuristic: number; // guessed
+  late: number;
+  sees_kernel: boolean;
 }
 
 export interface Compared {
@@ -114,6 +129,7 @@ export interface Detail {
 export interface GraphNode extends FunctionRow {
   children: number; // that it ever called, but itself
   root: boolean; // the kernel began here, or nobody is known to have called it
+  at_most?: boolean; // below the root that was asked for: it may be less
 }
 
 export interface GraphEdge {
@@ -122,12 +138,14 @@ export interface GraphEdge {
   calls: number;
   total: number;
   before?: number;
+  at_most?: boolean;
 }
 
 export interface Graph {
   nodes: GraphNode[]; // the largest totals first
   edges: GraphEdge[];
-  functions: number; // of the run; `nodes` may be fewer
+  functions: number; // of the run, or below the root; `nodes` may be fewer
+  below?: boolean; // figures are those below the root that was asked for
 }
 
 // A tree as columns, a parent before its children. Node 0 is what was asked for.

@@ -38,6 +38,33 @@ export function toDot(shown: Shown, flow: Flow, widthOf: (id: FunctionId) => num
   return lines.join('\n');
 }
 
+// Functions without an arc would make one endless row: they stand below the others, in rows, the first ones first.
+const gap = 14;
+export function apart(shown: Shown): { river: Shown; lone: FunctionId[] } {
+  const bound = new Set([...shown.edges, ...shown.folded].flatMap((e) => [e.caller, e.callee]));
+  const lone = shown.nodes.filter((n) => !bound.has(n.id));
+  if (lone.length < 5) return { river: shown, lone: [] };
+  return { river: { ...shown, nodes: shown.nodes.filter((n) => bound.has(n.id)) }, lone: lone.sort((a, b) => b.total - a.total).map((n) => n.id) };
+}
+
+export function withLone(layout: Layout, lone: FunctionId[], widthOf: (id: FunctionId) => number): Layout {
+  if (lone.length === 0) return layout;
+  const area = lone.reduce((sum, id) => sum + (widthOf(id) + gap) * (nodeHeight + gap), 0);
+  const room = Math.max(layout.width, Math.sqrt(area * 1.4), ...lone.map(widthOf));
+  const boxes = new Map(layout.boxes);
+  let x = 0;
+  let y = layout.height > 0 ? layout.height + 2 * gap : 0;
+  let width = layout.width;
+  for (const id of lone) {
+    const w = widthOf(id);
+    if (x > 0 && x + w > room) [x, y] = [0, y + nodeHeight + gap];
+    boxes.set(id, { id, x: x + w / 2, y: y + nodeHeight / 2, width: w, height: nodeHeight });
+    x += w + gap;
+    width = Math.max(width, x - gap);
+  }
+  return { ...layout, width, height: y + nodeHeight, boxes };
+}
+
 export function parsePlain(plain: string): Layout {
   const layout: Layout = { width: 0, height: 0, boxes: new Map(), arcs: [] };
   for (const line of plain.split('\n')) {

@@ -21,12 +21,12 @@ interface Props<Row> {
   onSeen?: (first: number, last: number) => void;
   current?: number | null; // index of the selected row
   onSelect?: (row: Row, index: number) => void;
-  onMove?: (index: number) => void; // by a key; where it is not given, a key selects
+  onMove?: (row: Row, index: number) => void; // by a key; where it is not given, a key selects
   onOpen?: (row: Row) => void; // Enter, double click
   sort?: string;
   ascending?: boolean;
   onSort?: (key: string) => void;
-  rowClass?: (row: Row) => string;
+  rowClass?: (row: Row, index: number) => string;
   empty?: ComponentChildren;
   autoFocus?: boolean;
   of?: unknown; // what the rows are about: of something else, they are seen from the first
@@ -105,12 +105,12 @@ export function Table<Row>(props: Props<Row>): VNode {
     };
     const to = steps[e.key];
     const here = at >= 0 ? row(at) : undefined;
+    const move = props.onMove ?? props.onSelect;
     if (e.key === 'Enter' && here && props.onOpen) props.onOpen(here);
-    else if (to !== undefined && (props.onMove || props.onSelect)) {
+    else if (to !== undefined && move) {
       const index = Math.min(count - 1, Math.max(0, to));
       const there = row(index);
-      if (props.onMove) props.onMove(index);
-      else if (there) props.onSelect!(there, index);
+      if (there) move(there, index);
       else reveal(index);
     } else return;
     e.preventDefault();
@@ -127,7 +127,7 @@ export function Table<Row>(props: Props<Row>): VNode {
         role="row"
         aria-rowindex={i + 2}
         aria-selected={i === current}
-        class={`row ${i === current ? 'current' : ''} ${r && props.rowClass ? props.rowClass(r) : ''}`}
+        class={`row ${i === current ? 'current' : ''} ${r && props.rowClass ? props.rowClass(r, i) : ''}`}
         style={{ ...grid, top: i * rowHeight + 'px', height: rowHeight + 'px' }}
         onClick={() => r && props.onSelect?.(r, i)}
         onDblClick={() => r && props.onOpen?.(r)}

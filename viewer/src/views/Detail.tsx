@@ -5,7 +5,7 @@ import { useAnswer } from '../data/ask';
 import type { CallRow, Detail as DetailAnswer, FunctionId, FunctionRow } from '../data/types';
 import { baseName, hex, percent, plural, printable, withCommas, withUnit } from '../format';
 import { comparing, get, go, select, selected, summary, thread } from '../state';
-import { Change, Count, Share, Time } from '../table/figures';
+import { Change, Count, inSeconds, Share, Time } from '../table/figures';
 import { headHeight, rowHeight, Table, type Column } from '../table/Table';
 import { FunctionName } from './columns';
 import { FactList, type Fact } from './FactList';
@@ -47,7 +47,7 @@ function Shown({ detail }: { detail: DetailAnswer }) {
       <Facts f={f} />
       <div class="actions">
         <button onClick={() => go({ view: 'graph' })}>Graph</button>
-        <button onClick={() => go({ view: 'flame', zoom: null, search: null, inverted: '1' })} title="Everything that led here">Callers flame</button>
+        <button onClick={() => go({ view: 'flame', of: String(f.id), zoom: null, search: null, inverted: '1' })} title="Everything that led here">Callers flame</button>
         <button onClick={() => go({ view: 'source', file: null })}>Source</button>
         <button onClick={() => go({ root: get('root') === String(f.id) ? null : String(f.id), view: 'graph' })} title="Measure shares in the graph against this function   r">
           {get('root') === String(f.id) ? 'Not root' : 'Make root'}
@@ -63,8 +63,8 @@ function Shown({ detail }: { detail: DetailAnswer }) {
 function Facts({ f }: { f: FunctionRow }) {
   const { unit, calls_known, total } = summary.value;
   const facts: Fact[] = [
-    ['Self', <><b>{percent(f.self / total)}</b> {withUnit(f.self)} {unit}</>],
-    ['Total', <><b>{percent(f.total / total)}</b> {withUnit(f.total)} {unit}{f.recursive && ' · recursive'}</>],
+    ['Self', <><b>{percent(f.self / total)}</b> {withUnit(f.self)} {unit}{inSeconds(f.self)}</>],
+    ['Total', <><b>{percent(f.total / total)}</b> {withUnit(f.total)} {unit}{inSeconds(f.total)}{f.recursive && ' · recursive'}</>],
   ];
   if (calls_known) facts.push(['Calls', withCommas(f.calls)]);
   if (calls_known && f.self_min !== null && f.self_max !== null)
@@ -89,16 +89,21 @@ function Calls({ title, about, of, rows, nobody }: { title: string; about: strin
     { key: 'total', title: summary.value.unit, width: '5.2em', spare: 2, right: true, cell: (c) => <Time of={c.total} /> },
     summary.value.calls_known && { key: 'calls', title: 'Calls', width: '6.6em', spare: 1, right: true, cell: (c) => <Count of={c.calls} /> },
     comparing.value && { key: 'change', title: 'Δ', width: '5.4em', right: true, cell: (c) => <Change now={c.total} before={c.before} /> },
-    { key: 'name', title: 'Function', width: 'minmax(11em, 1fr)', cell: (c, room) => <span title={sites(c)}><FunctionName name={c.id === null ? '[start]' : c.name} room={room} /></span> },
+    { key: 'name', title: 'Function', width: 'minmax(11em, 1fr)', cell: (c, room) => <span title={sites(c)}><FunctionName name={c.id === null ? '[start]' : c.name} room={isWithin(c) ? Math.max(4, room - 11) : room} />{isWithin(c) && <span class="faint" title="A call within a call: its time is that of the outer one."> (recursion)</span>}</span> },
   ];
   return (
     <div class="calls" style={{ flexBasis: height + 'px', minHeight: Math.min(height, 6 * rowHeight) + 'px' }}>
       <h3>
         {title} <span class="faint">{about}</span>
       </h3>
-      <Table label={title} of={of} columns={columns.filter((c) => c !== false)} count={rows.length} row={(i) => rows[i]} current={at.value} onMove={(i) => (at.value = i)} onSelect={goTo} onOpen={goTo} empty={nobody} />
+      <Table label={title} of={of} columns={columns.filter((c) => c !== false)} count={rows.length} row={(i) => rows[i]} current={at.value} onMove={(_, i) => (at.value = i)} onSelect={goTo} onOpen={goTo} empty={nobody} />
     </div>
   );
+}
+
+// A call that took no time of its own is one within another, as nothing is counted twice.
+function isWithin(c: CallRow): boolean {
+  return summary.value.calls_known && c.calls > 0 && c.total === 0 && !c.before;
 }
 
 function sites(c: CallRow): string {
