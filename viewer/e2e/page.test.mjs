@@ -19,7 +19,7 @@ before(async () => {
 after(end);
 
 const row = (page, name) => page.locator('.view .row', { hasText: name }).first();
-const names = (page) => page.locator('.view .row .name').allInnerTexts();
+const names = (page) => page.locator('.view .row .name').evaluateAll((all) => all.map((e) => e.title)); // in full, wherever they are cut
 const detail = (page) => page.locator('.detail h2').innerText();
 const detailIs = (page, begin) => page.waitForFunction((b) => document.querySelector('.detail h2')?.textContent.startsWith(b), begin);
 
