@@ -488,12 +488,14 @@ for (const kind of ['live', 'file']) {
     await page.keyboard.press('ArrowUp'); // to the caller with the most of it
     await page.waitForFunction(() => !/^sum_of_squares/.test(document.querySelector('.caption').textContent));
     await page.keyboard.press('0');
-    await page.waitForFunction(() => !/of=/.test(location.hash));
+    const frames = () => page.locator('canvas').getAttribute('aria-label');
+    const other = (than) => page.waitForFunction((t) => document.querySelectorAll('.swatches > span').length > 1 && document.querySelector('canvas')?.getAttribute('aria-label') !== t, than);
+    await other('');
     const colours = () => page.locator('.swatches > span').evaluateAll((all) => all.map((s) => [s.textContent, s.querySelector('i').style.background]));
     const reversed = await colours();
+    const before = await frames();
     await page.getByRole('radio', { name: 'From the start' }).click();
-    await page.waitForFunction(() => !location.hash.includes('inverted'));
-    await page.waitForTimeout(200);
+    await other(before);
     const forward = new Map(await colours());
     assert.ok(reversed.length > 1);
     for (const [image, colour] of reversed) if (forward.has(image)) assert.equal(forward.get(image), colour, image);
