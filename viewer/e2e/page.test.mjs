@@ -552,7 +552,7 @@ test('an exported file invites to nothing that it does not hold', async () => {
   assert.deepEqual(page.wrong, []);
 });
 
-test('one thread is named; compared with a run before, nothing is said of it', async () => {
+test('one thread is named, and compared where the run before has one of its name', async () => {
   run(weir, 'profile', '-q', '--paths=full', '-o', 'third.weir', '--', './demo', 'x');
   const server = await view('third.weir', '--diff', 'demo.weir');
   const page = await open(server.address + '#view=threads');
@@ -563,7 +563,10 @@ test('one thread is named; compared with a run before, nothing is said of it', a
   await page.locator('.banner', { hasText: `Only thread demo ${tid}` }).waitFor();
   await page.keyboard.press('1');
   await page.waitForFunction(() => /functions in this thread/.test(document.querySelector('.bar [role=status]')?.textContent));
-  assert.equal(await page.getByRole('button', { name: 'Δ self' }).count(), 0);
+  const compared = /; compared with/.test(await page.locator('.banner').innerText());
+  assert.equal(await page.getByRole('button', { name: 'Δ self' }).count(), compared ? 1 : 0);
+  await page.keyboard.press('5');
+  await page.waitForSelector('.quarters');
   assert.deepEqual(page.wrong, []);
   await server.stop();
 });

@@ -60,8 +60,11 @@ export function moveTo(id: FunctionId | null) {
 
 export const view = computed(() => get('view', 'functions'));
 export const thread = computed(() => (source.live ? get('thread') : '')); // '': all, and a file holds no other
-// (A thread has no counterpart in the run before.)
-export const comparing = computed(() => summary.value.compared !== null && !thread.value);
+// (Not every thread has a counterpart in the run before.)
+export const comparing = computed(() => {
+  const { compared } = summary.value;
+  return compared !== null && (thread.value === '' || compared.threads?.includes(Number(thread.value)) === true);
+});
 
 // Kept between visits, where the browser allows it.
 export function remember(key: string, value: string) {

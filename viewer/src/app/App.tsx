@@ -4,7 +4,7 @@ import { useEffect } from 'preact/hooks';
 import { source, useAnswer } from '../data/ask';
 import type { Detail as DetailAnswer, ThreadRow } from '../data/types';
 import { baseName, commandLine, percent, plural, printable, shortName, withUnit } from '../format';
-import { go, remember, remembered, selected, summary, thread, view } from '../state';
+import { comparing, go, remember, remembered, selected, summary, thread, view } from '../state';
 import { inSeconds } from '../table/figures';
 import { Detail } from '../views/Detail';
 import { quality } from '../views/Run';
@@ -159,7 +159,7 @@ function Notes() {
       )}
       {thread.value && (
         <div class="banner quiet" role="note">
-          Only thread {only ? `${printable(only.name)} ${only.tid || '(others)'}` : '…'}: shares are of the whole program{s.compared && ', and nothing is compared, as the run before had other threads'}. <button onClick={() => go({ thread: null })}>All threads</button>
+          Only thread {only ? `${printable(only.name)} ${only.tid || '(others)'}` : '…'}: shares are of the whole program{s.compared && (comparing.value ? '; compared with the thread of its name in the run before' : '; nothing is compared, as the run before has no thread, or several, of its name')}. <button onClick={() => go({ thread: null })}>All threads</button>
         </div>
       )}
     </>

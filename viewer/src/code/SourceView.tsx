@@ -160,15 +160,13 @@ interface ListingProps {
   notes: { file: string; state: string; why: string }[];
 }
 
-const countTitle = () => (summary.value.calls_known ? 'Count' : 'Samples');
-
 function Listing({ label, of, apart = '', lines, whole, notes }: ListingProps) {
   const costs = useMemo(() => lines.map((l) => l.self), [lines]);
   const texts = useMemo(() => lines.map((l) => l.text), [lines]);
   const hottest = useHottest(costs, texts);
   const columns: Column<Line>[] = [
     { key: 'self', title: `Of ${of}`, about: of === 'run' ? 'share of the time of all code that ran' : 'share of the time of this function’s own code', width: '6.4em', right: true, cell: (l) => l.self > 0 && <Share of={l.self} whole={whole} /> },
-    { key: 'count', title: countTitle(), width: '6.8em', spare: 1, right: true, cell: (l) => l.mark && <Count of={l.count} /> },
+    { key: 'count', title: summary.value.calls_known ? 'Count' : 'Samples', width: '6.8em', spare: 1, right: true, cell: (l) => l.mark && <Count of={l.count} /> },
     { key: 'mark', title: '', width: '1.6em', cell: (l) => <b class="mark">{l.mark}</b> },
     { key: 'line', title: 'Line', width: '4em', right: true, cell: (l) => <span class="faint">{l.line || ''}</span> },
     { key: 'text', title: 'Source', width: 'minmax(26em, 1fr)', cell: (l) => (l.heading ? <i class="heading">{printable(l.heading)}</i> : <>{l.text && <code dangerouslySetInnerHTML={{ __html: l.html }} style={heat(l.self, whole)} />}{l.calls?.map((c) => <Callee key={c.id} {...c} />)}</>) },
@@ -236,10 +234,10 @@ function Code({ asm }: { asm: Asm }) {
   const costs = useMemo(() => asm.rows.map((r) => r.self), [asm]);
   const texts = useMemo(() => asm.rows.map((r) => `${hex(r.offset)} ${r.text} ${r.callees.map((c) => c.name).join(' ')}`), [asm]);
   const hottest = useHottest(costs, texts);
-  const columns: Column<AsmRow>[] = [
+  const columns: (Column<AsmRow> | false)[] = [
     { key: 'self', title: 'Of function', about: 'share of the function’s own code, of the block that begins here', width: '6.4em', right: true, cell: (r) => r.self > 0 && <Share of={r.self} whole={asm.self} /> },
     { key: 'time', title: summary.value.unit, width: '5em', spare: 2, right: true, cell: (r) => r.self > 0 && <Time of={r.self} /> },
-    { key: 'count', title: countTitle(), width: '6.8em', spare: 1, right: true, cell: (r) => r.mark && <Count of={r.count} /> },
+    summary.value.calls_known && { key: 'count', title: 'Count', width: '6.8em', spare: 1, right: true, cell: (r) => r.mark && <Count of={r.count} /> },
     { key: 'mark', title: '', width: '1.6em', cell: (r) => <b class="mark">{r.mark}</b> },
     { key: 'offset', title: 'Offset', width: '7.8em', right: true, cell: (r) => <span class="faint name" title={r.gap ? `${plural(r.gap, 'byte')} before this were not reached` : ''}>{r.gap > 0 && '⋮ '}{hex(r.offset)}</span> },
     { key: 'text', title: 'Code', width: 'minmax(20em, 1fr)', cell: (r) => <><code style={heat(r.self, asm.self)}>{r.text}</code>{r.callees.map((c) => <Callee key={c.id} {...c} />)}{r.source && <span class="faint place" title={percent(r.self / (asm.self || 1))}>{r.source}</span>}</> },
@@ -247,7 +245,7 @@ function Code({ asm }: { asm: Asm }) {
   return (
     <div class="listing">
       <Jump label="Disassembly" hottest={hottest} />
-      <Table label="Disassembly" columns={columns} count={asm.rows.length} row={(i) => asm.rows[i]} current={hottest.at.value?.index ?? null} onSelect={(_, i) => (hottest.at.value = { index: i, rank: -1 })} rowClass={(r, i) => (hottest.found.has(i) ? 'found ' : '') + (r.mark === '#' ? 'never' : r.mark ? 'begins' : '')} empty="Its code is not in the profile." />
+      <Table label="Disassembly" columns={columns.filter((c) => c !== false)} count={asm.rows.length} row={(i) => asm.rows[i]} current={hottest.at.value?.index ?? null} onSelect={(_, i) => (hottest.at.value = { index: i, rank: -1 })} rowClass={(r, i) => (hottest.found.has(i) ? 'found ' : '') + (r.mark === '#' ? 'never' : r.mark ? 'begins' : '')} empty="Its code is not in the profile." />
     </div>
   );
 }

@@ -48,6 +48,9 @@ export interface Sampling {
   frames: number;
   frames_heuristic: number; // guessed
   late: number;
+  no_room?: number; // without room for their call path
+  verify?: boolean;
+  verify_differences?: number;
   sees_kernel: boolean;
 }
 
@@ -55,11 +58,13 @@ export interface Compared {
   file: string;
   command: string[];
   total: number;
+  paths_known?: boolean;
+  threads?: number[]; // of this run that have a counterpart there
 }
 
 // What the run before, which it is compared with, says of the same thing.
 export interface Before {
-  calls: number;
+  calls: number | null; // null: samples do not tell
   self: number;
   total: number;
 }
@@ -72,14 +77,14 @@ export interface FunctionRow {
   line: number | null;
   offset: number;
   size: number;
-  calls: number;
+  calls: number | null; // null: samples do not tell
   self: number;
   total: number;
   self_min: number | null;
   self_max: number | null;
-  os_calls: number;
-  os_time: number;
-  os_time_total: number;
+  os_calls: number | null;
+  os_time: number | null;
+  os_time_total: number | null;
   recursive: boolean;
   before?: Before | null; // null: it did not run then
 }
@@ -94,7 +99,7 @@ export interface FunctionPage {
 export interface CallRow {
   id: FunctionId | null; // of the other function; null: [start]
   name: string;
-  calls: number;
+  calls: number | null;
   total: number;
   share: number; // of this function's total
   sites: Site[];
@@ -135,7 +140,7 @@ export interface GraphNode extends FunctionRow {
 export interface GraphEdge {
   caller: FunctionId;
   callee: FunctionId;
-  calls: number;
+  calls: number | null;
   total: number;
   before?: number;
   at_most?: boolean;
@@ -175,7 +180,6 @@ export interface SourceSection {
   inlined: string | null; // the function that was inlined here
   state: 'same' | 'changed' | 'missing' | 'unknown'; // of the file, by its hash at the time of the run
   why: string; // in words
-  first: number; // that a reader wants to see
   lines: SourceLine[]; // without code lines of other functions
 }
 

@@ -51,8 +51,7 @@ export function FlameView() {
 function Chart({ whole, part, inverted }: { whole: Flame; part: Flame | undefined; inverted: boolean }) {
   const of = get('of');
   const flame = part ?? whole;
-  // (Of a run before without call paths, all paths would seem to be new.)
-  const unknown = comparing.value && !of && whole.before?.[0] === 0;
+  const unknown = comparing.value && summary.value.compared!.paths_known === false;
   const coloured = comparing.value && !unknown;
   const byBefore = coloured && get('by') === 'before';
   const tree = useMemo(() => treeOf(flame, byBefore), [flame, byBefore]);

@@ -181,7 +181,7 @@ function ArcPath({ arc, edge, nodes, weighting, whole, smallest, lit }: { arc: A
     <path d={pathOf(arc.points)} class={`arc ${lit ? 'lit' : ''} ${change}`} stroke-width={arcWidth(weighting, edge.total / whole, smallest)} style={change ? { strokeOpacity: changeStrength(edge.total, edge.before!) } : undefined} marker-end={`url(#head-${kind})`} data-arc={`${arc.caller} ${arc.callee}`}>
       <title>
         {printable(names)}
-        {summary.value.calls_known ? `\n${withCommas(edge.calls)} calls` : ''}
+        {edge.calls !== null ? `\n${withCommas(edge.calls)} calls` : ''}
         {`\n${atMost(edge)}${withUnit(edge.total)} ${summary.value.unit}, ${percent(edge.total / whole)}`}
         {change ? `\nbefore: ${withUnit(edge.before!)}` : ''}
       </title>

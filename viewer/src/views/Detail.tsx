@@ -66,13 +66,13 @@ function Facts({ f }: { f: FunctionRow }) {
     ['Self', <><b>{percent(f.self / total)}</b> {withUnit(f.self)} {unit}{inSeconds(f.self)}</>],
     ['Total', <><b>{percent(f.total / total)}</b> {withUnit(f.total)} {unit}{inSeconds(f.total)}{f.recursive && ' · recursive'}</>],
   ];
-  if (calls_known) facts.push(['Calls', withCommas(f.calls)]);
+  if (f.calls !== null && calls_known) facts.push(['Calls', withCommas(f.calls)]);
   if (calls_known && f.self_min !== null && f.self_max !== null)
     facts.push(['One call', f.self_min === f.self_max ? `${withUnit(f.self_min)} self` : `${withUnit(f.self_min)} to ${withUnit(f.self_max)} self`]);
   if (f.os_calls || f.os_time_total)
-    facts.push(['OS', `${plural(f.os_calls, 'call')}, ${withUnit(f.os_time)}; ${withUnit(f.os_time_total)} with descendants`]);
+    facts.push(['OS', `${plural(f.os_calls ?? 0, 'call')}, ${withUnit(f.os_time ?? 0)}; ${withUnit(f.os_time_total ?? 0)} with descendants`]);
   if (comparing.value)
-    facts.push(['Before', f.before ? <>self <Change now={f.self} before={f.before.self} /> · total <Change now={f.total} before={f.before.total} />{calls_known && <> · calls <Change now={f.calls} before={f.before.calls} /></>}</> : 'did not run']);
+    facts.push(['Before', f.before ? <>self <Change now={f.self} before={f.before.self} /> · total <Change now={f.total} before={f.before.total} />{calls_known && <> · calls <Change now={f.calls ?? 0} before={f.before.calls} /></>}</> : 'did not run']);
   return <FactList facts={facts} />;
 }
 
@@ -88,8 +88,8 @@ function Calls({ title, about, of, rows, nobody }: { title: string; about: strin
     { key: 'share', title: 'Share', about: "of this function's total", width: '5.6em', right: true, cell: (c) => <Share of={c.share} whole={1} kind="total" /> },
     { key: 'total', title: summary.value.unit, width: '5.2em', spare: 2, right: true, cell: (c) => <Time of={c.total} /> },
     summary.value.calls_known && { key: 'calls', title: 'Calls', width: '6.6em', spare: 1, right: true, cell: (c) => <Count of={c.calls} /> },
-    comparing.value && { key: 'change', title: 'Δ', width: '5.4em', right: true, cell: (c) => <Change now={c.total} before={c.before} /> },
-    { key: 'name', title: 'Function', width: 'minmax(11em, 1fr)', cell: (c, room) => <span title={sites(c)}><FunctionName name={c.id === null ? '[start]' : c.name} room={isWithin(c) ? Math.max(4, room - 11) : room} />{isWithin(c) && <span class="faint" title="A call within a call: its time is that of the outer one."> (recursion)</span>}</span> },
+    comparing.value && { key: 'change', title: 'Δ', width: '5em', right: true, cell: (c) => <Change now={c.total} before={c.before} /> },
+    { key: 'name', title: 'Function', width: 'minmax(9em, 1fr)', cell: (c, room) => <span title={sites(c)}><FunctionName name={c.id === null ? '[start]' : c.name} room={isWithin(c) ? Math.max(4, room - 11) : room} />{isWithin(c) && <span class="faint" title="A call within a call: its time is that of the outer one."> (recursion)</span>}</span> },
   ];
   return (
     <div class="calls" style={{ flexBasis: height + 'px', minHeight: Math.min(height, 6 * rowHeight) + 'px' }}>
@@ -103,7 +103,7 @@ function Calls({ title, about, of, rows, nobody }: { title: string; about: strin
 
 // A call that took no time of its own is one within another, as nothing is counted twice.
 function isWithin(c: CallRow): boolean {
-  return summary.value.calls_known && c.calls > 0 && c.total === 0 && !c.before;
+  return summary.value.calls_known && (c.calls ?? 0) > 0 && c.total === 0 && !c.before;
 }
 
 function sites(c: CallRow): string {

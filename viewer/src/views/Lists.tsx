@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { source, useAnswer } from '../data/ask';
 import type { Changes, CoverageRow, FunctionRow, OsTable, ThreadRow } from '../data/types';
 import { baseName, percent, plural, printable, seconds, shortName, withCommas, withUnit } from '../format';
-import { get, go, moveTo, select, selected, summary, thread, tune } from '../state';
+import { comparing, get, go, moveTo, select, selected, summary, thread, tune } from '../state';
 import { Change, Count, Share, Time } from '../table/figures';
 import { Table, type Column } from '../table/Table';
 import { FunctionName } from './columns';
@@ -173,7 +173,7 @@ export function Coverage() {
 
 // Regressions apart from improvements: what became worse never hides behind what became better.
 export function ChangesView() {
-  const answer = useAnswer<Changes>(() => ({ name: 'changes' }));
+  const answer = useAnswer<Changes>(() => ({ name: 'changes', params: { thread: comparing.value ? thread.value : '' } }));
   const { compared, total, unit } = summary.value;
   if (!compared) return null;
   const table = (label: string, about: string, all: FunctionRow[]) => {
@@ -182,7 +182,7 @@ export function ChangesView() {
       { key: 'change', title: 'Δ self', width: '6em', right: true, cell: (f) => <Change now={f.self} before={f.before?.self ?? 0} /> },
       { key: 'share', title: 'of before', about: 'share of the total of the run before', width: '5.4em', spare: 1, right: true, cell: (f) => <Share of={Math.abs(f.self - (f.before?.self ?? 0))} whole={compared.total} kind={f.self > (f.before?.self ?? 0) ? 'worse' : 'better'} /> },
       { key: 'total', title: 'Δ total', width: '6em', spare: 2, right: true, cell: (f) => <Change now={f.total} before={f.before?.total ?? 0} /> },
-      summary.value.calls_known && { key: 'calls', title: 'Δ calls', width: '6em', spare: 3, right: true, cell: (f) => <Change now={f.calls} before={f.before?.calls ?? 0} /> },
+      summary.value.calls_known && { key: 'calls', title: 'Δ calls', width: '6em', spare: 3, right: true, cell: (f) => <Change now={f.calls ?? 0} before={f.before?.calls ?? 0} /> },
       { key: 'name', title: 'Function', width: 'minmax(12em, 1fr)', cell: (f, room) => <FunctionName name={f.name} room={room} /> },
     ];
     return (
@@ -199,7 +199,7 @@ export function ChangesView() {
       <div class="bar">
         <Filter name="changed" what="functions" />
         <span>
-          {thread.value && 'Of all threads. '}Against <b title={compared.file}>{baseName(compared.file)}</b>: {total === compared.total ? `the same ${withUnit(total)} ${unit}` : <>{withUnit(compared.total)} → {withUnit(total)} {unit}, <Change now={total} before={compared.total} /> ({percent(total / (compared.total || 1) - 1)})</>}
+          {thread.value && (comparing.value ? 'This thread. ' : 'All threads. ')}Against <b title={compared.file}>{baseName(compared.file)}</b>: {thread.value && comparing.value ? 'the thread of its name' : total === compared.total ? `the same ${withUnit(total)} ${unit}` : <>{withUnit(compared.total)} → {withUnit(total)} {unit}, <Change now={total} before={compared.total} /> ({percent(total / (compared.total || 1) - 1)})</>}
         </span>
       </div>
       <With answer={answer} what="Comparing">

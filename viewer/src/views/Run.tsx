@@ -14,6 +14,8 @@ export function quality(s: Sampling): string {
     ...(s.frames ? [`${part(s.frames_heuristic, s.frames)} of frames guessed`] : []),
     `${withCommas(s.lost)} lost`,
     ...(s.late ? [`${withCommas(s.late)} late`] : []),
+    ...(s.no_room ? [`${withCommas(s.no_room)} without room for a call path`] : []),
+    ...(s.verify ? [s.verify_differences ? `${withCommas(s.verify_differences)} differ when verified` : 'all the same when verified'] : []),
     ...(s.sees_kernel ? [] : ['time in the kernel is not seen']),
   ].join(', ');
 }
