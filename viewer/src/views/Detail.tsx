@@ -88,8 +88,8 @@ function Calls({ title, about, of, rows, nobody }: { title: string; about: strin
     { key: 'share', title: 'Share', about: "of this function's total", width: '5.6em', right: true, cell: (c) => <Share of={c.share} whole={1} kind="total" /> },
     { key: 'total', title: summary.value.unit, width: '5.2em', spare: 2, right: true, cell: (c) => <Time of={c.total} /> },
     summary.value.calls_known && { key: 'calls', title: 'Calls', width: '6.6em', spare: 1, right: true, cell: (c) => <Count of={c.calls} /> },
-    comparing.value && { key: 'change', title: 'Δ', width: '5em', right: true, cell: (c) => <Change now={c.total} before={c.before} /> },
-    { key: 'name', title: 'Function', width: 'minmax(9em, 1fr)', cell: (c, room) => <span title={sites(c)}><FunctionName name={c.id === null ? '[start]' : c.name} room={isWithin(c) ? Math.max(4, room - 11) : room} />{isWithin(c) && <span class="faint" title="A call within a call: its time is that of the outer one."> (recursion)</span>}</span> },
+    comparing.value && { key: 'change', title: 'Δ', width: '5.4em', right: true, cell: (c) => <Change now={c.total} before={c.before} /> },
+    { key: 'name', title: 'Function', width: 'minmax(8.6em, 1fr)', cell: (c, room) => <span title={sites(c)}><FunctionName name={c.id === null ? '[start]' : c.name} room={isWithin(c) ? Math.max(4, room - 11) : room} />{isWithin(c) && <span class="faint" title="A call within a call: its time is that of the outer one."> (recursion)</span>}</span> },
   ];
   return (
     <div class="calls" style={{ flexBasis: height + 'px', minHeight: Math.min(height, 6 * rowHeight) + 'px' }}>
