@@ -171,6 +171,25 @@ std::vector<std::pair<uint32_t, std::vector<Paths::Share>>> Paths::callers(const
 }
 
 std::optional<Cut> Paths::inverted(const std::vector<uint32_t>& path, size_t most) const {
+  Leaves leaves;
+  for (uint32_t i = 1; i < nodes_.size(); i++)
+    if (nodes_[i].self || nodes_[i].self_before)
+      leaves[nodes_[i].function].push_back({i, nodes_[i].self, nodes_[i].self_before});
+  return upwards(std::move(leaves), path, most);
+}
+
+std::optional<Cut> Paths::callers_of(const std::vector<uint32_t>& path, size_t most) const {
+  Leaves leaves;
+  std::vector<bool> within(nodes_.size());  // a call of the function
+  for (uint32_t i = 1; i < nodes_.size(); i++) {
+    bool outer = within[nodes_[i].parent], here = nodes_[i].function == path[0];
+    if (here && !outer && nodes_[i].size()) leaves[path[0]].push_back({i, nodes_[i].total, nodes_[i].before});
+    within[i] = outer || here;
+  }
+  return upwards(std::move(leaves), path, most);
+}
+
+std::optional<Cut> Paths::upwards(Leaves leaves, const std::vector<uint32_t>& path, size_t most) const {
   struct Branch {
     uint32_t function, parent;
     std::vector<Share> shares;
@@ -185,11 +204,6 @@ std::optional<Cut> Paths::inverted(const std::vector<uint32_t>& path, size_t mos
     }
     return b;
   };
-  std::map<uint32_t, std::vector<Share>> leaves;
-  for (uint32_t i = 1; i < nodes_.size(); i++)
-    if (nodes_[i].self || nodes_[i].self_before)
-      leaves[nodes_[i].function].push_back({i, nodes_[i].self, nodes_[i].self_before});
-
   std::vector<Branch> level;  // what stands at the root, or below it
   Cut top;
   if (path.empty()) {

@@ -82,8 +82,13 @@ Result<> Queries::flame(const Parameters& p, JsonWriter& json) {
   TRY(std::shared_ptr<Paths> tree, paths(thread_of(p)));
   TRY(std::shared_ptr<Model> m, model(thread_of(p)));
   std::optional<std::vector<uint32_t>> path = path_of(text_of(p, "root"));
+  std::optional<uint64_t> of = number_of(p, "of");
+  if (of && path && path->empty()) path = {static_cast<uint32_t>(*of)};
   std::optional<Cut> cut;
-  if (path) cut = p.contains("inverted") ? tree->inverted(*path, most_frames) : tree->cut(*path, most_frames);
+  if (path)
+    cut = of                       ? tree->callers_of(*path, most_frames)
+          : p.contains("inverted") ? tree->inverted(*path, most_frames)
+                                   : tree->cut(*path, most_frames);
   if (!cut) return fail("this path is not in the profile");
   json.key("path").begin_array();
   for (uint32_t id : *path) json.value(uint64_t{id});
