@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "base/pattern.h"
+#include "base/text.h"
 #include "store/compare.h"
 
 namespace weir::view {
@@ -165,7 +166,7 @@ void Model::mark_recursion() {
 }
 
 std::optional<uint32_t> Model::index_of(uint64_t id) const {
-  auto it = index_.find(static_cast<uint32_t>(id));
+  auto it = id < store::none ? index_.find(static_cast<uint32_t>(id)) : index_.end();
   return it == index_.end() ? std::nullopt : std::optional(it->second);
 }
 
@@ -178,7 +179,7 @@ Result<const std::vector<uint32_t>*> Model::ordered(const Order& order) {
   if (last_order_ == order) return &last_;
   auto number = number_of(order.column);
   bool text = order.column == "name" || order.column == "image" || order.column == "file";
-  if (!number && !text) return fail("no column “{}”", order.column);
+  if (!number && !text) return fail("no column “{}”", shortened(order.column, 100));
   TRY(auto matches, matcher_of(order));
   last_order_.reset();
   last_.clear();

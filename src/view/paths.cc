@@ -79,7 +79,7 @@ std::optional<Cut> Paths::cut(const std::vector<uint32_t>& path, size_t most) co
     if (child == end) return std::nullopt;
     root = *child;
   }
-  // The least size so that not more than `most` are as large.
+  // The least size so that not more than `most` are larger; of those that have it, as many as there is room for.
   Cycles least = nodes_[root].size() / finest + 1;
   std::vector<Cycles> sizes;
   std::vector<uint32_t> stack = {root};
@@ -90,12 +90,19 @@ std::optional<Cut> Paths::cut(const std::vector<uint32_t>& path, size_t most) co
     for (uint32_t i = first_[at]; i < first_[at + 1] && nodes_[children_[i]].size() >= least; i++)
       stack.push_back(children_[i]);
   }
+  size_t room = sizes.size();
   if (sizes.size() > most) {
     std::ranges::nth_element(sizes, sizes.begin() + static_cast<ptrdiff_t>(most), std::greater());
-    least = sizes[most] + 1;
+    least = sizes[most];
+    room = most - static_cast<size_t>(std::ranges::count_if(sizes, [&](Cycles size) { return size > least; }));
   }
+  auto fits = [&](uint32_t node) {
+    Cycles size = nodes_[node].size();
+    return size > least || (size == least && room > 0 && room-- > 0);
+  };
   Cut cut;
   std::vector<std::pair<uint32_t, uint32_t>> walk = {{root, 0}};  // a node, and its parent in the cut
+  fits(root);
   while (!walk.empty()) {
     auto [at, parent] = walk.back();
     walk.pop_back();
@@ -103,7 +110,7 @@ std::optional<Cut> Paths::cut(const std::vector<uint32_t>& path, size_t most) co
     auto place = static_cast<uint32_t>(cut.nodes.size());
     cut.nodes.push_back({parent, n.function, n.total, n.self, n.before, n.calls});
     for (uint32_t i = first_[at + 1]; i-- > first_[at];) {
-      if (nodes_[children_[i]].size() >= least) walk.emplace_back(children_[i], place);
+      if (fits(children_[i])) walk.emplace_back(children_[i], place);
       else cut.left_out++;
     }
   }
@@ -164,6 +171,25 @@ std::vector<std::pair<uint32_t, std::vector<Paths::Share>>> Paths::callers(const
 }
 
 std::optional<Cut> Paths::inverted(const std::vector<uint32_t>& path, size_t most) const {
+  Leaves leaves;
+  for (uint32_t i = 1; i < nodes_.size(); i++)
+    if (nodes_[i].self || nodes_[i].self_before)
+      leaves[nodes_[i].function].push_back({i, nodes_[i].self, nodes_[i].self_before});
+  return upwards(std::move(leaves), path, most);
+}
+
+std::optional<Cut> Paths::callers_of(const std::vector<uint32_t>& path, size_t most) const {
+  Leaves leaves;
+  std::vector<bool> within(nodes_.size());  // a call of the function
+  for (uint32_t i = 1; i < nodes_.size(); i++) {
+    bool outer = within[nodes_[i].parent], here = nodes_[i].function == path[0];
+    if (here && !outer && nodes_[i].size()) leaves[path[0]].push_back({i, nodes_[i].total, nodes_[i].before});
+    within[i] = outer || here;
+  }
+  return upwards(std::move(leaves), path, most);
+}
+
+std::optional<Cut> Paths::upwards(Leaves leaves, const std::vector<uint32_t>& path, size_t most) const {
   struct Branch {
     uint32_t function, parent;
     std::vector<Share> shares;
@@ -178,11 +204,6 @@ std::optional<Cut> Paths::inverted(const std::vector<uint32_t>& path, size_t mos
     }
     return b;
   };
-  std::map<uint32_t, std::vector<Share>> leaves;
-  for (uint32_t i = 1; i < nodes_.size(); i++)
-    if (nodes_[i].self || nodes_[i].self_before)
-      leaves[nodes_[i].function].push_back({i, nodes_[i].self, nodes_[i].self_before});
-
   std::vector<Branch> level;  // what stands at the root, or below it
   Cut top;
   if (path.empty()) {
@@ -214,7 +235,7 @@ std::optional<Cut> Paths::inverted(const std::vector<uint32_t>& path, size_t mos
     Cut cut = top;
     std::vector<Branch> stack;
     push(stack, cut, level);
-    while (!stack.empty() && cut.nodes.size() <= most) {
+    while (!stack.empty() && cut.nodes.size() < most) {
       Branch b = std::move(stack.back());
       stack.pop_back();
       auto place = static_cast<uint32_t>(cut.nodes.size());
@@ -228,7 +249,8 @@ std::optional<Cut> Paths::inverted(const std::vector<uint32_t>& path, size_t mos
       cut.nodes.back().self = b.total - std::min(b.total, passed_on);  // what began there
       push(stack, cut, std::move(above));
     }
-    if (stack.empty()) return cut;
+    cut.left_out += stack.size();
+    if (stack.empty() || least > whole / 2) return cut;  // (one coarser would show nothing)
   }
 }
 

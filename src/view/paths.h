@@ -33,6 +33,8 @@ class Paths {
   std::optional<Cut> cut(const std::vector<uint32_t>& path, size_t most) const;
   // From the leaves: a node's children are the callers of it, weighted with the time of the leaf.
   std::optional<Cut> inverted(const std::vector<uint32_t>& path, size_t most) const;
+  // The same of one function with all that it calls: path[0], whose outermost calls are taken for leaves.
+  std::optional<Cut> callers_of(const std::vector<uint32_t>& path, size_t most) const;
 
   // What happened below the outermost calls of a function: functions by id, and calls by caller and callee. Totals are those of
   // calls that are not within one of the same function; nothing where it is on no path.
@@ -61,6 +63,8 @@ class Paths {
   };
   Result<> add(const store::Reader& reader, const Model& model, bool of_before, double scale);
   void finish();
+  using Leaves = std::map<uint32_t, std::vector<Share>>;  // by function
+  std::optional<Cut> upwards(Leaves leaves, const std::vector<uint32_t>& path, size_t most) const;
   std::vector<std::pair<uint32_t, std::vector<Share>>> callers(const std::vector<Share>& shares) const;
 
   bool compared_ = false;

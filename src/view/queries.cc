@@ -99,6 +99,9 @@ Result<> Queries::open_files() {
   std::optional<store::Reader> before;
   double scale = 1;
   std::map<uint32_t, uint32_t> same_threads;
+  std::set<uint64_t> thread_ids;
+  TRY(std::vector<store::ThreadRow> threads, reader.threads());
+  for (const store::ThreadRow& t : threads) thread_ids.insert(t.id);
   if (!options_.before.empty()) {
     state_before = FileState::of(options_.before);
     TRY(before, store::Reader::open(options_.before));
@@ -115,6 +118,7 @@ Result<> Queries::open_files() {
   is_sampled_ = run.sampling.has_value();
   scale_ = scale;
   same_threads_ = std::move(same_threads);
+  threads_ = std::move(thread_ids);
   selected_.reset();
   return {};
 }
@@ -135,9 +139,11 @@ Result<std::string> Queries::answer(const std::string& name, const Parameters& p
       {"coverage", &Queries::coverage}, {"source", &Queries::source},         {"file", &Queries::file},
       {"asm", &Queries::assembly},      {"status", &Queries::status},         {"reload", &Queries::reload}};
   auto question = known.find(name);
-  if (question == known.end()) return fail("no question “{}”", name);
+  if (question == known.end()) return fail("no question “{}”", shortened(name, 100));
   std::lock_guard lock(mutex_);
   if (name != "status" && name != "reload") TRY_VOID(check_files());
+  if (parameters.contains("thread") && !threads_.contains(number_of(parameters, "thread").value_or(store::none)))
+    return fail("the profile has no thread “{}”", shortened(text_of(parameters, "thread"), 100));
   TRY_VOID(select(thread_of(parameters)));
   JsonWriter json = JsonWriter::compact();
   json.begin_object();

@@ -111,6 +111,7 @@ class Queries {
   bool is_sampled_ = false;
   double scale_ = 1;                           // of times before
   std::map<uint32_t, uint32_t> same_threads_;  // the thread before that each is compared with
+  std::set<uint64_t> threads_;                 // ids
   std::optional<uint32_t> selected_;
   std::map<std::optional<uint32_t>, std::shared_ptr<Model>> models_;
   std::map<std::optional<uint32_t>, std::shared_ptr<Paths>> paths_;

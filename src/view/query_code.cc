@@ -9,16 +9,18 @@
 namespace weir::view {
 namespace {
 
-// "12.55.9"
-std::vector<uint32_t> path_of(const std::string& text) {
+// "12.55.9"; empty: the whole run.
+std::optional<std::vector<uint32_t>> path_of(const std::string& text) {
   std::vector<uint32_t> path;
   const char *at = text.data(), *end = at + text.size();
   while (at < end) {
     uint32_t id = 0;
     auto parsed = std::from_chars(at, end, id);
-    if (parsed.ec != std::errc()) break;
+    if (parsed.ec != std::errc()) return std::nullopt;
     path.push_back(id);
-    at = parsed.ptr + (parsed.ptr < end);
+    if (parsed.ptr == end) break;
+    if (*parsed.ptr != '.' || parsed.ptr + 1 == end) return std::nullopt;
+    at = parsed.ptr + 1;
   }
   return path;
 }
@@ -79,11 +81,17 @@ auto* found(const Map& map, const Key& key) {
 Result<> Queries::flame(const Parameters& p, JsonWriter& json) {
   TRY(std::shared_ptr<Paths> tree, paths(thread_of(p)));
   TRY(std::shared_ptr<Model> m, model(thread_of(p)));
-  std::vector<uint32_t> path = path_of(text_of(p, "root"));
-  std::optional<Cut> cut = p.contains("inverted") ? tree->inverted(path, most_frames) : tree->cut(path, most_frames);
+  std::optional<std::vector<uint32_t>> path = path_of(text_of(p, "root"));
+  std::optional<uint64_t> of = number_of(p, "of");
+  if (of && path && path->empty()) path = {static_cast<uint32_t>(*of)};
+  std::optional<Cut> cut;
+  if (path)
+    cut = of                       ? tree->callers_of(*path, most_frames)
+          : p.contains("inverted") ? tree->inverted(*path, most_frames)
+                                   : tree->cut(*path, most_frames);
   if (!cut) return fail("this path is not in the profile");
   json.key("path").begin_array();
-  for (uint32_t id : path) json.value(uint64_t{id});
+  for (uint32_t id : *path) json.value(uint64_t{id});
   json.end_array();
   column(json, "parent", cut->nodes, [](auto& n) { return n.parent; });
   column(json, "function", cut->nodes, [](auto& n) { return n.function; });
@@ -92,7 +100,7 @@ Result<> Queries::flame(const Parameters& p, JsonWriter& json) {
   column(json, "calls", cut->nodes, [](auto& n) { return n.calls; });
   if (tree->compared()) column(json, "before", cut->nodes, [](auto& n) { return n.before; });
   json.member("cut", cut->left_out).key("names").begin_object();
-  std::vector<uint32_t> ids = path;
+  std::vector<uint32_t> ids = *path;
   for (const Cut::Node& n : cut->nodes) ids.push_back(n.function);
   std::ranges::sort(ids);
   ids.erase(std::ranges::unique(ids).begin(), ids.end());
@@ -150,7 +158,7 @@ Result<> Queries::source(const Parameters& p, JsonWriter& json) {
 Result<> Queries::file(const Parameters& p, JsonWriter& json) {
   std::string path = text_of(p, "path");
   TRY(std::vector<std::string> known, reader_->files(path));
-  if (known.empty() || known.front() != path) return fail("the profile does not name {}", path);
+  if (known.empty() || known.front() != path) return fail("the profile does not name {}", shortened_path(path, 200));
   store::Lines lines;
   TRY_VOID(reader_->lines(path, [&](const store::LineRow& r) {
     if (r.line) lines[r.line].add(r);

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { appendFileSync, copyFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
-import { compile, drawn, end, fixture, open, repository, run, shot, sourceMap, view, weir, work } from './harness.mjs';
+import { after, afterEach, before, test } from 'node:test';
+import { closePages, compile, drawn, end, fixture, open, repository, run, settled, shot, sourceMap, view, weir, work } from './harness.mjs';
 
 let live; // the demo, served
 let exported; // and as a file
@@ -16,10 +16,11 @@ before(async () => {
   run(weir, 'export', 'demo.weir', '--format', 'html', '-o', 'demo.html', ...sourceMap);
   exported = 'file://' + join(work, 'demo.html');
 });
+afterEach(closePages);
 after(end);
 
 const row = (page, name) => page.locator('.view .row', { hasText: name }).first();
-const names = (page) => page.locator('.view .row .name').allInnerTexts();
+const names = (page) => page.locator('.view .row .name').evaluateAll((all) => all.map((e) => e.title)); // in full, wherever they are cut
 const detail = (page) => page.locator('.detail h2').innerText();
 const detailIs = (page, begin) => page.waitForFunction((b) => document.querySelector('.detail h2')?.textContent.startsWith(b), begin);
 
@@ -34,7 +35,7 @@ for (const kind of ['live', 'file']) {
     assert.deepEqual(shares, [...shares].sort((a, b) => b - a), 'self time first');
     await page.getByRole('button', { name: 'Function', exact: true }).click();
     await page.waitForFunction(() => location.hash.includes('sort=name'));
-    await page.waitForTimeout(200);
+    await settled(page);
     const sorted = await names(page);
     assert.deepEqual(sorted, [...sorted].sort(), 'by name');
     await page.fill('#find-here', 'FIBO');
@@ -127,11 +128,11 @@ for (const kind of ['live', 'file']) {
     const page = await start('#view=flame');
     const canvas = page.locator('canvas');
     await canvas.waitFor();
+    await settled(page);
     const box = await canvas.boundingBox();
     const at = (level) => ({ position: { x: box.width / 4, y: box.height - level * 19 - 8 } });
     await canvas.click(at(3));
-    const picked = await page.locator('.full-name').innerText();
-    assert.notEqual(picked, 'Nothing is selected');
+    await page.waitForFunction(() => document.querySelector('.full-name').textContent !== 'Nothing is selected');
     await canvas.dblclick(at(3));
     await page.waitForFunction(() => location.hash.includes('zoom='));
     await page.getByRole('button', { name: /All of it/ }).click();
@@ -221,7 +222,7 @@ test('keys for everything, and `?` lists them; the theme', async () => {
     const before = await at();
     for (let i = 0; i < 20 && (await at()) <= before; i++) {
       await page.keyboard.press(key);
-      await page.waitForTimeout(200);
+      await settled(page);
     }
     assert.ok((await at()) > before, key);
   }
@@ -260,8 +261,7 @@ test('every view, at three sizes, light and dark: readable, with names; kept as 
       await page.setViewportSize({ width, height });
       for (const view of ['functions', 'graph', 'flame', 'source', ...(width === 1280 ? ['threads', 'oscalls', 'coverage', 'run'] : [])]) {
         await page.evaluate((v) => (location.hash = new URLSearchParams({ ...Object.fromEntries(new URLSearchParams(location.hash.slice(1))), view: v, file: '' })), view);
-        if (view === 'graph') await drawn(page);
-        else await page.waitForTimeout(120);
+        await settled(page);
         assert.deepEqual(await page.evaluate(accessible), [], `${view} ${theme}`);
         assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${view}: wider than the window`);
         await shot(page, `${view}-${width}-${theme}`);
@@ -307,7 +307,7 @@ test('names that hurt are text; a name of 10,000 characters; a run that was cut 
   assert.match(await page.locator('.quality').innerText(), /cut short/);
   for (const view of ['graph', 'flame', 'source']) {
     await page.evaluate((v) => (location.hash = `view=${v}&fn=5&min=0`), view);
-    await page.waitForTimeout(400);
+    await settled(page);
     await shot(page, `rich-${view}`);
   }
   assert.equal(await page.locator('script:not([type])').count(), 0);
@@ -402,8 +402,7 @@ test('an empty profile, and one that is cut short, newer, or something else', as
   const server = await view('empty.weir');
   for (const view of ['functions', 'graph', 'flame', 'source', 'threads', 'run']) {
     const page = await open(server.address + '#view=' + view);
-    await page.waitForSelector('.app');
-    await page.waitForTimeout(300);
+    await settled(page);
     assert.deepEqual(page.wrong, [], view);
     await shot(page, `empty-${view}`);
   }
@@ -442,14 +441,209 @@ test('a sampled profile: samples, and no calls', async (t) => {
   }
   const server = await view('sampled.weir', ...sourceMap);
   const page = await open(server.address + '#view=functions');
-  await page.waitForSelector('.app');
-  await page.waitForTimeout(300);
+  await settled(page);
   assert.match(await page.locator('.run-line').innerText(), /samples/);
   assert.equal(await page.getByRole('button', { name: 'Calls', exact: true }).count(), 0);
   for (const key of ['2', '3', '4', '9']) {
     await page.keyboard.press(key);
-    await page.waitForTimeout(400);
+    await settled(page);
   }
+  assert.deepEqual(page.wrong, []);
+  await server.stop();
+});
+
+test('callers and callees by keys: a mark moves, Enter goes there', async () => {
+  const page = await open(live.address + '#view=functions&filter=read_all');
+  await row(page, 'read_all').click();
+  await detailIs(page, 'read_all(int)');
+  const callees = page.getByRole('grid', { name: 'Callees' });
+  const name = await callees.locator('.row .name').nth(1).getAttribute('title');
+  await callees.locator('.body').focus();
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowDown');
+  await callees.locator('.row.current[aria-rowindex="3"]').waitFor();
+  assert.equal(await detail(page), 'read_all(int)', 'to move is not to go');
+  await page.keyboard.press('Enter');
+  await detailIs(page, name);
+  await page.keyboard.press('[');
+  await detailIs(page, 'read_all(int)');
+  assert.deepEqual(page.wrong, []);
+});
+
+for (const kind of ['live', 'file']) {
+  const start = (hash = '', more = {}) => open((kind === 'live' ? live.address : exported) + hash, more);
+
+  test(`${kind}: who called a function, as a flame graph; an image keeps its colour`, async () => {
+    const page = await start('#view=functions&filter=sum_of');
+    await row(page, 'sum_of_squares').click();
+    await detailIs(page, 'sum_of_squares');
+    const share = (await page.locator('.facts').innerText()).match(/Total\s+([\d.]+ %)/)[1];
+    await page.getByRole('button', { name: 'Callers flame' }).click();
+    await page.getByText('Callers of sum_of_squares(int)').waitFor();
+    await page.locator('canvas').click({ trial: true });
+    await page.keyboard.press('ArrowUp');
+    await page.waitForFunction((s) => /^sum_of_squares/.test(document.querySelector('.caption').textContent) && document.querySelector('.caption').textContent.includes(s), share);
+    await page.keyboard.press('ArrowUp'); // to the caller with the most of it
+    await page.waitForFunction(() => !/^sum_of_squares/.test(document.querySelector('.caption').textContent));
+    await page.keyboard.press('0');
+    const frames = () => page.locator('canvas').getAttribute('aria-label');
+    const other = (than) => page.waitForFunction((t) => document.querySelectorAll('.swatches > span').length > 1 && document.querySelector('canvas')?.getAttribute('aria-label') !== t, than);
+    await other('');
+    const colours = () => page.locator('.swatches > span').evaluateAll((all) => all.map((s) => [s.textContent, s.querySelector('i').style.background]));
+    const reversed = await colours();
+    const before = await frames();
+    await page.getByRole('radio', { name: 'From the start' }).click();
+    await other(before);
+    const forward = new Map(await colours());
+    assert.ok(reversed.length > 1);
+    for (const [image, colour] of reversed) if (forward.has(image)) assert.equal(forward.get(image), colour, image);
+    assert.deepEqual(page.wrong, []);
+  });
+
+  test(`${kind}: the graph begins at its root; shares of a virtual root are at most 100 %; the box is dragged from where it is grasped`, async () => {
+    const page = await start('#view=graph');
+    await drawn(page);
+    const inSight = await page.evaluate(() => {
+      const pane = document.querySelector('.river').getBoundingClientRect();
+      const inside = (b) => b.left >= pane.left && b.right <= pane.right && b.top >= pane.top && b.bottom <= pane.bottom;
+      const roots = [...document.querySelectorAll('#river .node')].filter((n) => /100\.00 %|_start/.test(n.textContent));
+      const text = document.querySelector('#river .node text').getBoundingClientRect().height;
+      return { root: roots.some((n) => inside(n.getBoundingClientRect())), at: inside(document.querySelector('#river .node.at').getBoundingClientRect()), text };
+    });
+    assert.ok(inSight.root && inSight.at, JSON.stringify(inSight));
+    assert.ok(inSight.text >= 12, `names ${inSight.text} pixels high`);
+    const box = () => page.locator('#river').getAttribute('viewBox');
+    const before = await box();
+    const frame = await page.locator('.overview .box').boundingBox();
+    const pane = await page.locator('.overview svg').boundingBox();
+    const [x, y] = [Math.max(frame.x, pane.x) + 6, Math.max(frame.y, pane.y) + 6];
+    await page.mouse.move(x, y);
+    await page.mouse.down();
+    await page.mouse.up();
+    const [a, b] = [before, await box()].map((t) => t.split(' ').map(Number));
+    assert.ok(a.every((n, i) => Math.abs(n - b[i]) < 0.01), `${a} is not ${b}`);
+    await page.evaluate(() => (location.hash += '&min=0&length=60'));
+    await drawn(page);
+    const node = page.locator('#river .node', { hasText: '_dl_start' }).first();
+    await node.dispatchEvent('click');
+    await page.keyboard.press('r');
+    // Drawn anew, with as many as the filter says there are below the root.
+    await page.waitForFunction(() => Number(/(\d+) function/.exec(document.querySelector('.filter label').textContent)[1]) === document.querySelectorAll('#river .node').length);
+    assert.equal(await page.locator('#river .is-root').count(), 1);
+    const shares = await page.locator('#river .node tspan.datum').allInnerTexts();
+    assert.ok(shares.length > 1);
+    for (const share of shares) assert.ok(!/[\d.]/.test(share) || parseFloat(share.replace(/[≤<]/g, '')) <= 100, share);
+    assert.deepEqual(page.wrong, []);
+  });
+}
+
+test('an exported file invites to nothing that it does not hold', async () => {
+  const page = await open(exported + '#view=threads&thread=1');
+  await page.waitForSelector('.view .row');
+  assert.doesNotMatch(await page.locator('.view .bar').innerText(), /Select one/);
+  await page.locator('.view .row').nth(1).click();
+  for (const key of ['2', '3', '1']) {
+    await page.keyboard.press(key);
+    await page.waitForTimeout(300);
+    assert.equal(await page.locator('.failed').count(), 0, key);
+  }
+  assert.deepEqual(page.wrong, []);
+});
+
+test('one thread is named, and compared where the run before has one of its name', async () => {
+  run(weir, 'profile', '-q', '--paths=full', '-o', 'third.weir', '--', './demo', 'x');
+  const server = await view('third.weir', '--diff', 'demo.weir');
+  const page = await open(server.address + '#view=threads');
+  const second = page.locator('.view .row').nth(1);
+  await second.waitFor();
+  const tid = await second.locator('.cell').nth(5).innerText();
+  await second.click();
+  await page.locator('.banner', { hasText: `Only thread demo ${tid}` }).waitFor();
+  await page.keyboard.press('1');
+  await page.waitForFunction(() => /functions in this thread/.test(document.querySelector('.bar [role=status]')?.textContent));
+  const compared = /; compared with/.test(await page.locator('.banner').innerText());
+  assert.equal(await page.getByRole('button', { name: 'Δ self' }).count(), compared ? 1 : 0);
+  await page.keyboard.press('5');
+  await page.waitForSelector('.quarters');
+  assert.deepEqual(page.wrong, []);
+  await server.stop();
+});
+
+test('a new profile that cannot be opened is told of', async () => {
+  copyFileSync(join(work, 'demo.weir'), join(work, 'bad.weir'));
+  const server = await view('bad.weir');
+  const page = await open(server.address);
+  await page.waitForSelector('.row');
+  writeFileSync(join(work, 'bad.new'), 'not a profile');
+  renameSync(join(work, 'bad.new'), join(work, 'bad.weir'));
+  await page.getByRole('button', { name: 'Show the new one' }).click();
+  await page.getByText('The new profile cannot be shown').waitFor();
+  assert.deepEqual(page.wrong, []);
+  await server.stop();
+  await page.keyboard.press('7');
+  await page.locator('.failed', { hasText: 'open the address that it prints' }).waitFor();
+});
+
+test('data on the hottest nodes can be read, light and dark', async () => {
+  for (const theme of ['light', 'dark']) {
+    const page = await open(live.address + '#view=graph&min=0&left=calls', { theme });
+    await drawn(page);
+    const least = await page.evaluate(() => {
+      const rgb = (c) => c.match(/[\d.]+/g).map(Number);
+      const light = (c) => c.slice(0, 3).map((v) => ((v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)).reduce((s, v, i) => s + v * [0.2126, 0.7152, 0.0722][i], 0);
+      return Math.min(...[...document.querySelectorAll('#river .node')].map((n) => {
+        const heat = getComputedStyle(n.querySelector('.node-heat'));
+        const [over, under, part] = [rgb(heat.fill), rgb(getComputedStyle(n.querySelector('.node-box')).fill), Number(heat.opacity)];
+        const ground = light(over.map((v, i) => v * part + under[i] * (1 - part)));
+        return Math.min(...[...n.querySelectorAll('tspan')].map((t) => light(rgb(getComputedStyle(t).fill))).map((ink) => (Math.max(ink, ground) + 0.05) / (Math.min(ink, ground) + 0.05)));
+      }));
+    });
+    assert.ok(least >= 4.5, `${theme}: ${least}`);
+  }
+});
+
+test('captions count all functions; keys in a list leave no trail; keys wait behind the list of keys; `f` finds', async () => {
+  run(fixture, 'large', '3000', '3000', '3000', 'some.weir');
+  const server = await view('some.weir');
+  const page = await open(server.address + '#view=graph&min=0');
+  assert.equal(await drawn(page), 300);
+  assert.match(await page.locator('.river-pane .caption').innerText(), /300 functions of 3,000, .*2,700 more above the filter/);
+  assert.match(await page.locator('.filter label').innerText(), /3,000 functions/);
+  await page.keyboard.press('1');
+  await page.waitForSelector('.view .row');
+  const entries = await page.evaluate(() => history.length);
+  for (let i = 0; i < 5; i++) await page.keyboard.press('ArrowDown');
+  assert.equal(await page.evaluate(() => history.length), entries);
+  await page.keyboard.press('?');
+  await page.keyboard.press('2');
+  await page.keyboard.press('Escape');
+  assert.equal(await page.locator('nav [aria-current]').innerText(), 'Functions');
+  for (const key of ['2', '3', '4', '6', '8']) {
+    await page.keyboard.press(key);
+    await page.locator('#find-here').waitFor();
+    await page.keyboard.press('f');
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'find-here', key);
+    await page.keyboard.press('Escape');
+  }
+  assert.deepEqual(page.wrong, []);
+  await server.stop();
+});
+
+test('samples are no counts: no coverage, no calls, and how good they are', async (t) => {
+  try {
+    run(weir, 'sample', '-q', '-o', 'samples.weir', '--', './demo', 'x');
+  } catch (e) {
+    return t.skip('no sampling here: ' + e.message);
+  }
+  const server = await view('samples.weir', ...sourceMap);
+  const page = await open(server.address + '#view=functions');
+  await page.waitForFunction(() => /functions? in samples/.test(document.querySelector('.bar [role=status]')?.textContent));
+  assert.equal(await page.locator('nav').getByRole('button', { name: 'Coverage' }).count(), 0);
+  assert.match(await page.locator('.quality').innerText(), /samples.*lost/);
+  await page.keyboard.press('9');
+  const text = await page.locator('.view.run').innerText();
+  assert.match(text, /cut off[^]*guessed[^]*lost/);
+  assert.doesNotMatch(text, /OS calls|everything that ran was seen/);
   assert.deepEqual(page.wrong, []);
   await server.stop();
 });

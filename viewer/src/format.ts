@@ -1,4 +1,4 @@
-// Figures and names for people, as src/report/text.h has them.
+// Figures and names for people, as src/base/text.h has them.
 
 const units: [number, string][] = [[1e15, ' P'], [1e12, ' T'], [1e9, ' G'], [1e6, ' M'], [1e3, ' k']];
 
@@ -31,10 +31,6 @@ export function shortPercent(fraction: number): string {
   return `${+(fraction * 100).toFixed(2)} %`;
 }
 
-export function signed(text: string, n: number): string {
-  return n > 0 ? `+${text}` : text;
-}
-
 export function seconds(s: number): string {
   if (s >= 1) return `${threeDigits(s)} s`;
   if (s >= 1e-3) return `${threeDigits(s * 1e3)} ms`;
@@ -55,14 +51,16 @@ export function plural(n: number, one: string, many = one + 's'): string {
 
 // Control characters would move or colour what stands behind them.
 export function printable(text: string): string {
-  // eslint-disable-next-line no-control-regex
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '·');
 }
 
 // A name in at most `width` characters (0: any). First template arguments go, then parameters, then outer scopes, then the middle.
+// Of what has no name, image+0xoffset, the offset stays: it is all that tells one from another.
 export function shortName(name: string, width: number): string {
   let short = printable(name);
   if (width <= 0 || short.length <= width) return short;
+  const offset = /\+0x[0-9a-f]+$/.exec(short)?.[0];
+  if (offset && offset.length < width) return short.slice(0, width - offset.length - 1) + '…' + offset;
   short = folded(short, '<', '>');
   if (short.length > width) short = folded(short, '(', ')');
   while (short.length > width) {

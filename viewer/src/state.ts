@@ -1,5 +1,6 @@
 // What is looked at: one record of short strings, kept in the address behind '#'. Going back and forward is the browser's.
 import { computed, signal } from '@preact/signals';
+import { source } from './data/ask';
 import type { FunctionId, Summary } from './data/types';
 
 type Record_ = Readonly<Record<string, string>>;
@@ -52,9 +53,18 @@ export function select(id: FunctionId | null, more: Record<string, string | null
   go({ fn: id === null ? null : String(id), ...more });
 }
 
+// By an arrow key: Back leads to where one came from, not through all rows.
+export function moveTo(id: FunctionId | null) {
+  tune({ fn: id === null ? null : String(id) });
+}
+
 export const view = computed(() => get('view', 'functions'));
-export const thread = computed(() => get('thread')); // '': all
-export const comparing = computed(() => summary.value.compared !== null);
+export const thread = computed(() => (source.live ? get('thread') : '')); // '': all, and a file holds no other
+// (Not every thread has a counterpart in the run before.)
+export const comparing = computed(() => {
+  const { compared } = summary.value;
+  return compared !== null && (thread.value === '' || compared.threads?.includes(Number(thread.value)) === true);
+});
 
 // Kept between visits, where the browser allows it.
 export function remember(key: string, value: string) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Flame } from '../src/data/types';
-import { find, framesOf, matched, pathTo, treeOf } from '../src/flame/tree';
+import { callersOf, find, framesOf, matched, pathTo, treeOf } from '../src/flame/tree';
 
 // all 100 → main(1) 100 → A(2) 60 → C(4) 20
 //                       → B(3) 30 → C(4) 30 → C(4) 10
@@ -34,5 +34,10 @@ describe('flame graphs', () => {
   it('can be as wide as the run before', () => {
     expect(treeOf(flame, true).x).toEqual([0, 0, 0, 0, 60, 60, 60]);
     expect(framesOf(treeOf(flame, true), 0, 800, 0).find((f) => f.node === 4)!.width).toBe(100);
+  });
+  it('of the callers of a function have all that it calls, and no call within a call', () => {
+    const up = callersOf(flame, 4);
+    expect([up.path, up.function, up.total, up.before, up.self]).toEqual([[4], [4, 3, 1, 2, 1], [50, 30, 30, 20, 20], [30, 10, 10, 20, 20], [0, 0, 30, 0, 20]]);
+    expect(treeOf(up, false).end[0]).toBe(5);
   });
 });

@@ -20,6 +20,12 @@ describe('names', () => {
     expect(shortName('a::operator<<(b<c>)', 16)).toBe('a::operator<<(…)');
     expect(shortName('operator->', 8)).toHaveLength(8);
   });
+  it('that are offsets keep them', () => {
+    expect(shortName('libsqlite3.so.0.8.6+0xfc9b0', 16)).toBe('libsqli…+0xfc9b0');
+    expect(shortName('libsqlite3.so.0.8.6+0xfc9b0', 9)).toBe('…+0xfc9b0');
+    expect(shortName('libsqlite3.so.0.8.6+0xfc9b0', 8)).toHaveLength(8);
+    expect(shortName('a(b+0x1)', 7)).toBe('a(…)');
+  });
   it('obey nobody', () => {
     expect(printable('a\n<script>\x1b[31m')).toBe('a·<script>·[31m');
   });

@@ -1,7 +1,9 @@
 // Which functions and arcs are shown (V5, V6), on the program of the seed's tables and on graphs that are hard.
 import { describe, expect, it } from 'vitest';
 import type { GraphEdge, GraphNode } from '../src/data/types';
+import { apart, withLone } from '../src/graph/layout';
 import { CallGraph, prune, type NodeState } from '../src/graph/prune';
+import { belowRoot } from '../src/graph/root';
 
 function graph(totals: Record<number, number>, arcs: [number, number, number][], roots = [0]): CallGraph {
   const nodes = Object.entries(totals).map(([id, total]) => ({
@@ -66,5 +68,36 @@ describe('pruning', () => {
   it('shows functions that no root leads to', () => {
     const g = graph({ 0: 10, 7: 5, 8: 4 }, [[7, 8, 4], [8, 7, 3]]);
     expect(shown(g, 0, {}, null, 15).ids).toEqual([0, 7, 8]);
+  });
+});
+
+describe('a virtual root', () => {
+  // start(0) → main(1) → A(2) → C(4); main → B(3) → C; C → main of another thread (5) → A
+  const whole = { nodes: graph({ 0: 1000, 1: 900, 2: 300, 3: 500, 4: 600, 5: 700 }, []).nodes, edges: [[0, 1], [1, 2], [1, 3], [2, 4], [3, 4], [4, 5], [5, 2]] };
+  const all = { nodes: [...whole.nodes.values()], edges: whole.edges.map(([caller, callee]) => ({ caller: caller!, callee: callee!, total: 600, calls: 1 })), functions: 6 };
+  it('has shares of 100 % at most, and says which are bounds', () => {
+    const below = belowRoot(all, 2);
+    expect(below.functions).toBe(3);
+    expect(below.nodes.map((n) => [n.id, n.total, n.at_most ?? false])).toEqual([[2, 300, false], [4, 300, true], [5, 300, true]]);
+    expect(below.edges.map((e) => [e.caller, e.callee, e.total, e.at_most ?? false])).toEqual([[2, 4, 300, false], [4, 5, 300, true], [5, 2, 300, true]]);
+  });
+  it('leaves what only it leads to as it is, and what the server has measured', () => {
+    expect(belowRoot(all, 1).nodes.map((n) => [n.total, n.at_most])).toEqual([[900, undefined], [300, undefined], [500, undefined], [600, undefined], [700, undefined]]);
+    expect(belowRoot({ ...all, below: true }, 2).nodes).toHaveLength(6);
+  });
+});
+
+describe('functions without an arc', () => {
+  it('stand in rows below the river', () => {
+    const nodes = [...graph(Object.fromEntries(Array.from({ length: 40 }, (_, i) => [i, 100 - i])), []).nodes.values()];
+    const edges = [{ caller: 0, callee: 1, total: 1, calls: 1 }];
+    const { river, lone } = apart({ nodes, edges, folded: [], left: 0 });
+    expect([river.nodes.map((n) => n.id), lone.length, lone[0]]).toEqual([[0, 1], 38, 2]);
+    const layout = withLone({ width: 100, height: 70, boxes: new Map(), arcs: [] }, lone, () => 90);
+    const places = [...layout.boxes.values()];
+    expect(places).toHaveLength(38);
+    expect(Math.min(...places.map((b) => b.y - b.height / 2))).toBeGreaterThan(70);
+    expect(layout.width / layout.height).toBeLessThan(3);
+    expect(Math.max(...places.map((b) => b.x + b.width / 2))).toBeLessThanOrEqual(layout.width);
   });
 });

@@ -3,17 +3,18 @@ import { signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { source, useAnswer } from '../data/ask';
 import type { Detail as DetailAnswer, ThreadRow } from '../data/types';
-import { baseName, commandLine, percent, plural, printable, seconds, shortName, withUnit } from '../format';
-import { go, remember, remembered, selected, summary, thread, view } from '../state';
+import { baseName, commandLine, percent, plural, printable, shortName, withUnit } from '../format';
+import { comparing, go, remember, remembered, selected, summary, thread, view } from '../state';
+import { inSeconds } from '../table/figures';
 import { Detail } from '../views/Detail';
+import { quality } from '../views/Run';
 import { Help } from './Help';
-import { useCommands } from './keys';
+import { dialog as help, useCommands } from './keys';
 import { Search } from './Search';
 import { views } from './views';
 
 const theme = signal(remembered('theme') ?? 'auto');
 const dock = signal(remembered('dock') !== 'closed');
-const help = signal(false);
 
 function nextTheme() {
   const order = ['auto', 'light', 'dark'];
@@ -77,8 +78,9 @@ function Top({ current, tabs }: { current: string; tabs: typeof views }) {
         <span class="command" title={`${command}\nin ${s.directory}`}>{shortName(command, 120)}</span>
         <span class="faint">
           {withUnit(s.total)} {s.unit}
-          {s.unit !== 'instructions' && s.units_per_second > 0 && ` · ${seconds(s.total / s.units_per_second)}`}
+          {inSeconds(s.total)}
         </span>
+        {!/^(exit 0|unknown)$/.test(s.ended) && <button class="ended" title="How the run ended" onClick={() => show('run')}>{s.ended}</button>}
         <span class="space" />
         <button class="icon" aria-label="Back" title="Back   [" onClick={() => history.back()}>←</button>
         <button class="icon" aria-label="Forward" title="Forward   ]" onClick={() => history.forward()}>→</button>
@@ -119,6 +121,9 @@ function ThreadChoice() {
 function Notes() {
   const s = summary.value;
   const changed = useSignal(false);
+  const refused = useSignal('');
+  const threads = useAnswer<{ threads: ThreadRow[] }>(() => (thread.value ? { name: 'threads' } : null));
+  const only = threads.value?.threads.find((t) => String(t.id) === thread.value);
   useEffect(() => {
     if (!source.live) return;
     const timer = setInterval(async () => {
@@ -132,7 +137,11 @@ function Notes() {
     return () => clearInterval(timer);
   }, []);
   const reload = async () => {
-    await source.ask('reload');
+    try {
+      await source.ask('reload');
+    } catch (e) {
+      return void (refused.value = e instanceof Error ? e.message : String(e));
+    }
     location.hash = new URLSearchParams({ view: view.value }).toString();
     location.reload();
   };
@@ -140,7 +149,7 @@ function Notes() {
     <>
       {changed.value && (
         <div class="banner" role="alert">
-          The profile was written anew. This page shows the old one. <button onClick={reload}>Show the new one</button>
+          {refused.value ? `The new profile cannot be shown: ${refused.value}` : 'The profile was written anew. This page shows the old one.'} <button onClick={reload}>{refused.value ? 'Try again' : 'Show the new one'}</button>
         </div>
       )}
       {s.pruned.length > 0 && (
@@ -148,9 +157,9 @@ function Notes() {
           {s.pruned[0]} {s.pruned.length > 1 && <a href="#" onClick={(e) => (e.preventDefault(), show('run'))}>{plural(s.pruned.length - 1, 'more note')}</a>}
         </div>
       )}
-      {thread.value && source.live && (
+      {thread.value && (
         <div class="banner quiet" role="note">
-          Only thread {thread.value}: shares are of the whole program. <button onClick={() => go({ thread: null })}>All threads</button>
+          Only thread {only ? `${printable(only.name)} ${only.tid || '(others)'}` : '…'}: shares are of the whole program{s.compared && (comparing.value ? '; compared with the thread of its name in the run before' : '; nothing is compared, as the run before has no thread, or several, of its name')}. <button onClick={() => go({ thread: null })}>All threads</button>
         </div>
       )}
     </>
@@ -167,7 +176,7 @@ function Status() {
       <span class="full-name name" aria-live="polite">{name ? printable(name) : 'Nothing is selected'}</span>
       <span class="space" />
       <button class={s.notes.length ? 'quality warn' : 'quality'} onClick={() => show('run')} title={s.notes.slice(0, 20).join('\n')}>
-        {s.notes.length === 0 ? 'data: complete' : `data: ${shortName(s.notes[0]!, 60)}${s.notes.length > 1 ? `; ${s.notes.length - 1} more` : ''}`}
+        {s.notes.length === 0 ? (s.sampling ? `data: ${quality(s.sampling)}` : 'data: complete') : `data: ${shortName(s.notes[0]!, 60)}${s.notes.length > 1 ? `; ${s.notes.length - 1} more` : ''}`}
       </button>
     </footer>
   );

@@ -32,7 +32,6 @@ export function Search() {
       <input
         id="search"
         type="text"
-        list={undefined}
         role="combobox"
         aria-expanded={rows.length > 0}
         aria-controls="found"

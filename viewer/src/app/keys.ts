@@ -9,6 +9,7 @@ export interface Command {
 }
 
 export const commands = signal<readonly Command[]>([]);
+export const dialog = signal(false); // is open: only the keys that close it do something
 
 // While the component is there. A later one comes before an earlier one with the same key.
 export function useCommands(list: Command[]) {
@@ -36,7 +37,7 @@ export function listenToKeys() {
       return;
     }
     const command = commands.value.findLast((c) => c.keys.split(' ').includes(key));
-    if (!command) return;
+    if (!command || (dialog.value && key !== 'Escape' && key !== '?')) return;
     e.preventDefault();
     command.run(key);
   });

@@ -1,13 +1,13 @@
 // V3: annotated source and disassembly, with marks, heat, and a jump to the hottest line.
 import { signal, useSignal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
-import { useAnswer } from '../data/ask';
-import type { Asm, AsmRow, FileSource, FunctionId, Source, SourceLine, SourceSection } from '../data/types';
-import { baseName, hex, percent, plural, printable, shortName, withCommas } from '../format';
+import { useAnswer, type Answer } from '../data/ask';
+import type { Asm, AsmRow, Detail, FileSource, FunctionId, Source, SourceLine, SourceSection } from '../data/types';
+import { baseName, hex, percent, plural, printable, shortName, withCommas, withUnit } from '../format';
 import { get, go, select, selected, summary, thread, tune } from '../state';
 import { Count, Share, Time } from '../table/figures';
 import { Table, type Column } from '../table/Table';
-import { Failed, With } from '../views/Waiting';
+import { With } from '../views/Waiting';
 import { useCommands } from '../app/keys';
 import { highlightLines } from './highlight';
 
@@ -20,39 +20,58 @@ export function SourceView() {
   useCommands([{ keys: 'h', about: 'source: the hottest line, then the next', run: () => hotter.value++ }]);
   if (get('file')) return <WholeFile path={get('file')} />;
   if (selected.value === null) return <div class="hint">Select a function in another view, or press / to find one: its source and its code are shown here.</div>;
+  return <OfFunction />;
+}
+
+function OfFunction() {
   const mode = get('code', 'both');
+  const source = useAnswer<Source>(() => (selected.value === null ? null : { name: 'source', params: { id: selected.value, thread: thread.value } }));
+  const bare = mode === 'both' && source.value?.sections.length === 0; // no lines: the code has all the room
   return (
-    <section class="view" aria-label="Source and disassembly">
+    <section class="view code" aria-label="Source and disassembly">
       <div class="bar">
         <div class="choice" role="radiogroup" aria-label="What is shown">
           {[['source', 'Source'], ['both', 'Both'], ['asm', 'Disassembly']].map(([key, title]) => (
             <button key={key} role="radio" aria-checked={mode === key} onClick={() => tune({ code: key! })}>{title}</button>
           ))}
         </div>
+        <Find />
         <Legend />
       </div>
+      {bare && <p class="note">{noLines}</p>}
       <div class="columns">
-        {mode !== 'asm' && <FunctionSource />}
+        {mode !== 'asm' && !bare && <FunctionSource answer={source} />}
         {mode !== 'source' && <Disassembly />}
       </div>
     </section>
   );
 }
 
+const noLines = 'No lines are known of this function: it was compiled without -g.';
+
 function Legend() {
-  return (
+  return summary.value.calls_known ? (
     <span class="faint legend">
       <b class="mark">|</b> ran, in one block <b class="mark">+</b> in several <b class="mark">#</b> never ran
+    </span>
+  ) : (
+    <span class="faint legend">
+      <b class="mark">|</b> was in samples, in one block <b class="mark">+</b> in several
     </span>
   );
 }
 
-function FunctionSource() {
-  const answer = useAnswer<Source>(() => (selected.value === null ? null : { name: 'source', params: { id: selected.value, thread: thread.value } }));
-  if (answer.error) return <Failed>{answer.error}</Failed>;
+// Lines and instructions with these letters stand out, and Enter goes from one to the next.
+function Find() {
+  return <input id="find-here" type="search" placeholder="Find here   f" aria-label="Find in source and disassembly" value={get('text')} onInput={(e) => tune({ text: e.currentTarget.value })} onKeyDown={(e) => e.key === 'Enter' && onwards.value++} />;
+}
+
+function FunctionSource({ answer }: { answer: Answer<Source> }) {
+  const os = useAnswer<Detail>(() => (selected.value === null ? null : { name: 'function', params: { id: selected.value, thread: thread.value } })).value?.function.os_time ?? 0;
+  const apart = os > 0 ? `without ${withUnit(os)} ${summary.value.unit} of its OS calls` : '';
   return (
     <With answer={answer} what="Reading the source">
-      {(source) => <Listing label="Source" lines={linesOf(source.sections)} whole={source.self} notes={source.sections.filter((s) => s.state !== 'same')} />}
+      {(source) => <Listing label="Source" of="function" apart={apart} lines={linesOf(source.sections)} whole={source.self} notes={source.sections.filter((s) => s.state !== 'same')} />}
     </With>
   );
 }
@@ -64,10 +83,11 @@ function WholeFile({ path }: { path: string }) {
       <div class="bar">
         <button onClick={() => go({ file: null })}>Back to the function</button>
         <b title={path}>{path}</b>
+        <Find />
         <Legend />
       </div>
       <With answer={answer} what="Reading the file">
-        {(file) => <Listing label="Source" lines={coloured(file.lines, file.file)} whole={summary.value.cycles} notes={file.state === 'same' ? [] : [file]} />}
+        {(file) => <Listing label="Source" of="run" lines={coloured(file.lines, file.file)} whole={summary.value.cycles} notes={file.state === 'same' ? [] : [file]} />}
       </With>
     </section>
   );
@@ -83,9 +103,10 @@ function linesOf(sections: SourceSection[]): Line[] {
   for (const s of sections) {
     if (sections.length > 1 || s.inlined)
       lines.push({ line: 0, mark: '', count: 0, self: 0, text: '', html: '', heading: s.inlined ? `inlined: ${shortName(s.inlined, 80)}  ${baseName(s.file)}` : s.file });
-    const shown = coloured(s.lines, s.file);
+    // (Of a file that is missing, lines without code are nothing.)
+    const shown = coloured(s.state === 'missing' ? s.lines.filter((l) => l.mark !== '' || l.text !== '') : s.lines, s.file);
     for (const [i, line] of shown.entries()) {
-      if (i > 0 && line.line > shown[i - 1]!.line + 1) lines.push({ line: 0, mark: '', count: 0, self: 0, text: '', html: '', heading: '⋮' });
+      if (i > 0 && line.line > shown[i - 1]!.line + 1 && s.state !== 'missing') lines.push({ line: 0, mark: '', count: 0, self: 0, text: '', html: '', heading: '⋮' });
       lines.push(line);
     }
   }
@@ -94,9 +115,10 @@ function linesOf(sections: SourceSection[]): Line[] {
 
 // One key for all listings in sight.
 const hotter = signal(0);
+const onwards = signal(0);
 
 // The rows with the most time, the hottest first: `h` goes from one to the next.
-function useHottest(costs: number[]) {
+function useHottest(costs: number[], texts: string[]) {
   const at = useSignal<{ index: number; rank: number } | null>(null);
   const order = useMemo(
     () => costs.map((cost, index) => ({ cost, index })).filter((l) => l.cost > 0).sort((a, b) => b.cost - a.cost).slice(0, 50),
@@ -112,28 +134,48 @@ function useHottest(costs: number[]) {
     if (asked.current !== hotter.value) next();
     asked.current = hotter.value;
   }, [hotter.value]);
-  return { at, next, any: order.length > 0 };
+  const text = get('text').toLowerCase();
+  const found = useMemo(() => new Set(text === '' ? [] : texts.flatMap((t, i) => (t.toLowerCase().includes(text) ? [i] : []))), [texts, text]);
+  const searched = useRef(onwards.value);
+  useEffect(() => {
+    if (searched.current !== onwards.value && found.size > 0) {
+      const all = [...found];
+      at.value = { index: all.find((i) => i > (at.value?.index ?? -1)) ?? all[0]!, rank: -1 };
+    }
+    searched.current = onwards.value;
+  }, [onwards.value]);
+  return { at, next, any: order.length > 0, found };
 }
 
 function heat(self: number, whole: number) {
   return { '--warmth': whole > 0 ? Math.min(1, Math.sqrt(self / whole)) : 0 };
 }
 
-function Listing({ label, lines, whole, notes }: { label: string; lines: Line[]; whole: number; notes: { file: string; state: string; why: string }[] }) {
+interface ListingProps {
+  label: string;
+  of: 'function' | 'run'; // what shares are of
+  apart?: string; // what is in no line
+  lines: Line[];
+  whole: number;
+  notes: { file: string; state: string; why: string }[];
+}
+
+function Listing({ label, of, apart = '', lines, whole, notes }: ListingProps) {
   const costs = useMemo(() => lines.map((l) => l.self), [lines]);
-  const hottest = useHottest(costs);
+  const texts = useMemo(() => lines.map((l) => l.text), [lines]);
+  const hottest = useHottest(costs, texts);
   const columns: Column<Line>[] = [
-    { key: 'self', title: 'Self', about: 'share of the self time', width: '5.4em', right: true, cell: (l) => l.self > 0 && <Share of={l.self} whole={whole} /> },
-    { key: 'count', title: 'Count', width: '6.8em', right: true, cell: (l) => l.mark && <Count of={l.count} /> },
+    { key: 'self', title: `Of ${of}`, about: of === 'run' ? 'share of the time of all code that ran' : 'share of the time of this function’s own code', width: '6.4em', right: true, cell: (l) => l.self > 0 && <Share of={l.self} whole={whole} /> },
+    { key: 'count', title: summary.value.calls_known ? 'Count' : 'Samples', width: '6.8em', spare: 1, right: true, cell: (l) => l.mark && <Count of={l.count} /> },
     { key: 'mark', title: '', width: '1.6em', cell: (l) => <b class="mark">{l.mark}</b> },
     { key: 'line', title: 'Line', width: '4em', right: true, cell: (l) => <span class="faint">{l.line || ''}</span> },
-    { key: 'text', title: 'Source', width: 'minmax(44em, 1fr)', cell: (l) => (l.heading ? <i class="heading">{printable(l.heading)}</i> : <><code dangerouslySetInnerHTML={{ __html: l.html }} style={heat(l.self, whole)} />{l.calls?.map((c) => <Callee key={c.id} {...c} />)}</>) },
+    { key: 'text', title: 'Source', width: 'minmax(26em, 1fr)', cell: (l) => (l.heading ? <i class="heading">{printable(l.heading)}</i> : <>{l.text && <code dangerouslySetInnerHTML={{ __html: l.html }} style={heat(l.self, whole)} />}{l.calls?.map((c) => <Callee key={c.id} {...c} />)}</>) },
   ];
   return (
     <div class="listing">
       <FileNotes notes={notes} />
-      <Jump label={label} hottest={hottest} />
-      <Table label={label} columns={columns} count={lines.length} row={(i) => lines[i]} current={hottest.at.value?.index ?? null} onSelect={(_, i) => (hottest.at.value = { index: i, rank: -1 })} rowClass={(l) => (l.mark === '#' ? 'never' : '')} empty="No lines are known of this function: it was compiled without -g." />
+      <Jump label={label} hottest={hottest} apart={apart} />
+      <Table label={label} columns={columns} count={lines.length} row={(i) => lines[i]} current={hottest.at.value?.index ?? null} onSelect={(_, i) => (hottest.at.value = { index: i, rank: -1 })} rowClass={(l, i) => (hottest.found.has(i) ? 'found ' : '') + (l.mark === '#' ? 'never' : '')} empty={noLines} />
     </div>
   );
 }
@@ -158,13 +200,15 @@ function FileNotes({ notes }: { notes: { file: string; state: string; why: strin
   );
 }
 
-function Jump({ label, hottest }: { label: string; hottest: { next: () => void; any: boolean } }) {
+function Jump({ label, hottest, apart = '' }: { label: string; hottest: ReturnType<typeof useHottest>; apart?: string }) {
   return (
     <div class="bar">
       <b>{label}</b>
       <button onClick={hottest.next} disabled={!hottest.any}>
         Hottest line <kbd>h</kbd>
       </button>
+      {get('text') && <span role="status">{plural(hottest.found.size, 'line')} found</span>}
+      {apart && <span class="faint">{apart}</span>}
     </div>
   );
 }
@@ -188,19 +232,20 @@ function Disassembly() {
 
 function Code({ asm }: { asm: Asm }) {
   const costs = useMemo(() => asm.rows.map((r) => r.self), [asm]);
-  const hottest = useHottest(costs);
-  const columns: Column<AsmRow>[] = [
-    { key: 'self', title: 'Self', about: 'of the block that begins here', width: '5.4em', right: true, cell: (r) => r.self > 0 && <Share of={r.self} whole={asm.self} /> },
-    { key: 'time', title: summary.value.unit, width: '5em', right: true, cell: (r) => r.self > 0 && <Time of={r.self} /> },
-    { key: 'count', title: 'Count', width: '6.8em', right: true, cell: (r) => r.mark && <Count of={r.count} /> },
+  const texts = useMemo(() => asm.rows.map((r) => `${hex(r.offset)} ${r.text} ${r.callees.map((c) => c.name).join(' ')}`), [asm]);
+  const hottest = useHottest(costs, texts);
+  const columns: (Column<AsmRow> | false)[] = [
+    { key: 'self', title: 'Of function', about: 'share of the function’s own code, of the block that begins here', width: '6.4em', right: true, cell: (r) => r.self > 0 && <Share of={r.self} whole={asm.self} /> },
+    { key: 'time', title: summary.value.unit, width: '5em', spare: 2, right: true, cell: (r) => r.self > 0 && <Time of={r.self} /> },
+    summary.value.calls_known && { key: 'count', title: 'Count', width: '6.8em', spare: 1, right: true, cell: (r) => r.mark && <Count of={r.count} /> },
     { key: 'mark', title: '', width: '1.6em', cell: (r) => <b class="mark">{r.mark}</b> },
-    { key: 'offset', title: 'Offset', width: '6.4em', right: true, cell: (r) => <span class="faint" title={r.gap ? `${plural(r.gap, 'byte')} before this were not reached` : ''}>{r.gap > 0 && '⋮ '}{hex(r.offset)}</span> },
-    { key: 'text', title: 'Code', width: 'minmax(26em, 1fr)', cell: (r) => <><code style={heat(r.self, asm.self)}>{r.text}</code>{r.callees.map((c) => <Callee key={c.id} {...c} />)}{r.source && <span class="faint place" title={percent(r.self / (asm.self || 1))}>{r.source}</span>}</> },
+    { key: 'offset', title: 'Offset', width: '7.8em', right: true, cell: (r) => <span class="faint name" title={r.gap ? `${plural(r.gap, 'byte')} before this were not reached` : ''}>{r.gap > 0 && '⋮ '}{hex(r.offset)}</span> },
+    { key: 'text', title: 'Code', width: 'minmax(20em, 1fr)', cell: (r) => <><code style={heat(r.self, asm.self)}>{r.text}</code>{r.callees.map((c) => <Callee key={c.id} {...c} />)}{r.source && <span class="faint place" title={percent(r.self / (asm.self || 1))}>{r.source}</span>}</> },
   ];
   return (
     <div class="listing">
       <Jump label="Disassembly" hottest={hottest} />
-      <Table label="Disassembly" columns={columns} count={asm.rows.length} row={(i) => asm.rows[i]} current={hottest.at.value?.index ?? null} onSelect={(_, i) => (hottest.at.value = { index: i, rank: -1 })} rowClass={(r) => (r.mark === '#' ? 'never' : r.mark ? 'begins' : '')} empty="Its code is not in the profile." />
+      <Table label="Disassembly" columns={columns.filter((c) => c !== false)} count={asm.rows.length} row={(i) => asm.rows[i]} current={hottest.at.value?.index ?? null} onSelect={(_, i) => (hottest.at.value = { index: i, rank: -1 })} rowClass={(r, i) => (hottest.found.has(i) ? 'found ' : '') + (r.mark === '#' ? 'never' : r.mark ? 'begins' : '')} empty="Its code is not in the profile." />
     </div>
   );
 }

@@ -26,7 +26,7 @@ class Server implements Source {
     try {
       response = await fetch('q/' + question(name, params));
     } catch {
-      throw new Told('weir view does not answer: has it ended? Start it again and reload this page.');
+      throw new Told('weir view does not answer: has it ended? Start it again and open the address that it prints: that is another one each time.');
     }
     const answer = await response.json().catch(() => ({ error: `weir view answered with status ${response.status}` }));
     if (!response.ok) throw new Told(answer.error);

@@ -33,18 +33,38 @@ export interface Summary {
   notes: string[];
   compared: Compared | null;
   pruned: string[]; // what an exported file leaves out
-  sampling?: Record<string, unknown>;
+  sampling?: Sampling;
+}
+
+export interface Sampling {
+  event: string; // "cpu", "wall", or what was counted
+  source: string;
+  rate: number;
+  period: number;
+  unwind: string;
+  samples: number;
+  lost: number; // due, and not taken
+  truncated: number; // cut off
+  frames: number;
+  frames_heuristic: number; // guessed
+  late: number;
+  no_room?: number; // without room for their call path
+  verify?: boolean;
+  verify_differences?: number;
+  sees_kernel: boolean;
 }
 
 export interface Compared {
   file: string;
   command: string[];
   total: number;
+  paths_known?: boolean;
+  threads?: number[]; // of this run that have a counterpart there
 }
 
 // What the run before, which it is compared with, says of the same thing.
 export interface Before {
-  calls: number;
+  calls: number | null; // null: samples do not tell
   self: number;
   total: number;
 }
@@ -57,14 +77,14 @@ export interface FunctionRow {
   line: number | null;
   offset: number;
   size: number;
-  calls: number;
+  calls: number | null; // null: samples do not tell
   self: number;
   total: number;
   self_min: number | null;
   self_max: number | null;
-  os_calls: number;
-  os_time: number;
-  os_time_total: number;
+  os_calls: number | null;
+  os_time: number | null;
+  os_time_total: number | null;
   recursive: boolean;
   before?: Before | null; // null: it did not run then
 }
@@ -79,7 +99,7 @@ export interface FunctionPage {
 export interface CallRow {
   id: FunctionId | null; // of the other function; null: [start]
   name: string;
-  calls: number;
+  calls: number | null;
   total: number;
   share: number; // of this function's total
   sites: Site[];
@@ -114,20 +134,23 @@ export interface Detail {
 export interface GraphNode extends FunctionRow {
   children: number; // that it ever called, but itself
   root: boolean; // the kernel began here, or nobody is known to have called it
+  at_most?: boolean; // below the root that was asked for: it may be less
 }
 
 export interface GraphEdge {
   caller: FunctionId;
   callee: FunctionId;
-  calls: number;
+  calls: number | null;
   total: number;
   before?: number;
+  at_most?: boolean;
 }
 
 export interface Graph {
   nodes: GraphNode[]; // the largest totals first
   edges: GraphEdge[];
-  functions: number; // of the run; `nodes` may be fewer
+  functions: number; // of the run, or below the root; `nodes` may be fewer
+  below?: boolean; // figures are those below the root that was asked for
 }
 
 // A tree as columns, a parent before its children. Node 0 is what was asked for.
@@ -157,7 +180,6 @@ export interface SourceSection {
   inlined: string | null; // the function that was inlined here
   state: 'same' | 'changed' | 'missing' | 'unknown'; // of the file, by its hash at the time of the run
   why: string; // in words
-  first: number; // that a reader wants to see
   lines: SourceLine[]; // without code lines of other functions
 }
 

@@ -4,20 +4,23 @@ import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { useCommands } from '../app/keys';
 import { source, useAnswer } from '../data/ask';
 import { matcher } from '../data/source';
-import type { Flame, FunctionId } from '../data/types';
+import type { Flame, FunctionId, FunctionPage, FunctionRow } from '../data/types';
 import { baseName, commandLine, percent, plural, printable, shortName, withCommas, withUnit } from '../format';
-import { comparing, get, go, select, selected, summary, thread, tune } from '../state';
+import { comparing, get, go, moveTo, select, selected, summary, thread, tune } from '../state';
 import { Failed, Waiting } from '../views/Waiting';
-import { isDark, paletteOf } from './colours';
+import { isDark, mostImages, paletteOf, type Palette } from './colours';
 import { draw, rowOf, rowSize, type Picture } from './draw';
-import { find, framesOf, matched, pathTo, treeOf, type Frame } from './tree';
+import { callersOf, find, framesOf, matched, pathTo, treeOf, type Frame } from './tree';
 
+// With `of` in the address: who called that function, upwards. A file has only the graph of all, from which it is made.
 export function FlameView() {
   const { paths_known, command, contexts } = summary.value;
-  const inverted = get('inverted') === '1';
-  const params = () => ({ thread: thread.value, inverted: get('inverted') === '1' });
-  const whole = useAnswer<Flame>(() => (paths_known ? { name: 'flame', params: params() } : null));
+  const of = get('of');
+  const inverted = of !== '' || get('inverted') === '1';
+  const params = () => ({ thread: thread.value, of: source.live ? get('of') : '', inverted: get('of') === '' && get('inverted') === '1' });
+  const sent = useAnswer<Flame>(() => (paths_known ? { name: 'flame', params: params() } : null));
   const part = useAnswer<Flame>(() => (paths_known && get('zoom') && source.live ? { name: 'flame', params: { ...params(), root: get('zoom') } } : null));
+  const whole = useMemo(() => (sent.value && of && !source.live ? callersOf(sent.value, Number(of)) : sent.value), [sent.value, of]);
   if (!paths_known)
     return (
       <section class="view" aria-label="Flame graph">
@@ -32,23 +35,28 @@ export function FlameView() {
   const mine = (flame: Flame | undefined) => flame && (flame.path.join('.') === get('zoom') ? flame : undefined);
   return (
     <section class="view flame" aria-label="Flame graph">
-      {whole.error ? (
-        <Failed>{whole.error}</Failed>
-      ) : whole.value ? (
-        <Chart whole={whole.value} part={mine(part.value)} inverted={inverted} />
+      {sent.error ? (
+        <Failed>
+          {sent.error} {of && <button onClick={() => go({ of: null, zoom: null })}>All of it</button>}
+        </Failed>
+      ) : whole && whole.path.join('.') === of ? (
+        <Chart whole={whole} part={mine(part.value)} inverted={inverted} />
       ) : (
-        <Waiting since={whole.since} what={`Reading ${withCommas(contexts)} call paths`} />
+        <Waiting since={sent.since} what={`Reading ${withCommas(contexts)} call paths`} />
       )}
     </section>
   );
 }
 
 function Chart({ whole, part, inverted }: { whole: Flame; part: Flame | undefined; inverted: boolean }) {
-  const byBefore = comparing.value && get('by') === 'before';
+  const of = get('of');
   const flame = part ?? whole;
+  const unknown = comparing.value && summary.value.compared!.paths_known === false;
+  const coloured = comparing.value && !unknown;
+  const byBefore = coloured && get('by') === 'before';
   const tree = useMemo(() => treeOf(flame, byBefore), [flame, byBefore]);
-  const path = get('zoom').split('.').filter(Boolean).map(Number);
-  const found = part ? 0 : find(tree, path);
+  const path = (get('zoom') || of).split('.').filter(Boolean).map(Number);
+  const found = part ? 0 : find(tree, path.slice(flame.path.length));
   const root = Math.max(0, found);
   const above = found < 0 ? [] : path.slice(0, -1); // functions over the root
   const icicle = get('shape', 'flame') === 'icicle';
@@ -65,7 +73,8 @@ function Chart({ whole, part, inverted }: { whole: Flame; part: Flame | undefine
   const hover = useSignal<{ frame: Frame; x: number; y: number } | null>(null);
   const current = useSignal<number>(-1);
   const theme = useSignal(0);
-  const images = useMemo(() => imagesByTime(whole), [whole]);
+  const largest = useAnswer<FunctionPage>(() => ({ name: 'functions', params: { sort: 'self', offset: 0, limit: 200 } }));
+  const images = useMemo(() => imagesByTime(largest.value?.rows ?? []), [largest.value]);
   const frames = useMemo(() => framesOf(tree, root, size.value.width, 0.4), [tree, root, size.value.width]);
   const depth = frames.reduce((d, f) => Math.max(d, f.level), 0) + 1 + (path.length > 0 ? above.length + 1 : 0);
   const height = Math.max(size.value.height, depth * rowSize);
@@ -102,11 +111,12 @@ function Chart({ whole, part, inverted }: { whole: Flame; part: Flame | undefine
     nameOf: (node) => (node === 0 && tree.flame.path.length === 0 ? 'all' : printable(nameOf(flame.function[node]!))),
     imageOf: (node) => names[flame.function[node]!]?.[1] ?? '',
     palette: paletteOf(isDark(), images),
-    hits, selected: selected.value, current: current.value, comparing: comparing.value,
+    hits, selected: selected.value, current: current.value, comparing: coloured,
   };
   useLayoutEffect(() => draw(canvas.current!, picture));
 
-  const zoomTo = (node: number) => go({ zoom: pathTo(tree, node).join('.') || null });
+  const zoom = (to: FunctionId[]) => go({ zoom: to.join('.') || null, ...(to.length === 0 && { of: null }) });
+  const zoomTo = (node: number) => zoom(pathTo(tree, node));
   const hit = (e: MouseEvent): Frame | null => {
     const box = canvas.current!.getBoundingClientRect();
     const row = rowOf(picture, e.clientY - box.top + size.value.top);
@@ -114,25 +124,25 @@ function Chart({ whole, part, inverted }: { whole: Flame; part: Flame | undefine
     if (row < rows) return { node: -1 - row, x: 0, width: size.value.width, level: 0 };
     return frames.find((f) => f.level === row - rows && x >= f.x && x < f.x + f.width) ?? null;
   };
-  const pick = (node: number) => {
+  const pick = (node: number, to: (id: FunctionId | null) => void) => {
     current.value = node;
-    if (node > 0 || tree.flame.path.length > 0) select(flame.function[node] ?? null);
+    if (node > 0 || tree.flame.path.length > 0) to(flame.function[node] ?? null);
   };
   const click = (e: MouseEvent) => {
     const f = hit(e);
     if (!f) return;
-    if (f.node < 0) go({ zoom: path.slice(0, -1 - f.node).join('.') || null });
-    else pick(f.node);
+    if (f.node < 0) zoom(path.slice(0, -1 - f.node));
+    else pick(f.node, select);
   };
-  const move = (key: string) => pick(neighbour(tree, frames, root, current.value, icicle ? key : flipped[key]!));
-  const up = () => path.length > 0 && go({ zoom: path.slice(0, -1).join('.') || null });
+  const move = (key: string) => pick(neighbour(tree, frames, root, current.value, icicle ? key : flipped[key]!), moveTo);
+  const up = () => path.length > 0 && zoom(path.slice(0, -1));
   useCommands([
     { keys: 'i', about: 'flame graph or icicle', run: () => tune({ shape: icicle ? null : 'icicle' }) },
-    { keys: 'v', about: 'reversed: from the leaves to their callers', run: () => tune({ inverted: inverted ? null : '1', zoom: null }) },
+    { keys: 'v', about: 'reversed: from the leaves to their callers', run: () => tune({ inverted: inverted ? null : '1', zoom: null, of: null }) },
     { keys: 'ArrowLeft ArrowRight ArrowUp ArrowDown', about: 'flame graph: to the next frame', run: move },
     { keys: 'z Enter', about: 'flame graph: zoom to the frame', run: () => current.value > 0 && zoomTo(current.value) },
     { keys: 'u Backspace', about: 'flame graph: zoom out by one', run: up },
-    { keys: '0', about: 'flame graph: all of it', run: () => go({ zoom: null }) },
+    { keys: '0', about: 'flame graph: all of it', run: () => zoom([]) },
   ]);
   const about = useComputed(() => describe(hover.value?.frame.node ?? current.value));
   function describe(node: number): string {
@@ -142,7 +152,7 @@ function Chart({ whole, part, inverted }: { whole: Flame; part: Flame | undefine
     return [
       picture.nameOf(node),
       `total ${withUnit(now)} ${summary.value.unit}, ${percent(now / (summary.value.total || 1))}`,
-      `self ${withUnit(flame.self[node]!)}`,
+      ...(inverted ? [] : [`self ${withUnit(flame.self[node]!)}`]),
       ...(summary.value.calls_known && !inverted ? [`${withCommas(flame.calls[node]!)} calls`] : []),
       ...(before !== undefined ? [`before ${withUnit(before)}`] : []),
       baseName(picture.imageOf(node)),
@@ -152,19 +162,24 @@ function Chart({ whole, part, inverted }: { whole: Flame; part: Flame | undefine
     <>
       <div class="bar">
         <Choice label="Shape" value={icicle ? 'icicle' : 'flame'} options={[['flame', 'Flame'], ['icicle', 'Icicle']]} onChange={(v) => tune({ shape: v === 'flame' ? null : v })} />
-        <Choice label="Direction" value={inverted ? '1' : ''} options={[['', 'From the start'], ['1', 'Reversed']]} onChange={(v) => tune({ inverted: v, zoom: null })} />
-        {comparing.value && <Choice label="Widths" value={get('by')} options={[['', 'Now'], ['before', 'Before']]} onChange={(v) => tune({ by: v })} />}
+        <Choice label="Direction" value={inverted ? '1' : ''} options={[['', 'From the start'], ['1', 'Reversed']]} onChange={(v) => tune({ inverted: v, zoom: null, of: null })} />
+        {coloured && <Choice label="Widths" value={get('by')} options={[['', 'Now'], ['before', 'Before']]} onChange={(v) => tune({ by: v })} />}
         <input id="find-here" type="search" placeholder="Search   f" aria-label="Search in the flame graph" value={search} onInput={(e) => tune({ search: e.currentTarget.value })} />
         {search && <span role="status" class="matched">{percent(share)} matches</span>}
-        {path.length > 0 && <button onClick={() => go({ zoom: null })}>All of it <kbd>0</kbd></button>}
+        {path.length > 0 && <button onClick={() => zoom([])}>All of it <kbd>0</kbd></button>}
+        {of && <span>Callers of <b class="name">{shortName(nameOf(Number(of)), 40)}</b>, with all that it calls</span>}
         <span class="space" />
         {flame.cut > 0 && <span class="faint">{plural(flame.cut, 'branch', 'branches')} too small to see</span>}
       </div>
-      <p class="caption" role="status" aria-live="polite">{about.value || (comparing.value ? 'Red grew, blue shrank since the run before.' : 'Click selects, double click zooms; colours are images.')}</p>
+      <div class="caption">
+        <span role="status" aria-live="polite">{about.value || (unknown ? 'The run before has no call paths: nothing is compared here. ' : '') + 'Click selects, double click zooms.'}</span>
+        {coloured ? <Swatches of={changes(picture.palette)} /> : <Swatches of={imagesIn(names, images, picture.palette)} />}
+      </div>
       <div class="flame-pane" ref={pane} onScroll={(e) => (size.value = { ...size.value, top: e.currentTarget.scrollTop })}>
         <div style={{ height: height + 'px' }}>
           <canvas ref={canvas} tabIndex={0} role="img" aria-label={`Flame graph of ${plural(frames.length, 'frame')}. ${about.value}`} onClick={click} onDblClick={(e) => { const f = hit(e); if (f && f.node > 0) zoomTo(f.node); }} onMouseMove={(e) => { const f = hit(e); hover.value = f && { frame: f, x: e.clientX, y: e.clientY }; }} onMouseLeave={() => (hover.value = null)} />
         </div>
+        {!nothing && frames.length <= 1 && flame.cut > 0 && <div class="hint">None of the {plural(flame.cut, 'branch', 'branches')} is large enough to be seen: each has less than 1/4000 of this time. A search of the functions finds them.</div>}
         {nothing && <div class="hint">{byBefore ? 'This path took no time before.' : 'No time was spent here.'}</div>}
       </div>
       {hover.value && hover.value.frame.node >= 0 && <Tip text={describe(hover.value.frame.node)} x={hover.value.x} y={hover.value.y} />}
@@ -196,13 +211,36 @@ function safeMatcher(text: string): (name: string) => boolean {
   }
 }
 
-function imagesByTime(flame: Flame): string[] {
+// The same in every graph of a run, so that an image keeps its colour.
+function imagesByTime(functions: FunctionRow[]): string[] {
   const time = new Map<string, number>();
-  flame.function.forEach((id, i) => {
-    const image = flame.names[id]?.[1];
-    if (image !== undefined) time.set(image, (time.get(image) ?? 0) + flame.self[i]!);
-  });
+  for (const f of functions) time.set(f.image, (time.get(f.image) ?? 0) + f.self);
   return [...time].sort((a, b) => b[1] - a[1]).map(([image]) => image);
+}
+
+type Swatch = [title: string, colour: string];
+
+function imagesIn(names: Flame['names'], images: string[], palette: Palette): Swatch[] {
+  const here = new Set(Object.values(names).map(([, image]) => image));
+  const known = images.slice(0, mostImages).filter((i) => here.has(i));
+  const others = here.size - known.length;
+  return [...known.map((i): Swatch => [baseName(i), palette.frame(i, 4)]), ...(others > 0 ? [['others', palette.frame('', 4)] as Swatch] : [])];
+}
+
+function changes(palette: Palette): Swatch[] {
+  return [['grew since the run before', palette.changed(2, 1)], ['shrank', palette.changed(1, 2)]];
+}
+
+function Swatches({ of }: { of: Swatch[] }) {
+  return (
+    <span class="swatches">
+      {of.map(([title, colour]) => (
+        <span key={title}>
+          <i style={{ background: colour }} /> {title}
+        </span>
+      ))}
+    </span>
+  );
 }
 
 function Choice({ label, value, options, onChange }: { label: string; value: string; options: [string, string][]; onChange: (v: string) => void }) {

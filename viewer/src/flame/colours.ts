@@ -12,20 +12,15 @@ export interface Palette {
   whole: string;
 }
 
-const hues = [212, 28, 160, 268, 95, 330, 188, 48];
-
-function hash(text: string): number {
-  let h = 7;
-  for (let i = 0; i < text.length; i++) h = (h * 31 + text.charCodeAt(i)) >>> 0;
-  return h;
-}
+const hues = [212, 28, 160, 268, 95, 330, 188, 48]; // of the images with the most time, in this order; all others are grey
+export const mostImages = hues.length;
 
 export function paletteOf(dark: boolean, images: string[]): Palette {
-  // The image with the most time takes the first hue, and so on: neighbours differ.
-  const hueOf = new Map(images.map((image, i) => [image, hues[i % hues.length]!]));
+  const hueOf = new Map(images.slice(0, mostImages).map((image, i) => [image, hues[i]!]));
   const frame = (image: string, id: number) => {
     const shade = ((id * 2654435761) >>> 0) % 9;
-    const hue = hueOf.get(image) ?? hues[hash(image) % hues.length]!;
+    const hue = hueOf.get(image);
+    if (hue === undefined) return dark ? `hsl(0 0% ${27 + shade}%)` : `hsl(0 0% ${84 + shade * 0.8}%)`;
     return dark ? `hsl(${hue} 26% ${27 + shade}%)` : `hsl(${hue} 48% ${83 + shade * 0.8}%)`;
   };
   const changed = (now: number, before: number) => {

@@ -54,6 +54,49 @@ export function pathTo(tree: Tree, node: number): FunctionId[] {
   return [...tree.flame.path, ...path.reverse()];
 }
 
+// A function with all that it calls, and upwards who called it: its outermost calls in a flame graph from the start, merged.
+export function callersOf(flame: Flame, id: FunctionId): Flame {
+  interface Branch {
+    function: FunctionId;
+    total: number;
+    self: number; // what began here
+    before: number;
+    callers: Map<FunctionId, Branch>;
+  }
+  const branch = (of: FunctionId): Branch => ({ function: of, total: 0, self: 0, before: 0, callers: new Map() });
+  const root = branch(id);
+  const within: boolean[] = []; // a call of the function
+  flame.function.forEach((f, i) => {
+    const outer = i > 0 && within[flame.parent[i]!]!;
+    within[i] = outer || f === id;
+    if (f !== id || outer) return;
+    let at = root;
+    for (let node = i; ; ) {
+      at.total += flame.total[i]!;
+      at.before += flame.before?.[i] ?? 0;
+      node = flame.parent[node]!;
+      if (node <= 0) break;
+      const caller = flame.function[node]!;
+      if (!at.callers.has(caller)) at.callers.set(caller, branch(caller));
+      at = at.callers.get(caller)!;
+    }
+    at.self += flame.total[i]!;
+  });
+  const result: Flame = { path: [id], parent: [], function: [], total: [], self: [], calls: [], cut: flame.cut, names: flame.names, ...(flame.before && { before: [] }) };
+  const walk: [Branch, number][] = [[root, 0]];
+  for (let next = walk.pop(); next; next = walk.pop()) {
+    const [b, parent] = next;
+    const place = result.parent.push(parent) - 1;
+    result.function.push(b.function);
+    result.total.push(b.total);
+    result.self.push(b.self);
+    result.calls.push(0);
+    result.before?.push(b.before);
+    for (const caller of [...b.callers.values()].sort((x, y) => x.total - y.total)) walk.push([caller, place]);
+  }
+  return result;
+}
+
 // The frames of `root` and below it that are at least `least` pixels wide, in `width` pixels.
 export function framesOf(tree: Tree, root: number, width: number, least: number): Frame[] {
   const whole = tree.size[root]!;

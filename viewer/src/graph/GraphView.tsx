@@ -6,16 +6,18 @@ import { useCommands } from '../app/keys';
 import { ask, source, useAnswer } from '../data/ask';
 import type { FunctionId, Graph, GraphNode } from '../data/types';
 import { plural, shortName, shortPercent, withCommas } from '../format';
-import { comparing, get, selected, summary, thread, tune } from '../state';
+import { comparing, get, moveTo, selected, summary, thread, tune } from '../state';
 import { data, type Datum } from '../views/columns';
 import { Failed, Waiting, With } from '../views/Waiting';
-import { countAbove, filterSteps, initialFilter, type Weighting } from './formulas';
-import { GivenUp, LayoutWorker, toDot, type Flow, type Layout } from './layout';
+import { countAbove, filterSteps, initialFilter, isAbove, type Weighting } from './formulas';
+import { apart, GivenUp, LayoutWorker, toDot, withLone, type Flow, type Layout } from './layout';
 import LayoutCode from './layout.worker?worker&inline';
 import { Overview } from './Overview';
 import { labelOf, widthOf } from './label';
 import { CallGraph, prune, states, type NodeState, type Shown } from './prune';
-import { River, type Frame } from './River';
+import type { Frame } from './frame';
+import { River } from './River';
+import { belowRoot } from './root';
 import { saveSvg } from './save';
 
 const worker = new LayoutWorker(() => new LayoutCode());
@@ -54,23 +56,29 @@ function formatStates(map: Map<FunctionId, NodeState>): string {
 }
 
 // The graph that was sent, with what open nodes and the selected function need beyond it.
-function useCompleted(base: Graph, open: Map<FunctionId, NodeState>): CallGraph {
+function useCompleted(base: Graph, open: Map<FunctionId, NodeState>, root: FunctionId | null): CallGraph {
   const wanted = [...open].filter(([, s]) => s === 'all').map(([id]) => id);
   const known = useMemo(() => new Set(base.nodes.map((n) => n.id)), [base]);
   if (selected.value !== null && !known.has(selected.value)) wanted.push(selected.value);
   const complete = base.nodes.length === base.functions;
-  const more = complete ? [] : wanted.map((id) => ask<Graph>('neighbours', { of: id, thread: thread.value }).value.value).filter((g) => g !== undefined);
+  const more = complete ? [] : wanted.map((id) => ask<Graph>('neighbours', { of: id, thread: thread.value, root }).value.value).filter((g) => g !== undefined);
   return useMemo(() => {
     const nodes = new Map<FunctionId, GraphNode>();
     for (const n of [base, ...more].flatMap((g) => g.nodes)) if (!nodes.has(n.id)) nodes.set(n.id, n);
     const edges = new Map([base, ...more].flatMap((g) => g.edges).map((e) => [`${e.caller} ${e.callee}`, e]));
-    return new CallGraph([...nodes.values()], [...edges.values()]);
-  }, [base, more.length, wanted.join()]);
+    const all = { ...base, nodes: [...nodes.values()], edges: [...edges.values()] };
+    const seen = root === null ? all : belowRoot(all, root);
+    return new CallGraph(seen.nodes, seen.edges);
+  }, [base, more.length, wanted.join(), root]);
 }
 
-function Controlled({ base, root }: { base: Graph; root: FunctionId | null }) {
+function Controlled({ base: sent, root }: { base: Graph; root: FunctionId | null }) {
   const open = useMemo(() => parseStates(get('states')), [get('states')]);
-  const graph = useCompleted(base, open);
+  const graph = useCompleted(sent, open, root);
+  const base = useMemo(() => {
+    const below = root === null ? sent : belowRoot(sent, root);
+    return source.live ? { ...below, functions: sent.functions } : below;
+  }, [sent, root]);
   const rootNode = root === null ? undefined : graph.nodes.get(root);
   const whole = (rootNode ? rootNode.total : summary.value.total) || 1;
   const totals = useMemo(() => base.nodes.map((n) => n.total).sort((a, b) => b - a), [base]);
@@ -84,13 +92,18 @@ function Controlled({ base, root }: { base: Graph; root: FunctionId | null }) {
     () => prune(graph, { whole, filter, root: rootNode ? root : null, most: mostDrawn, keep: selected.value, stateOf }),
     [graph, whole, filter, root, open, selected.value],
   );
+  // Smaller functions than all that were sent may be above the filter too.
+  const unsent = source.live ? base.functions - base.nodes.length : 0;
+  const more = unsent > 0 && filter > 0 && isAbove(totals.at(-1) ?? 0, whole, filter) ? '+' : '';
+  const above = withCommas(filter === 0 ? base.nodes.length + unsent : countAbove(totals, whole, filter));
+  const left = shown.left + (filter === 0 ? unsent : 0);
   const choices = data();
   const datum = (key: string, otherwise: string) => choices.find((d) => d.key === get(key, otherwise)) ?? choices[0]!;
-  const left = get('left') === 'none' ? choices[0]! : datum('left', comparing.value ? 'change' : '');
-  const right = get('right') === 'none' ? choices[0]! : datum('right', 'totalp');
+  const leftData = get('left') === 'none' ? choices[0]! : datum('left', comparing.value ? 'change' : '');
+  const rightData = get('right') === 'none' ? choices[0]! : datum('right', 'totalp');
 
   const flow = get('flow', 'down') as Flow;
-  const drawn = useLayout(shown, whole, left, right, length, flow);
+  const drawn = useLayout(shown, whole, leftData, rightData, length, flow);
   const frame = useSignal<Frame>({ x: 0, y: 0, width: 1, height: 1, scale: 1 });
   const step = (by: number) => {
     const id = selected.value;
@@ -117,7 +130,8 @@ function Controlled({ base, root }: { base: Graph; root: FunctionId | null }) {
     <>
       <div class="controls">
         <OverviewPane drawn={drawn.value} frame={frame} />
-        <TimeFilter filter={filter} shown={shown} totals={totals} whole={whole} functions={base.functions} />
+        <Find shown={shown} />
+        <TimeFilter filter={filter} shown={shown} above={above + more} />
         <div class="pair">
           <button onClick={() => step(-1)} disabled={!canStep} title="Fewer children of the selected function   c">Collapse</button>
           <button onClick={() => step(1)} disabled={!canStep} title="More children   s">Show subtree</button>
@@ -136,10 +150,10 @@ function Controlled({ base, root }: { base: Graph; root: FunctionId | null }) {
           </select>
         </label>
         <label>
-          Left data <DatumChoice name="left" value={left.key} choices={choices} />
+          Left data <DatumChoice name="left" value={leftData.key} choices={choices} />
         </label>
         <label>
-          Right data <DatumChoice name="right" value={right.key} choices={choices} />
+          Right data <DatumChoice name="right" value={rightData.key} choices={choices} />
         </label>
         <label>
           Name length
@@ -156,15 +170,18 @@ function Controlled({ base, root }: { base: Graph; root: FunctionId | null }) {
         <button disabled={!drawn.value} onClick={() => drawn.value && saveSvg()}>Save as SVG</button>
         <Marks />
       </div>
-      <div class="river-pane">
+      <div class="river-pane" aria-busy={drawn.since !== undefined || (drawn.value && drawn.value.shown !== shown)}>
         {drawn.error && <Failed>{drawn.error}</Failed>}
         {drawn.value ? <River drawn={drawn.value} stateOf={stateOf} weighting={weighting} frame={frame} root={root} /> : !drawn.error && <Waiting since={drawn.since} what={`Laying out ${plural(shown.nodes.length, 'function')}`} />}
         {shown.nodes.length === 0 && <div class="hint">No function is above the filter.</div>}
-        <p class="caption faint">
-          {plural(shown.nodes.length, 'function')} of {withCommas(base.functions)}, {plural(shown.edges.length, 'arc')}
-          {shown.left > 0 && ` · ${plural(shown.left, 'more function')} above the filter would be too many to read: raise it, or choose a root`}
-          {summary.value.pruned.length > 0 && base.nodes.length < base.functions && ' · smaller ones are not in this file'}
-        </p>
+        <div class="caption faint">
+          <span>
+            {plural(shown.nodes.length, 'function')} of {withCommas(base.functions)}, {plural(shown.edges.length, 'arc')}
+            {left > 0 && ` · ${withCommas(left)}${more} more above the filter: raise it, or choose a root`}
+            {summary.value.pruned.length > 0 && base.nodes.length < base.functions && ' · smaller ones are not in this file'}
+          </span>
+          {comparing.value && <span class="changed"><i class="worse" /> grew <i class="better" /> shrank since the run before</span>}
+        </div>
       </div>
     </>
   );
@@ -178,19 +195,41 @@ function useLayout(shown: Shown, whole: number, left: Datum, right: Datum, lengt
     if (shown.nodes.length === 0) return void (state.value = {});
     state.value = { ...(state.value.value && { value: state.value.value }), since: performance.now() };
     const labels = new Map(shown.nodes.map((n) => [n.id, widthOf(labelOf(n, { whole, left, right, length }))]));
-    worker.run(toDot(shown, flow, (id) => labels.get(id) ?? 40, (total) => total / whole)).then(
-      (layout) => (state.value = { value: { shown, layout, whole, left, right, length, flow } }),
+    const width = (id: FunctionId) => labels.get(id) ?? 40;
+    const { river, lone } = apart(shown);
+    worker.run(toDot(river, flow, width, (total) => total / whole)).then(
+      (layout) => (state.value = { value: { shown, layout: withLone(layout, lone, width), whole, left, right, length, flow } }),
       (e) => !(e instanceof GivenUp) && (state.value = { error: `The graph could not be laid out (${e}). A higher time filter makes it smaller.` }),
     );
   }, [shown, whole, left.key, right.key, length, flow]);
   return state.value;
 }
 
+// The functions drawn whose names have these letters: they stand out, and Enter goes from one to the next.
+export function foundIn(shown: Shown): GraphNode[] {
+  const text = get('find').toLowerCase();
+  return text === '' ? [] : shown.nodes.filter((n) => n.name.toLowerCase().includes(text));
+}
+
+function Find({ shown }: { shown: Shown }) {
+  const found = foundIn(shown);
+  const next = () => {
+    const at = found.findIndex((n) => n.id === selected.value);
+    if (found.length > 0) moveTo(found[(at + 1) % found.length]!.id);
+  };
+  return (
+    <div class="find">
+      <input id="find-here" type="search" placeholder="Find here   f" aria-label="Find in the graph" value={get('find')} onInput={(e) => tune({ find: e.currentTarget.value })} onKeyDown={(e) => e.key === 'Enter' && next()} />
+      {get('find') && <span class="faint" role="status">{withCommas(found.length)}</span>}
+    </div>
+  );
+}
+
 function OverviewPane({ drawn, frame }: { drawn: Drawn | undefined; frame: Signal<Frame> }) {
   return <div class="overview">{drawn && <Overview drawn={drawn} frame={frame} />}</div>;
 }
 
-function TimeFilter({ filter, shown, totals, whole, functions }: { filter: number; shown: Shown; totals: number[]; whole: number; functions: number }) {
+function TimeFilter({ filter, shown, above }: { filter: number; shown: Shown; above: string }) {
   const drag = useRef(0);
   const at = Math.max(0, filterSteps.findIndex((s) => s >= filter - 1e-9));
   const set = (index: number) => {
@@ -202,11 +241,7 @@ function TimeFilter({ filter, shown, totals, whole, functions }: { filter: numbe
     <div class="filter">
       <label for="min">
         Time filter <b>≥ {shortPercent(filter)}</b>
-        <span class="faint">
-          {' '}
-          {withCommas(countAbove(totals, whole, filter))}
-          {totals.length < functions && filter === 0 ? '+' : ''} functions
-        </span>
+        <span class="faint">{above} {above === '1' ? 'function' : 'functions'}</span>
       </label>
       <input id="min" type="range" min={0} max={filterSteps.length - 1} step={1} value={at} aria-valuetext={`${shortPercent(filter)}, ${shown.nodes.length} functions`} onInput={(e) => set(+e.currentTarget.value)} />
       <input type="number" min={0} max={20} step={0.1} value={+(filter * 100).toFixed(2)} aria-label="Time filter in percent" onChange={(e) => tune({ min: String(Math.min(20, Math.max(0, +e.currentTarget.value)) / 100) })} />

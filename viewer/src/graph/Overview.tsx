@@ -1,9 +1,9 @@
-// The whole skeleton, with a box around the part that the detail pane shows. The box can be dragged; a click brings it there.
+// The whole skeleton, with a box around the part that the detail pane shows. The box is dragged from where it is grasped; a click beside it brings it there.
 import type { Signal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import { selected } from '../state';
 import type { Drawn } from './GraphView';
-import type { Frame } from './River';
+import type { Frame } from './frame';
 import { pathOf } from './River';
 
 export function Overview({ drawn, frame }: { drawn: Drawn; frame: Signal<Frame> }) {
@@ -18,13 +18,26 @@ export function Overview({ drawn, frame }: { drawn: Drawn; frame: Signal<Frame> 
       if (e.callee === at) lit.add(e.caller);
     }
   }
-  const move = (e: PointerEvent) => {
+  const grasp = useRef({ x: 0, y: 0 }); // where in the box
+  const place = (e: PointerEvent) => {
     const box = svg.current!.getBoundingClientRect();
     const scale = Math.min(box.width / layout.width, box.height / layout.height);
-    const x = (e.clientX - box.left - (box.width - layout.width * scale) / 2) / scale;
-    const y = (e.clientY - box.top - (box.height - layout.height * scale) / 2) / scale;
+    return {
+      x: (e.clientX - box.left - (box.width - layout.width * scale) / 2) / scale,
+      y: (e.clientY - box.top - (box.height - layout.height * scale) / 2) / scale,
+    };
+  };
+  const take = (e: PointerEvent) => {
+    const { x, y } = place(e);
     const f = frame.value;
-    frame.value = { ...f, x: x - f.width / f.scale / 2, y: y - f.height / f.scale / 2 };
+    const [width, height] = [f.width / f.scale, f.height / f.scale];
+    const within = x >= f.x && x <= f.x + width && y >= f.y && y <= f.y + height;
+    grasp.current = within ? { x: x - f.x, y: y - f.y } : { x: width / 2, y: height / 2 };
+    move(e);
+  };
+  const move = (e: PointerEvent) => {
+    const { x, y } = place(e);
+    frame.value = { ...frame.value, x: x - grasp.current.x, y: y - grasp.current.y };
   };
   const f = frame.value;
   const big = Math.max(layout.width, layout.height) / 240;
@@ -36,7 +49,7 @@ export function Overview({ drawn, frame }: { drawn: Drawn; frame: Signal<Frame> 
       aria-label={`Overview of ${shown.nodes.length} functions; drag the box to move the detail`}
       onPointerDown={(e) => {
         e.currentTarget.setPointerCapture(e.pointerId);
-        move(e);
+        take(e);
       }}
       onPointerMove={(e) => e.currentTarget.hasPointerCapture(e.pointerId) && move(e)}
     >

@@ -4,22 +4,15 @@ import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { useCommands } from '../app/keys';
 import type { FunctionId, GraphEdge, GraphNode } from '../data/types';
 import { percent, printable, withCommas, withUnit } from '../format';
-import { comparing, get, select, selected, summary } from '../state';
+import { comparing, get, moveTo, select, selected, summary } from '../state';
+import { atMost } from '../views/columns';
 import { arcWidth, type Weighting } from './formulas';
+import { firstFrame, type Frame } from './frame';
 import type { Drawn } from './GraphView';
-import { MarkPath } from './GraphView';
+import { foundIn, MarkPath } from './GraphView';
 import { labelOf, placesOf } from './label';
 import type { Arc, Box } from './layout';
 import type { NodeState } from './prune';
-
-// The part that is seen: from (x, y) of the layout, in a pane of width × height pixels.
-export interface Frame {
-  x: number;
-  y: number;
-  width: number;
-  height: number;
-  scale: number;
-}
 
 export function pathOf(points: [number, number][]): string {
   const [first, ...rest] = points;
@@ -41,6 +34,7 @@ export function River({ drawn, stateOf, weighting, frame, root }: Props) {
   const hold = useRef<{ x: number; y: number; frame: Frame; moved: boolean } | null>(null);
   const nodes = useMemo(() => new Map(shown.nodes.map((n) => [n.id, n])), [shown]);
   const edges = useMemo(() => new Map(shown.edges.map((e) => [`${e.caller} ${e.callee}`, e])), [shown]);
+  const found = new Set(foundIn(shown).map((n) => n.id));
   const smallest = useMemo(() => Math.min(1, ...shown.edges.map((e) => e.total / whole).filter((s) => s > 0)), [shown, whole]);
 
   const resize = () => {
@@ -52,16 +46,9 @@ export function River({ drawn, stateOf, weighting, frame, root }: Props) {
     observer.observe(pane.current!);
     return () => observer.disconnect();
   }, []);
-  // A new layout: the selected function, or where the river begins.
   useEffect(() => {
     resize();
-    const f = frame.value;
-    const scale = clampScale(Math.min(f.width / (layout.width + 40), f.height / (layout.height + 40)), 0.72, 1.15);
-    const b = (selected.value !== null && layout.boxes.get(selected.value)) || firstBox(drawn);
-    if (layout.width * scale <= f.width && layout.height * scale <= f.height) frame.value = { ...f, scale, x: (layout.width - f.width / scale) / 2, y: (layout.height - f.height / scale) / 2 };
-    else if (b && b.id === selected.value) centre(b, scale);
-    else if (b && drawn.flow === 'down') frame.value = { ...f, scale, x: b.x - f.width / scale / 2, y: Math.min(-16 / scale, b.y - b.height) };
-    else if (b) frame.value = { ...f, scale, x: Math.min(-16 / scale, b.x - b.width), y: b.y - f.height / scale / 2 };
+    frame.value = firstFrame(layout, frame.value, firstBox(drawn), selected.value === null ? undefined : layout.boxes.get(selected.value));
   }, [layout]);
   useEffect(() => {
     const b = selected.value === null ? undefined : layout.boxes.get(selected.value);
@@ -87,7 +74,7 @@ export function River({ drawn, stateOf, weighting, frame, root }: Props) {
     { keys: 'z', about: 'graph: zoom in', run: () => zoom(1.25) },
     { keys: 'x', about: 'graph: zoom out', run: () => zoom(0.8) },
     { keys: '0', about: 'graph: all of it', run: fit },
-    { keys: 'ArrowLeft ArrowRight ArrowUp ArrowDown', about: 'graph: to the caller, callee, neighbour', run: (key) => select(next(drawn.flow === 'down' ? turned[key]! : key, drawn)) },
+    { keys: 'ArrowLeft ArrowRight ArrowUp ArrowDown', about: 'graph: to the caller, callee, neighbour', run: (key) => moveTo(next(drawn.flow === 'down' ? turned[key]! : key, drawn)) },
     { keys: 'Enter', about: 'graph: the source of the selected function', run: () => selected.value !== null && select(selected.value, { view: 'source', file: null }) },
   ]);
 
@@ -125,7 +112,7 @@ export function River({ drawn, stateOf, weighting, frame, root }: Props) {
         ))}
         {[...layout.boxes.values()].map((b) => {
           const node = nodes.get(b.id);
-          return node && <NodeBox key={b.id} box={b} node={node} drawn={drawn} state={stateOf(b.id)} isRoot={b.id === root} onSelect={() => hold.current?.moved || select(b.id)} />;
+          return node && <NodeBox key={b.id} box={b} node={node} drawn={drawn} state={stateOf(b.id)} isRoot={b.id === root} isFound={found.has(b.id)} onSelect={() => hold.current?.moved || select(b.id)} />;
         })}
       </svg>
       <div class="zoom">
@@ -194,26 +181,27 @@ function ArcPath({ arc, edge, nodes, weighting, whole, smallest, lit }: { arc: A
     <path d={pathOf(arc.points)} class={`arc ${lit ? 'lit' : ''} ${change}`} stroke-width={arcWidth(weighting, edge.total / whole, smallest)} style={change ? { strokeOpacity: changeStrength(edge.total, edge.before!) } : undefined} marker-end={`url(#head-${kind})`} data-arc={`${arc.caller} ${arc.callee}`}>
       <title>
         {printable(names)}
-        {summary.value.calls_known ? `\n${withCommas(edge.calls)} calls` : ''}
-        {`\n${withUnit(edge.total)} ${summary.value.unit}, ${percent(edge.total / whole)}`}
+        {edge.calls !== null ? `\n${withCommas(edge.calls)} calls` : ''}
+        {`\n${atMost(edge)}${withUnit(edge.total)} ${summary.value.unit}, ${percent(edge.total / whole)}`}
         {change ? `\nbefore: ${withUnit(edge.before!)}` : ''}
       </title>
     </path>
   );
 }
 
-function NodeBox({ box, node, drawn, state, isRoot, onSelect }: { box: Box; node: GraphNode; drawn: Drawn; state: NodeState; isRoot: boolean; onSelect: () => void }) {
+function NodeBox({ box, node, drawn, state, isRoot, isFound, onSelect }: { box: Box; node: GraphNode; drawn: Drawn; state: NodeState; isRoot: boolean; isFound: boolean; onSelect: () => void }) {
   const label = labelOf(node, drawn);
   const places = placesOf(label);
   const left = box.x - box.width / 2;
   const top = box.y - box.height / 2;
   const at = selected.value === node.id;
   const change = changeClass(node.total, node.before === null ? 0 : node.before?.total);
+  const warmth = Math.min(1, Math.sqrt(node.self / drawn.whole));
   return (
-    <g class={`node ${at ? 'at' : ''} ${isRoot ? 'is-root' : ''} ${change}`} role="button" aria-label={`${node.name.slice(0, 300)}, ${percent(node.total / drawn.whole)}`} aria-pressed={at} data-function={node.id} onClick={onSelect} onDblClick={() => select(node.id, { view: 'source', file: null })} transform={`translate(${left} ${top})`}>
-      <title>{`${printable(node.name.slice(0, 1000))}\nself ${withUnit(node.self)} (${percent(node.self / drawn.whole)}), total ${withUnit(node.total)} (${percent(node.total / drawn.whole)})${get('root') ? ' of the root' : ''}`}</title>
+    <g class={`node ${at ? 'at' : ''} ${isRoot ? 'is-root' : ''} ${warmth > 0.15 ? 'warm' : ''} ${isFound ? 'found' : ''} ${change}`} role="button" aria-label={`${node.name.slice(0, 300)}, ${percent(node.total / drawn.whole)}`} aria-pressed={at} data-function={node.id} onClick={onSelect} onDblClick={() => select(node.id, { view: 'source', file: null })} transform={`translate(${left} ${top})`}>
+      <title>{`${printable(node.name.slice(0, 1000))}\nself ${withUnit(node.self)} (${percent(node.self / drawn.whole)}), total ${atMost(node)}${withUnit(node.total)} (${percent(node.total / drawn.whole)})${get('root') ? ' of the root' : ''}${node.at_most ? '\nIt is called elsewhere too: call paths would tell how much of it is below the root.' : ''}`}</title>
       <rect width={box.width} height={box.height} rx={5} class="node-box" />
-      <rect width={box.width} height={box.height} rx={5} class="node-heat" style={{ opacity: Math.min(0.75, Math.sqrt(node.self / drawn.whole)) }} />
+      <rect width={box.width} height={box.height} rx={5} class="node-heat" style={{ opacity: warmth }} />
       {node.recursive && (
         <path class="recursive" d={`M8 -1 Q${box.width / 2} -11 ${box.width - 8} -1`}>
           <title>recursive</title>

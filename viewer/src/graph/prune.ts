@@ -49,7 +49,7 @@ function push<K, V>(map: Map<K, V[]>, key: K, value: V) {
 }
 
 // What some way leads to from `starts`; `through` says past which nodes.
-function reachable(graph: CallGraph, starts: Iterable<FunctionId>, through: (id: FunctionId) => boolean): Set<FunctionId> {
+export function reachable(graph: CallGraph, starts: Iterable<FunctionId>, through: (id: FunctionId) => boolean): Set<FunctionId> {
   const seen = new Set(starts);
   for (const id of seen) {
     if (!through(id)) continue;

@@ -9,7 +9,8 @@ export interface Column<Row> {
   width: string; // as a grid has it: "6rem", "1fr"
   right?: boolean; // figures
   sortable?: boolean;
-  cell: (row: Row) => ComponentChildren;
+  spare?: number; // where the table is too narrow, the column with the largest goes first; one without never goes
+  cell: (row: Row, room: number) => ComponentChildren; // room: characters of a name that the cell is wide
 }
 
 interface Props<Row> {
@@ -20,39 +21,70 @@ interface Props<Row> {
   onSeen?: (first: number, last: number) => void;
   current?: number | null; // index of the selected row
   onSelect?: (row: Row, index: number) => void;
+  onMove?: (row: Row, index: number) => void; // by a key; where it is not given, a key selects
   onOpen?: (row: Row) => void; // Enter, double click
   sort?: string;
   ascending?: boolean;
   onSort?: (key: string) => void;
-  rowClass?: (row: Row) => string;
+  rowClass?: (row: Row, index: number) => string;
   empty?: ComponentChildren;
   autoFocus?: boolean;
+  of?: unknown; // what the rows are about: of something else, they are seen from the first
 }
 
 export const rowHeight = 24;
-const headHeight = 26;
+export const headHeight = 26;
+const em = 13;
+const character = 7.23; // of names
+const cellPadding = 12;
+
+// "5.8em", "minmax(15em, 1fr)": what a column takes at least.
+function leastWidth(column: { width: string }): number {
+  return parseFloat(/[\d.]+(?=em)/.exec(column.width)?.[0] ?? '0') * em;
+}
+
+// The columns that there is room for.
+export function fitting<C extends { width: string; spare?: number }>(columns: C[], width: number): C[] {
+  const shown = [...columns];
+  while (shown.reduce((sum, c) => sum + leastWidth(c), 0) > width) {
+    const goes = shown.reduce((a, c) => ((c.spare ?? 0) > (a.spare ?? 0) ? c : a), shown[0]!);
+    if (!goes?.spare) break;
+    shown.splice(shown.indexOf(goes), 1);
+  }
+  return shown;
+}
 
 export function Table<Row>(props: Props<Row>): VNode {
-  const { columns, count, row, current } = props;
+  const { count, row } = props;
+  const current = (props.current ?? -1) >= 0 ? props.current! : null;
   const body = useRef<HTMLDivElement>(null);
-  const [scroll, setScroll] = useState({ top: 0, height: 600 });
+  const head = useRef<HTMLDivElement>(null);
+  const [scroll, setScroll] = useState({ top: 0, height: 600, width: 0 });
+  const [widths, setWidths] = useState<number[]>([]);
+  const columns = scroll.width > 0 ? fitting(props.columns, scroll.width) : props.columns;
   const margin = 8;
   const first = Math.max(0, Math.floor(scroll.top / rowHeight) - margin);
   const last = Math.min(count, Math.ceil((scroll.top + scroll.height) / rowHeight) + margin);
   const grid = { gridTemplateColumns: columns.map((c) => c.width).join(' ') };
+  const least = { minWidth: columns.reduce((sum, c) => sum + leastWidth(c), 0) + 'px' };
 
   useLayoutEffect(() => {
     const element = body.current!;
-    const measure = () => setScroll({ top: element.scrollTop, height: element.clientHeight });
+    const measure = () => setScroll({ top: element.scrollTop, height: element.clientHeight, width: element.clientWidth });
     measure();
     const observer = new ResizeObserver(measure);
     observer.observe(element);
     if (props.autoFocus) element.focus({ preventScroll: true });
     return () => observer.disconnect();
   }, []);
+  useLayoutEffect(() => {
+    const now = [...head.current!.children].map((c) => (c as HTMLElement).offsetWidth);
+    if (now.join() !== widths.join()) setWidths(now);
+  });
+  useLayoutEffect(() => void (body.current!.scrollTop = 0), [props.of]);
   useEffect(() => props.onSeen?.(first, last), [first, last, count, props.onSeen]);
   useEffect(() => {
-    if (current !== null && current !== undefined) reveal(current);
+    if (current !== null) reveal(current);
   }, [current, count]);
 
   function reveal(index: number) {
@@ -73,11 +105,12 @@ export function Table<Row>(props: Props<Row>): VNode {
     };
     const to = steps[e.key];
     const here = at >= 0 ? row(at) : undefined;
+    const move = props.onMove ?? props.onSelect;
     if (e.key === 'Enter' && here && props.onOpen) props.onOpen(here);
-    else if (to !== undefined && props.onSelect) {
+    else if (to !== undefined && move) {
       const index = Math.min(count - 1, Math.max(0, to));
       const there = row(index);
-      if (there) props.onSelect(there, index);
+      if (there) move(there, index);
       else reveal(index);
     } else return;
     e.preventDefault();
@@ -94,14 +127,14 @@ export function Table<Row>(props: Props<Row>): VNode {
         role="row"
         aria-rowindex={i + 2}
         aria-selected={i === current}
-        class={`row ${i === current ? 'current' : ''} ${r && props.rowClass ? props.rowClass(r) : ''}`}
+        class={`row ${i === current ? 'current' : ''} ${r && props.rowClass ? props.rowClass(r, i) : ''}`}
         style={{ ...grid, top: i * rowHeight + 'px', height: rowHeight + 'px' }}
         onClick={() => r && props.onSelect?.(r, i)}
         onDblClick={() => r && props.onOpen?.(r)}
       >
-        {columns.map((c) => (
+        {columns.map((c, at) => (
           <div key={c.key} role="gridcell" class={c.right ? 'cell right' : 'cell'}>
-            {r ? c.cell(r) : <span class="faint">…</span>}
+            {r ? c.cell(r, Math.max(4, Math.floor(((widths[at] ?? Infinity) - cellPadding) / character))) : <span class="faint">…</span>}
           </div>
         ))}
       </div>,
@@ -115,16 +148,16 @@ export function Table<Row>(props: Props<Row>): VNode {
         tabIndex={0}
         role="rowgroup"
         aria-label={`${props.label}, ${count} rows`}
-        aria-activedescendant={current !== null && current !== undefined ? `${props.label}-${current}` : undefined}
+        aria-activedescendant={current !== null ? `${props.label}-${current}` : undefined}
         onKeyDown={onKey}
-        onScroll={(e) => setScroll({ top: e.currentTarget.scrollTop, height: e.currentTarget.clientHeight })}
+        onScroll={(e) => setScroll({ top: e.currentTarget.scrollTop, height: e.currentTarget.clientHeight, width: e.currentTarget.clientWidth })}
       >
-        <div class="head" role="row" aria-rowindex={1} style={{ ...grid, height: headHeight + 'px' }}>
+        <div class="head" ref={head} role="row" aria-rowindex={1} style={{ ...grid, ...least, height: headHeight + 'px' }}>
           {columns.map((c) => (
             <Head key={c.key} column={c} {...props} />
           ))}
         </div>
-        <div class="spacer" style={{ height: count * rowHeight + 'px' }}>
+        <div class="spacer" style={{ ...least, height: count * rowHeight + 'px' }}>
           {rows}
         </div>
         {count === 0 && <div class="empty">{props.empty ?? 'Nothing here.'}</div>}

@@ -1,9 +1,15 @@
 // Figures in cells.
-import { percent, withCommas, withUnit } from '../format';
+import { percent, seconds, withCommas, withUnit } from '../format';
 import { summary } from '../state';
 
+// " · 39.2 ms" of a time, where it is one.
+export function inSeconds(of: number): string {
+  const { unit, units_per_second } = summary.value;
+  return unit !== 'instructions' && units_per_second > 0 ? ` · ${seconds(of / units_per_second)}` : '';
+}
+
 // A share with a bar behind it.
-export function Share({ of, whole, kind = 'self' }: { of: number; whole?: number; kind?: 'self' | 'total' | 'plain' }) {
+export function Share({ of, whole, kind = 'self' }: { of: number; whole?: number; kind?: 'self' | 'total' | 'plain' | 'worse' | 'better' }) {
   const all = whole ?? summary.value.total;
   const fraction = all > 0 ? of / all : 0;
   return (
@@ -14,7 +20,7 @@ export function Share({ of, whole, kind = 'self' }: { of: number; whole?: number
 }
 
 export function Time({ of }: { of: number | null }) {
-  return of === null ? <span class="faint">–</span> : <span title={withCommas(of) + ' ' + summary.value.unit}>{of ? withUnit(of) : '·'}</span>;
+  return of === null ? <span class="faint">–</span> : <span title={`${withCommas(of)} ${summary.value.unit}${inSeconds(of)}`}>{of ? withUnit(of) : '·'}</span>;
 }
 
 export function Count({ of }: { of: number | null }) {

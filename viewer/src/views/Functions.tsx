@@ -4,7 +4,7 @@ import { useCallback, useEffect, useMemo, useRef } from 'preact/hooks';
 import { ask, useAnswer } from '../data/ask';
 import type { FunctionPage, FunctionRow } from '../data/types';
 import { plural, withCommas } from '../format';
-import { get, select, selected, summary, thread, tune } from '../state';
+import { get, moveTo, select, selected, summary, thread, tune } from '../state';
 import { Table } from '../table/Table';
 import { functionColumns } from './columns';
 import { Failed, Waiting } from './Waiting';
@@ -58,6 +58,7 @@ export function Functions() {
           onSeen={onSeen}
           current={at.value !== null && row(at.value)?.id === selected.value ? at.value : (place.value?.position ?? null)}
           onSelect={(f, i) => ((at.value = i), select(f.id))}
+          onMove={(f, i) => ((at.value = i), moveTo(f.id))}
           onOpen={(f) => select(f.id, { view: 'source' })}
           sort={asked.sort}
           ascending={asked.ascending}
@@ -80,7 +81,7 @@ function Filter({ count }: { count: number }) {
     wait.current = setTimeout(() => tune({ filter: value }), 120) as unknown as number;
   };
   useEffect(() => () => clearTimeout(wait.current), []);
-  const { functions_run, functions_known } = summary.value;
+  const { functions_run, functions_known, calls_known } = summary.value;
   return (
     <div class="bar">
       <input id="find-here" type="search" placeholder="Filter names   f" aria-label="Filter functions by name" value={text.value} onInput={(e) => set(e.currentTarget.value)} />
@@ -88,7 +89,7 @@ function Filter({ count }: { count: number }) {
         <input type="checkbox" checked={get('regex') === '1'} onChange={(e) => tune({ regex: e.currentTarget.checked ? '1' : null })} /> regular expression
       </label>
       <span class="faint" role="status">
-        {get('filter') ? `${plural(count, 'function')} match` : `${withCommas(functions_run)} of ${plural(functions_known, 'function')} ran`}
+        {get('filter') ? `${plural(count, 'function')} ${count === 1 ? 'matches' : 'match'}` : thread.value ? `${plural(count, 'function')} in this thread` : calls_known ? `${withCommas(functions_run)} of ${plural(functions_known, 'function')} ran` : `${plural(functions_run, 'function')} in samples`}
       </span>
     </div>
   );

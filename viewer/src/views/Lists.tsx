@@ -1,46 +1,69 @@
-// Threads, OS calls, coverage, changes and the run: one table each.
+// Threads, OS calls, coverage and changes: one table each.
 import { useSignal } from '@preact/signals';
-import { useAnswer } from '../data/ask';
+import { source, useAnswer } from '../data/ask';
 import type { Changes, CoverageRow, FunctionRow, OsTable, ThreadRow } from '../data/types';
-import { baseName, commandLine, percent, plural, printable, seconds, shortName, withCommas, withUnit } from '../format';
-import { get, go, select, summary, thread, tune } from '../state';
+import { baseName, percent, plural, printable, seconds, shortName, withCommas, withUnit } from '../format';
+import { comparing, get, go, moveTo, select, selected, summary, thread, tune } from '../state';
 import { Change, Count, Share, Time } from '../table/figures';
 import { Table, type Column } from '../table/Table';
 import { FunctionName } from './columns';
-import { FactList, type Fact } from './FactList';
 import { With } from './Waiting';
 
+// What `f` goes to: rows without these letters go.
+function Filter({ name, what }: { name: string; what: string }) {
+  return <input id="find-here" type="search" placeholder={`Filter ${what}   f`} aria-label={`Filter ${what}`} value={get(name)} onInput={(e) => tune({ [name]: e.currentTarget.value })} />;
+}
+
+function matching<Row>(rows: Row[], name: string, textOf: (row: Row) => string): Row[] {
+  const text = get(name).toLowerCase();
+  return text === '' ? rows : rows.filter((r) => textOf(r).toLowerCase().includes(text));
+}
+
 export function Threads() {
+  const mark = useSignal<number | null>(null); // in a file, where a thread cannot be looked at alone
   const answer = useAnswer<{ threads: ThreadRow[] }>(() => ({ name: 'threads' }));
   const current = thread.value;
-  const unit = summary.value.unit;
+  const { unit, os_time } = summary.value;
   return (
     <section class="view" aria-label="Threads">
       <With answer={answer} what="Reading threads">
-        {({ threads }) => {
-          const begin = Math.min(...threads.map((t) => t.started || Infinity));
-          const end = Math.max(...threads.map((t) => t.finished));
-          const columns: Column<ThreadRow>[] = [
+        {({ threads: all }) => {
+          const threads = matching(all, 'threads', (t) => `${t.name} ${t.pid} ${t.tid} ${t.command}`);
+          const begin = Math.min(...all.map((t) => t.started || Infinity));
+          const end = Math.max(...all.map((t) => t.finished));
+          const columns: (Column<ThreadRow> | false)[] = [
             { key: 'share', title: 'Share', width: '6em', right: true, cell: (t) => <Share of={t.cycles + t.os_time} kind="total" /> },
-            { key: 'cycles', title: `Code, ${unit}`, width: '7em', right: true, cell: (t) => <Time of={t.cycles} /> },
-            { key: 'os', title: 'OS time', width: '6em', right: true, cell: (t) => <Time of={t.os_time} /> },
-            { key: 'functions', title: 'Functions', width: '6em', right: true, cell: (t) => <Count of={t.functions} /> },
-            { key: 'pid', title: 'pid', width: '5em', right: true, cell: (t) => t.pid },
+            { key: 'cycles', title: os_time ? `Code, ${unit}` : unit, width: '7em', spare: 1, right: true, cell: (t) => <Time of={t.cycles} /> },
+            os_time > 0 && { key: 'os', title: 'OS time', width: '6em', spare: 2, right: true, cell: (t) => <Time of={t.os_time} /> },
+            { key: 'functions', title: 'Functions', width: '6em', spare: 5, right: true, cell: (t) => <Count of={t.functions} /> },
+            { key: 'pid', title: 'pid', width: '5em', spare: 3, right: true, cell: (t) => t.pid },
             { key: 'tid', title: 'tid', width: '5em', right: true, cell: (t) => t.tid || 'others' },
             { key: 'name', title: 'Name', width: '9em', cell: (t) => printable(t.name) },
-            { key: 'when', title: 'Process ran', width: '10em', cell: (t) => <When t={t} begin={begin} end={end} /> },
-            { key: 'ended', title: 'Ended', width: '7em', cell: (t) => t.ended },
+            { key: 'when', title: 'Process ran', width: '10em', spare: 6, cell: (t) => <When t={t} begin={begin} end={end} /> },
+            { key: 'ended', title: 'Ended', width: '7em', spare: 4, cell: (t) => t.ended },
             { key: 'command', title: 'Command', width: 'minmax(12em, 1fr)', cell: (t) => <span class="name" title={t.command}>{t.command}</span> },
           ];
           return (
             <>
               <div class="bar">
+                <Filter name="threads" what="threads" />
                 <span>
-                  {plural(summary.value.threads, 'thread')} in {plural(summary.value.processes, 'process', 'processes')}. Select one to see its time alone in every view.
+                  {plural(summary.value.threads, 'thread')} in {plural(summary.value.processes, 'process', 'processes')}.{' '}
+                  {all.length > 1 && (source.live ? 'Select one to see its time alone in every view.' : 'This file has their sums; weir view shows each alone.')}
                 </span>
                 {current && <button onClick={() => go({ thread: null })}>All threads</button>}
               </div>
-              <Table label="Threads" columns={columns} count={threads.length} row={(i) => threads[i]} current={threads.findIndex((t) => String(t.id) === current)} onSelect={(t) => go({ thread: String(t.id) })} onOpen={(t) => go({ thread: String(t.id), view: 'functions' })} autoFocus />
+              <Table
+                label="Threads"
+                columns={columns.filter((c) => c !== false)}
+                count={threads.length}
+                row={(i) => threads[i]}
+                current={source.live ? threads.findIndex((t) => String(t.id) === current) : mark.value}
+                onSelect={(t, i) => (source.live ? go({ thread: String(t.id) }) : (mark.value = i))}
+                onOpen={(t) => source.live && go({ thread: String(t.id), view: 'functions' })}
+                empty="No thread matches."
+                autoFocus
+              />
             </>
           );
         }}
@@ -67,22 +90,28 @@ export function OsCalls() {
   type Row = OsTable['oscalls'][number];
   const columns: Column<Row>[] = [
     { key: 'share', title: 'Share', about: 'of the program', width: '6em', right: true, cell: (o) => <Share of={o.time} /> },
-    { key: 'time', title: `Time, ${unit}`, width: '7em', right: true, cell: (o) => <Time of={o.time} /> },
+    { key: 'time', title: `Time, ${unit}`, width: '7em', spare: 1, right: true, cell: (o) => <Time of={o.time} /> },
     { key: 'calls', title: 'Calls', width: '6em', right: true, cell: (o) => <Count of={o.calls} /> },
     { key: 'errors', title: 'Errors', width: '5em', right: true, cell: (o) => <Count of={o.errors} /> },
-    { key: 'waited', title: 'Waited', about: 'for a child or a person: charged to nobody', width: '6em', right: true, cell: (o) => <Time of={o.waited} /> },
-    { key: 'class', title: 'Class', about: 'timed: measured; determinate and fixed: by a table', width: '7em', cell: (o) => o.class },
+    { key: 'waited', title: 'Waited', about: 'for a child or a person: charged to nobody', width: '6em', spare: 3, right: true, cell: (o) => <Time of={o.waited} /> },
+    { key: 'class', title: 'Class', about: 'timed: measured; determinate and fixed: by a table', width: '8.4em', spare: 2, cell: (o) => o.class },
     { key: 'name', title: 'Call', width: '10em', cell: (o) => <span class="name">{o.name}</span> },
     { key: 'by', title: 'Made by', width: 'minmax(14em, 1fr)', cell: (o) => <Makers row={o} /> },
   ];
   return (
     <section class="view" aria-label="OS calls">
       <div class="bar">
-        {plural(summary.value.os_calls, 'OS call')} took {withUnit(summary.value.os_time)} {unit}, {percent(summary.value.os_time / (summary.value.total || 1))} of the program.
-        {summary.value.waited > 0 && ` Waits for a child or a person, not charged: ${withUnit(summary.value.waited)}.`}
+        <Filter name="oscalls" what="OS calls" />
+        <span>
+          {plural(summary.value.os_calls, 'OS call')} took {withUnit(summary.value.os_time)} {unit}, {percent(summary.value.os_time / (summary.value.total || 1))} of the program.
+          {summary.value.waited > 0 && ` Waits for a child or a person, not charged: ${withUnit(summary.value.waited)}.`}
+        </span>
       </div>
       <With answer={answer} what="Reading OS calls">
-        {({ oscalls }) => <Table label="OS calls" columns={columns} count={oscalls.length} row={(i) => oscalls[i]} current={current.value} onSelect={(_, i) => (current.value = i)} onOpen={(o) => o.by[0] && select(o.by[0].id)} empty="No OS calls were made." autoFocus />}
+        {({ oscalls: all }) => {
+          const oscalls = matching(all, 'oscalls', (o) => `${o.name} ${o.class} ${o.by.map((f) => f.name).join(' ')}`);
+          return <Table label="OS calls" columns={columns} count={oscalls.length} row={(i) => oscalls[i]} current={current.value} onSelect={(_, i) => (current.value = i)} onOpen={(o) => o.by[0] && select(o.by[0].id)} empty={all.length ? 'No OS call matches.' : 'No OS calls were made.'} autoFocus />;
+        }}
       </With>
     </section>
   );
@@ -107,29 +136,28 @@ function Makers({ row }: { row: OsTable['oscalls'][number] }) {
 
 export function Coverage() {
   const answer = useAnswer<{ coverage: CoverageRow[] }>(() => ({ name: 'coverage', params: { thread: thread.value } }));
-  const text = get('covered').toLowerCase();
   const bar = (run: number, all: number) => (all ? <Share of={run} whole={all} kind="plain" /> : <span class="faint">–</span>);
   const columns: Column<CoverageRow>[] = [
     { key: 'functions', title: 'Functions', width: '6em', right: true, cell: (c) => bar(c.functions_run, c.functions) },
-    { key: 'functions_', title: 'ran of', width: '7em', right: true, cell: (c) => <span class="faint">{c.functions ? `${withCommas(c.functions_run)} / ${withCommas(c.functions)}` : ''}</span> },
+    { key: 'functions_', title: 'ran of', width: '7em', spare: 2, right: true, cell: (c) => <span class="faint">{c.functions ? `${withCommas(c.functions_run)} / ${withCommas(c.functions)}` : ''}</span> },
     { key: 'blocks', title: 'Blocks', about: 'of functions that ran', width: '6em', right: true, cell: (c) => bar(c.blocks_run, c.blocks) },
     { key: 'lines', title: 'Lines', about: 'of functions that ran', width: '6em', right: true, cell: (c) => bar(c.lines_run, c.lines) },
-    { key: 'lines_', title: 'ran of', width: '7em', right: true, cell: (c) => <span class="faint">{c.lines ? `${withCommas(c.lines_run)} / ${withCommas(c.lines)}` : ''}</span> },
-    { key: 'file', title: 'File', width: 'minmax(14em, 1fr)', cell: (c) => <span class="name" title={c.file ?? c.image}>{c.file ?? `[${baseName(c.image)}]`}</span> },
-    { key: 'image', title: 'Image', width: '10em', cell: (c) => <span class="faint" title={c.image}>{baseName(c.image)}</span> },
+    { key: 'lines_', title: 'ran of', width: '7em', spare: 1, right: true, cell: (c) => <span class="faint">{c.lines ? `${withCommas(c.lines_run)} / ${withCommas(c.lines)}` : ''}</span> },
+    { key: 'file', title: 'File', width: 'minmax(14em, 1fr)', cell: (c) => <span class="name" title={c.file ?? c.image}>{c.file ?? (c.image.startsWith('[') ? c.image : `[${baseName(c.image)}]`)}</span> },
+    { key: 'image', title: 'Image', width: 'minmax(8em, 0.4fr)', spare: 3, cell: (c) => <span class="faint" title={c.image}>{baseName(c.image)}</span> },
   ];
   const current = useSignal<number | null>(null);
   return (
     <section class="view" aria-label="Coverage">
       <With answer={answer} what="Adding up what ran">
         {({ coverage }) => {
-          const rows = coverage.filter((c) => (c.file ?? c.image).toLowerCase().includes(text));
+          const rows = matching(coverage, 'covered', (c) => c.file ?? c.image);
           const sum = (key: 'functions' | 'functions_run' | 'blocks' | 'blocks_run' | 'lines' | 'lines_run') => rows.reduce((n, r) => n + r[key], 0);
           const of = (run: number, all: number) => (all ? `${withCommas(run)} of ${withCommas(all)} (${percent(run / all)})` : 'none');
           return (
             <>
               <div class="bar">
-                <input id="find-here" type="search" placeholder="Filter files   f" aria-label="Filter files" value={get('covered')} onInput={(e) => tune({ covered: e.currentTarget.value })} />
+                <Filter name="covered" what="files" />
                 <span>
                   Ran: {of(sum('functions_run'), sum('functions'))} functions; of these {of(sum('blocks_run'), sum('blocks'))} blocks, {of(sum('lines_run'), sum('lines'))} lines.
                 </span>
@@ -145,36 +173,38 @@ export function Coverage() {
 
 // Regressions apart from improvements: what became worse never hides behind what became better.
 export function ChangesView() {
-  const answer = useAnswer<Changes>(() => ({ name: 'changes', params: { thread: thread.value } }));
+  const answer = useAnswer<Changes>(() => ({ name: 'changes', params: { thread: comparing.value ? thread.value : '' } }));
   const { compared, total, unit } = summary.value;
   if (!compared) return null;
-  const table = (label: string, about: string, rows: FunctionRow[]) => {
+  const table = (label: string, about: string, all: FunctionRow[]) => {
+    const rows = matching(all, 'changed', (f) => f.name);
     const columns: (Column<FunctionRow> | false)[] = [
       { key: 'change', title: 'Δ self', width: '6em', right: true, cell: (f) => <Change now={f.self} before={f.before?.self ?? 0} /> },
-      { key: 'share', title: 'of before', about: 'share of the total of the run before', width: '5.4em', right: true, cell: (f) => <Share of={Math.abs(f.self - (f.before?.self ?? 0))} whole={compared.total} kind="plain" /> },
-      { key: 'total', title: 'Δ total', width: '6em', right: true, cell: (f) => <Change now={f.total} before={f.before?.total ?? 0} /> },
-      summary.value.calls_known && { key: 'calls', title: 'Δ calls', width: '6em', right: true, cell: (f) => <Change now={f.calls} before={f.before?.calls ?? 0} /> },
-      { key: 'name', title: 'Function', width: 'minmax(10em, 1fr)', cell: (f) => <FunctionName name={f.name} /> },
+      { key: 'share', title: 'of before', about: 'share of the total of the run before', width: '5.4em', spare: 1, right: true, cell: (f) => <Share of={Math.abs(f.self - (f.before?.self ?? 0))} whole={compared.total} kind={f.self > (f.before?.self ?? 0) ? 'worse' : 'better'} /> },
+      { key: 'total', title: 'Δ total', width: '6em', spare: 2, right: true, cell: (f) => <Change now={f.total} before={f.before?.total ?? 0} /> },
+      summary.value.calls_known && { key: 'calls', title: 'Δ calls', width: '6em', spare: 3, right: true, cell: (f) => <Change now={f.calls ?? 0} before={f.before?.calls ?? 0} /> },
+      { key: 'name', title: 'Function', width: 'minmax(12em, 1fr)', cell: (f, room) => <FunctionName name={f.name} room={room} /> },
     ];
     return (
       <div class="calls">
         <h3>
           {label} <span class="faint">{about}</span>
         </h3>
-        <Table label={label} columns={columns.filter((c) => c !== false)} count={rows.length} row={(i) => rows[i]} onSelect={(f) => select(f.id)} empty="None." />
+        <Table label={label} columns={columns.filter((c) => c !== false)} count={rows.length} row={(i) => rows[i]} current={rows.findIndex((f) => f.id === selected.value)} onSelect={(f) => select(f.id)} onMove={(f) => moveTo(f.id)} onOpen={(f) => select(f.id, { view: 'source', file: null })} empty={all.length > 0 ? 'None matches.' : 'None.'} />
       </div>
     );
   };
   return (
     <section class="view changes" aria-label="Changes">
       <div class="bar">
+        <Filter name="changed" what="functions" />
         <span>
-          Against <b title={compared.file}>{baseName(compared.file)}</b>: {withUnit(compared.total)} → {withUnit(total)} {unit}, <Change now={total} before={compared.total} /> ({percent(total / (compared.total || 1) - 1)})
+          {thread.value && (comparing.value ? 'This thread. ' : 'All threads. ')}Against <b title={compared.file}>{baseName(compared.file)}</b>: {thread.value && comparing.value ? 'the thread of its name' : total === compared.total ? `the same ${withUnit(total)} ${unit}` : <>{withUnit(compared.total)} → {withUnit(total)} {unit}, <Change now={total} before={compared.total} /> ({percent(total / (compared.total || 1) - 1)})</>}
         </span>
       </div>
       <With answer={answer} what="Comparing">
         {(c) => (
-          <div class="quarters">
+          <div class="quarters" style={{ gridTemplateRows: `${heightOf(c.worse, c.better)} ${heightOf(c.added, c.removed)}` }}>
             {table('Worse', 'more self time than before', c.worse)}
             {table('Better', 'less self time', c.better)}
             {table('New', 'did not run before', c.added)}
@@ -186,37 +216,8 @@ export function ChangesView() {
   );
 }
 
-export function Run() {
-  const s = summary.value;
-  const time = (n: number) => `${withUnit(n)} ${s.unit}${s.units_per_second && s.unit !== 'instructions' ? ` (${seconds(n / s.units_per_second)})` : ''}`;
-  const facts: Fact[] = [
-    ['Command', <code>{commandLine(s.command)}</code>],
-    ['In', s.directory],
-    ['Ended', s.ended],
-    ['Profile', s.file],
-    ['Kind', s.kind],
-    ['Total', <b>{time(s.total)}</b>],
-    ['Code', `${time(s.cycles)}, ${percent(s.cycles / (s.total || 1))}${s.instructions ? `; ${withUnit(s.instructions)} instructions` : ''}`],
-    ['OS calls', `${time(s.os_time)}, ${percent(s.os_time / (s.total || 1))}; ${plural(s.os_calls, 'call')}`],
-    ...(s.waited ? [['Waited', `${time(s.waited)} for a child or a person, not in the total`] as Fact] : []),
-    ['Functions', `${withCommas(s.functions_run)} of ${withCommas(s.functions_known)} ran`],
-    ['Call paths', s.paths_known ? withCommas(s.contexts) : 'not recorded'],
-    ['Threads', `${withCommas(s.threads)} in ${plural(s.processes, 'process', 'processes')}`],
-    ['Clock', s.clock === 'cycles' ? `cycles of ${s.cpu || 'the CPU'}, on ${s.host_cpu}` : s.clock],
-    ['Wall time', `${s.wall_seconds.toFixed(3)} s under Weir ${s.weir_version}`],
-    ...Object.entries(s.sampling ?? {}).map(([k, v]) => [`Sampling: ${k.replaceAll('_', ' ')}`, String(v)] as Fact),
-  ];
-  return (
-    <section class="view run" aria-label="The run">
-      <FactList facts={facts} wide />
-      <h3>Is the data whole?</h3>
-      {s.notes.length === 0 ? <p>Yes: everything that ran was seen.</p> : <ul>{s.notes.map((n) => <li key={n}>{printable(n)}</li>)}</ul>}
-      {s.pruned.length > 0 && (
-        <>
-          <h3>What this file leaves out</h3>
-          <ul>{s.pruned.map((n) => <li key={n}>{n}</li>)}</ul>
-        </>
-      )}
-    </section>
-  );
+// A pair of tables has room by its rows, and some in any case.
+function heightOf(...tables: FunctionRow[][]): string {
+  const rows = Math.max(...tables.map((t) => t.length));
+  return rows === 0 ? '8rem' : `minmax(8rem, ${Math.min(20, 3 + rows)}fr)`;
 }
