@@ -58,7 +58,7 @@ _weir() {
       if [[ ${COMP_WORDS[1]} == profile ]]; then
         _weir_offer "$last" -W '--output= --cpu= --clock= --paths= --os-calls= --environment --no-follow --cache-mb= --pid= --seconds= --log-file= --quiet --verbose --help --'
       elif [[ ${COMP_WORDS[1]} == sample ]]; then
-        _weir_offer "$last" -W '--frequency= --clock= --event= --unwind= --confidence= --verify --source= --output= --environment --no-follow --pid= --seconds= --log-file= --quiet --verbose --help --'
+        _weir_offer "$last" -W '--frequency= --clock= --event= --unwind= --confidence= --verify --cost --source= --output= --environment --no-follow --pid= --seconds= --log-file= --quiet --verbose --help --'
       else
         _weir_offer "$last" -W '--tool= --stats --json= --blocks --no-follow --no-archive --keep-addresses --cache-mb= --pid= --seconds= --log-file= --quiet --verbose --help --'
       fi

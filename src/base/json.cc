@@ -56,6 +56,12 @@ JsonWriter& JsonWriter::value(uint64_t n) {
   return *this;
 }
 
+JsonWriter& JsonWriter::value(int64_t n) {
+  separate();
+  text += std::to_string(n);
+  return *this;
+}
+
 JsonWriter& JsonWriter::value(double d) {
   separate();
   text += json(d).dump();

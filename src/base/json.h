@@ -25,6 +25,7 @@ class JsonWriter {
   JsonWriter& value(std::string_view s);
   JsonWriter& value(const char* s) { return value(std::string_view(s)); }
   JsonWriter& value(uint64_t n);
+  JsonWriter& value(int64_t n);
   JsonWriter& value(double d);
   JsonWriter& value(bool b);
   JsonWriter& null();

@@ -69,6 +69,25 @@ std::string printable(std::string_view s) {
   return result;
 }
 
+std::string valid_utf8(std::string_view s) {
+  std::string result;
+  result.reserve(s.size());
+  for (size_t i = 0; i < s.size();) {
+    size_t length = code_point(s, i);
+    // Overlong forms, surrogates, and what is beyond the last code point show in the second byte.
+    if (length >= 3) {
+      auto first = static_cast<uint8_t>(s[i]), second = static_cast<uint8_t>(s[i + 1]);
+      if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second >= 0xa0) || (first == 0xf0 && second < 0x90) ||
+          (first == 0xf4 && second >= 0x90))
+        length = 0;
+    }
+    if (length == 0) result += "\xef\xbf\xbd";
+    else result += s.substr(i, length);
+    i += std::max<size_t>(length, 1);
+  }
+  return result;
+}
+
 size_t display_width(std::string_view s) {
   size_t width = 0;
   for (char c : s) width += !is_continuation(c);

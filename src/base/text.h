@@ -20,6 +20,8 @@ std::string percent(double fraction);
 
 // Without anything that a terminal would obey: control characters and broken UTF-8 become '?'.
 std::string printable(std::string_view s);
+// With U+FFFD for bytes that are no UTF-8.
+std::string valid_utf8(std::string_view s);
 // In columns of a terminal (one for each code point).
 size_t display_width(std::string_view s);
 // The first or last columns of a text.

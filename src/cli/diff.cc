@@ -30,7 +30,7 @@ Result<std::string> last_with_old() {
 }  // namespace
 
 Result<int> diff(const Words& words) {
-  std::string before, now, format = "text", colour = "auto", os_calls = "self";
+  std::string before, now, format = "text", colour = "auto", os_calls;
   report::DiffOptions options;
   bool no_pager = false;
   CLI::App app{
@@ -42,9 +42,10 @@ Result<int> diff(const Words& words) {
   app.name("weir diff");
   app.add_option("OLD", before, "the profile before");
   app.add_option("NEW", now, "the profile now");
-  app.add_option("--threshold", options.threshold,
-                 "exit status 1 if the code of the program, or one function's self time, grew by more than this share (in "
-                 "percent) of the code before; OS time, which differs from run to run, does not count")
+  app.add_option(
+         "--threshold", options.threshold,
+         "exit status 1 if the code of the program, or of one function (with --filter: that matches), grew by more than "
+         "this share (in percent) of the code before; OS time, which differs from run to run, does not count")
       ->check(CLI::Range(0.0, 1e6))
       ->type_name("PERCENT");
   app.add_option("--limit", options.limit, "at most so many rows a list; 0: all")
@@ -55,9 +56,8 @@ Result<int> diff(const Words& words) {
       ->check(CLI::IsMember({"text", "json", "csv"}))
       ->capture_default_str();
   app.add_option("--os-calls", os_calls,
-                 "self: OS time is the calling function's; separate: functions of their own, [read]")
-      ->check(CLI::IsMember({"self", "separate"}))
-      ->capture_default_str();
+                 "self: OS time is the calling function's; separate: functions of their own, [read]; else as NEW was made")
+      ->check(CLI::IsMember({"self", "separate"}));
   app.add_option("--color", colour, "auto, always or never")->check(CLI::IsMember({"auto", "always", "never"}));
   app.add_flag("--no-pager", no_pager, "write to the terminal directly");
   TRY(bool go_on, parse_options(app, words));
@@ -71,7 +71,7 @@ Result<int> diff(const Words& words) {
   }
   TRY(store::Reader old_reader, store::Reader::open(before));
   TRY(store::Reader new_reader, store::Reader::open(now));
-  options.os = os_calls == "self" ? store::OsTime::InSelf : store::OsTime::Apart;
+  TRY(options.os, os_time(new_reader, os_calls));
   auto as = format == "json" ? report::Format::Json : format == "csv" ? report::Format::Csv : report::Format::Text;
   Screen screen(as == report::Format::Text && !no_pager);
   report::Output output(style_of_stdout(as, colour), [&](std::string_view text) { return screen.write(text); });

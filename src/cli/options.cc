@@ -41,4 +41,13 @@ Result<std::string> file_name(std::string_view option, std::string_view pattern)
   return name;
 }
 
+Result<store::OsTime> os_time(const store::Reader& reader, const std::string& said) {
+  TRY(profile::Run run, reader.run());
+  if (run.sampling && !said.empty())
+    return fail("--os-calls: {} is a sampled profile, which has no OS calls", reader.path());
+  if (said == "self") return store::OsTime::InSelf;
+  if (said == "separate") return store::OsTime::Apart;
+  return run.os_separate ? store::OsTime::Apart : store::OsTime::InSelf;
+}
+
 }  // namespace weir::cli

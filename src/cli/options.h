@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/verbs.h"
+#include "store/reader.h"
 
 namespace weir::cli {
 
@@ -12,5 +13,8 @@ Result<bool> parse_options(CLI::App& app, const Words& words);
 
 // The name of a file that `option` gives: %p is Weir's process, %q{VAR} a variable of the environment, %% a percent sign.
 Result<std::string> file_name(std::string_view option, std::string_view pattern);
+
+// --os-calls; as the run was made, where it is not said.
+Result<store::OsTime> os_time(const store::Reader& reader, const std::string& said);
 
 }  // namespace weir::cli

@@ -61,16 +61,6 @@ Result<Settings> parse(const Words& words) {
   return s;
 }
 
-// As the run was made, unless it is said here.
-Result<store::OsTime> os_time(const store::Reader& reader, const std::string& said) {
-  TRY(profile::Run run, reader.run());
-  if (run.sampling && !said.empty())
-    return fail("--os-calls: {} is a sampled profile, which has no OS calls", reader.path());
-  if (said == "self") return store::OsTime::InSelf;
-  if (said == "separate") return store::OsTime::Apart;
-  return run.os_separate ? store::OsTime::Apart : store::OsTime::InSelf;
-}
-
 }  // namespace
 
 Result<int> report(const Words& words) {

@@ -4,6 +4,9 @@
 
 #include <time.h>
 
+#include <charconv>
+#include <cmath>
+
 #include "cli/run_options.h"
 #include "process/program.h"
 #include "profile/sources.h"
@@ -31,11 +34,11 @@ Result<Settings> parse(const Words& words, bool& done) {
       "  weir sample --clock=wall -- ./server\n"
       "  weir report make.weir functions\n"};
   app.name("weir sample");
-  app.add_option("-F,--frequency", s.frequency, "samples a second of a thread's time")
+  CLI::Option* frequency = app.add_option("-F,--frequency", s.frequency, "samples a second of a thread's time")
       ->check(CLI::Range(1.0, 20'000.0))
       ->type_name("HZ")
       ->capture_default_str();
-  app.add_option("--clock", s.clock, "cpu: while a thread runs; wall: also while it waits")
+  CLI::Option* clock = app.add_option("--clock", s.clock, "cpu: while a thread runs; wall: also while it waits")
       ->check(CLI::IsMember({"cpu", "wall"}))
       ->capture_default_str();
   app.add_option("-e,--event", s.event,
@@ -65,6 +68,9 @@ Result<Settings> parse(const Words& words, bool& done) {
   done = !go_on;
   if (done) return s;
   TRY_VOID(check_run_options(s.run, words, "sample"));
+  if (!s.event.empty() && (frequency->count() || clock->count()))
+    return fail("{} is about time, and --event counts something else: --event NAME:N takes a sample at every N-th event",
+                frequency->count() ? "-F" : "--clock");
   TRY(s.output, result_name(s.output, s.run, words));
   return s;
 }
@@ -78,9 +84,9 @@ Result<sample::Options> sample_options(const Settings& s, const Words& words) {
   options.event = s.event.empty() ? s.clock : s.event.substr(0, s.event.find(':'));
   options.rate = s.frequency;
   if (size_t colon = s.event.find(':'); colon != s.event.npos) {
-    char* end;
-    options.period = strtoull(s.event.c_str() + colon + 1, &end, 10);
-    if (!options.period || *end)
+    std::string_view number = std::string_view(s.event).substr(colon + 1);
+    auto [end, error] = std::from_chars(number.begin(), number.end(), options.period);
+    if (error != std::errc() || end != number.end() || !options.period)
       return fail("--event {}: behind the colon is how many events a sample stands for", s.event);
   }
   options.source = s.source == "perf"    ? sample::Source::Perf
@@ -90,7 +96,7 @@ Result<sample::Options> sample_options(const Settings& s, const Words& words) {
   options.walk.use = {.cfi = s.unwind == "auto" || s.unwind == "cfi",
                       .frame_pointers = s.unwind == "auto" || s.unwind == "fp",
                       .guesses = s.unwind == "auto" || s.unwind == "heuristic"};
-  options.walk.confidence = static_cast<uint8_t>(s.confidence * 100);
+  options.walk.confidence = static_cast<uint8_t>(std::lround(s.confidence * 100));
   options.verify = s.verify;
   options.measure = s.cost;
   return options;

@@ -1,6 +1,7 @@
 // weir view: a profile as a page in the browser.
 
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 
 #include <thread>
@@ -19,7 +20,18 @@ void open_in_browser(const std::string& address) {
   posix_spawn_file_actions_t quiet;
   posix_spawn_file_actions_init(&quiet);
   for (int fd : {0, 1, 2}) posix_spawn_file_actions_addopen(&quiet, fd, "/dev/null", O_RDWR, 0);
-  posix_spawnp(&child, words[0], &quiet, nullptr, const_cast<char**>(words), environ);
+  // Signals are as any program has them, not as the server does; Ctrl-C ends the server, not the browser.
+  posix_spawnattr_t own;
+  posix_spawnattr_init(&own);
+  posix_spawnattr_setflags(&own, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
+  sigset_t none, changed;
+  sigemptyset(&none);
+  sigemptyset(&changed);
+  for (int number : {SIGINT, SIGTERM, SIGPIPE}) sigaddset(&changed, number);
+  posix_spawnattr_setsigmask(&own, &none);
+  posix_spawnattr_setsigdefault(&own, &changed);
+  posix_spawnp(&child, words[0], &quiet, &own, const_cast<char**>(words), environ);
+  posix_spawnattr_destroy(&own);
   posix_spawn_file_actions_destroy(&quiet);
 }
 

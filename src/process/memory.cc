@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <sstream>
 
 #include "base/fd.h"
@@ -87,11 +88,21 @@ Result<std::vector<AppPc>> private_pages(pid_t pid, AppRange range) {
   return pages;
 }
 
+pid_t living_thread(pid_t pid) {
+  auto has_ended = [](pid_t tid) { return std::string_view("ZX").contains(stat_of(tid).words[StatState]); };
+  std::error_code none;
+  if (!has_ended(pid)) return pid;
+  for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), none))
+    if (auto tid = static_cast<pid_t>(atoi(task.path().filename().c_str())); !has_ended(tid)) return tid;
+  return pid;
+}
+
 size_t read(pid_t pid, uint64_t address, std::span<std::byte> out) {
   size_t n = 0;
   while (n < out.size()) {
     iovec local{out.data() + n, out.size() - n}, remote{reinterpret_cast<void*>(address + n), out.size() - n};
     ssize_t got = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+    if (got < 0 && errno == ESRCH && living_thread(pid) != pid) return read(living_thread(pid), address, out);
     if (got <= 0) break;
     n += static_cast<size_t>(got);
   }

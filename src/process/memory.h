@@ -53,6 +53,9 @@ struct Stat {
 };
 Stat stat_of(pid_t pid);
 
+// The process has its memory under the number of a thread that lives: its own, mostly, but the first thread may have ended.
+pid_t living_thread(pid_t pid);
+
 // Reads as much of [address, address + out.size()) as can be read, from its begin; returns how much.
 size_t read(pid_t pid, uint64_t address, std::span<std::byte> out);
 

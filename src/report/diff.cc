@@ -1,10 +1,9 @@
 // Better and worse are never added up, nor listed together: who looks for a regression must not find it hidden by an improvement.
 #include "report/diff.h"
 
-#include <regex.h>
-
 #include <algorithm>
 
+#include "base/pattern.h"
 #include "base/text.h"
 
 namespace weir::report {
@@ -36,10 +35,9 @@ struct Lists {
   std::vector<Change> worse, better, added, gone;
 };
 
-Lists sort_out(const std::vector<Pair>& pairs, const regex_t* filter) {
+Lists sort_out(const std::vector<Pair>& pairs) {
   Lists lists;
   for (const Pair& p : pairs) {
-    if (filter && regexec(filter, p.either().name.c_str(), 0, nullptr, 0) != 0) continue;
     Change c{&p};
     if (!p.before) lists.added.push_back(c);
     else if (!p.now) lists.gone.push_back(c);
@@ -59,7 +57,8 @@ double ratio(int64_t part, Cycles whole) { return whole ? static_cast<double>(pa
 
 std::string signed_percent(double fraction) { return fmt::format("{:+.2f} %", fraction * 100); }
 
-void table(Output& out, const char* key, const char* title, const std::vector<Change>& list, Cycles whole, uint64_t limit) {
+void table(Output& out, const char* key, const char* title, const std::vector<Change>& list, Cycles whole, bool calls_known,
+           uint64_t limit) {
   out.line();
   out.heading(title);
   out.table(key, {{"kind", nullptr, Kind::Label},
@@ -70,8 +69,8 @@ void table(Output& out, const char* key, const char* title, const std::vector<Ch
                   {"self", "self now", Kind::Cycles},
                   {"total_before", nullptr, Kind::Cycles},
                   {"total", nullptr, Kind::Cycles},
-                  {"calls_before", "calls before", Kind::Count},
-                  {"calls", "calls now", Kind::Count},
+                  {"calls_before", calls_known ? "calls before" : nullptr, Kind::Count},
+                  {"calls", calls_known ? "calls now" : nullptr, Kind::Count},
                   {"image", "image", Kind::Image},
                   {"name", "function", Kind::Name}});
   for (size_t i = 0; i < list.size() && i < limit; i++) {
@@ -79,82 +78,92 @@ void table(Output& out, const char* key, const char* title, const std::vector<Ch
     const store::FunctionRow& f = c.pair->either();
     double share = ratio(c.change(), whole);
     out.row({std::string(key), share, signed_percent(share), with_sign(c.change()), c.self(false), c.self(true),
-             c.total(false), c.total(true), c.calls(false), c.calls(true),
+             c.total(false), c.total(true), number_if(calls_known, c.calls(false)), number_if(calls_known, c.calls(true)),
              out.is_text() ? std::string(base_name(f.image)) : f.image, f.name});
   }
   if (list.empty()) out.row_line("  (none)");
   out.end_table(list.size() > limit ? list.size() - limit : 0);
 }
 
-void facts(Output& out, const char* key, const store::Reader& reader, const store::Totals& t) {
+void facts(Output& out, const char* key, const store::Reader& reader, const store::Totals& t, bool os_known) {
   out.begin_group(key);
   out.fact("file", reader.path());
   out.fact("total", t.all());
   out.fact("cycles", t.cycles);
-  out.fact("os_time", t.os_time);
+  out.fact("os_time", number_if(os_known, t.os_time));
   out.end_group();
 }
 
-// What grew by more than `threshold` percent of the code before: the program, or the function that grew most.
-std::string beyond(const Lists& lists, const store::Totals& before, const store::Totals& now, const DiffOptions& options) {
+// What grew by more than `threshold` percent of the code before: the program, or the function that grew most. Whether it became
+// worse with its OS time does not matter.
+std::string beyond(const std::vector<Pair>& pairs, const store::Totals& before, const store::Totals& now,
+                   const DiffOptions& options) {
   double most = *options.threshold / 100;
   double grown = ratio(static_cast<int64_t>(now.cycles) - static_cast<int64_t>(before.cycles), before.cycles);
   if (grown > most || (before.cycles == 0 && now.cycles > 0))
     return fmt::format("the code of the program grew by {}", signed_percent(grown));
-  for (auto* list : {&lists.worse, &lists.added})
-    for (const Change& c : *list) {
-      auto code = [&](bool when) { return static_cast<int64_t>(c.code(when, options.os)); };
-      double share = ratio(code(true) - code(false), before.cycles);
-      if (share > most)
-        return fmt::format("{} grew by {} of the program", shortened(c.pair->either().name, 80), signed_percent(share));
-    }
-  return "";
+  auto growth = [&](const Pair& p) {
+    Change c{&p};
+    return static_cast<int64_t>(c.code(true, options.os)) - static_cast<int64_t>(c.code(false, options.os));
+  };
+  auto worst = std::ranges::max_element(pairs, {}, growth);
+  double share = worst == pairs.end() ? 0 : ratio(growth(*worst), before.cycles);
+  if (share <= most) return "";
+  return fmt::format("{} grew by {} of the program", shortened(worst->either().name, 80), signed_percent(share));
 }
 
 }  // namespace
 
 Result<bool> show_diff(const store::Reader& before, const store::Reader& now, const DiffOptions& options, Output& out) {
-  TRY(std::string kind_before, before.kind());
-  TRY(std::string kind_now, now.kind());
-  if (kind_before != kind_now)
-    return fail("{} holds '{}', {} '{}': these cannot be compared", before.path(), kind_before, now.path(), kind_now);
+  TRY(double scale, store::scale_of(now, before));
   TRY(profile::Run run_before, before.run());
   TRY(profile::Run run_now, now.run());
-  if (run_before.clock != run_now.clock)
-    return fail("{} counts {}, {} {}: profile again with the same --clock", before.path(), run_before.clock, now.path(),
-                run_now.clock);
-  regex_t pattern;
-  if (!options.filter.empty() && regcomp(&pattern, options.filter.c_str(), REG_EXTENDED | REG_NOSUB) != 0)
-    return fail("--filter {}: not a regular expression as grep -E has it", shortened(options.filter, 80));
-  TRY(std::vector<Pair> pairs, store::compare(now, before, options.os));
+  bool is_sampled = run_now.sampling.has_value();
+  TRY(std::vector<Pair> pairs, store::compare(now, before, options.os, scale));
+  if (!options.filter.empty()) {
+    Result<Pattern> pattern = Pattern::make(options.filter);
+    if (!pattern) return fail("--filter {}", pattern.error().what);
+    std::erase_if(pairs, [&](const Pair& p) { return !pattern->matches(p.either().name); });
+  }
   TRY(store::Totals t_before, before.totals());
   TRY(store::Totals t_now, now.totals());
-  Lists lists = sort_out(pairs, options.filter.empty() ? nullptr : &pattern);
-  if (!options.filter.empty()) regfree(&pattern);
-  std::string found = options.threshold ? beyond(lists, t_before, t_now, options) : "";
+  for (Cycles* time : {&t_before.cycles, &t_before.os_time}) *time = store::scaled(*time, scale);
+  Lists lists = sort_out(pairs);
+  std::string found = options.threshold ? beyond(pairs, t_before, t_now, options) : "";
 
   out.begin("diff");
-  facts(out, "before", before, t_before);
-  facts(out, "now", now, t_now);
+  facts(out, "before", before, t_before, !is_sampled);
+  facts(out, "now", now, t_now, !is_sampled);
+  out.fact("scale", scale);
   out.fact("beyond_threshold", found.empty() ? Cell() : Cell(found));
   out.heading(fmt::format("{} → {}", printable(before.path()), printable(now.path())));
   if (run_before.command != run_now.command)
     out.line(fmt::format("  the commands differ: {} and {}", shortened(quoted_command(run_before.command), 60),
                          shortened(quoted_command(run_now.command), 60)));
+  if (run_now.clock == "cycles" && run_before.cpu != run_now.cpu)
+    out.line(fmt::format("  the cycles are those of different CPUs: {} and {}", printable(run_before.cpu),
+                         printable(run_now.cpu)));
+  if (scale != 1)
+    out.line(fmt::format("  samples were taken at different rates: those before are multiplied by {:.4g}", scale));
   auto line = [&](const char* what, Cycles a, Cycles b) {
     int64_t change = static_cast<int64_t>(b) - static_cast<int64_t>(a);
     out.line(fmt::format("  {:<12}{:>9} → {:>9}  {:>9}  {}", what, with_unit(a), with_unit(b), with_sign(change),
                          change ? signed_percent(ratio(change, a)) : "the same"));
   };
-  line("total", t_before.all(), t_now.all());
-  line("  code", t_before.cycles, t_now.cycles);
-  line("  OS calls", t_before.os_time, t_now.os_time);
+  line(is_sampled ? "samples" : "total", t_before.all(), t_now.all());
+  if (!is_sampled) {
+    line("  code", t_before.cycles, t_now.cycles);
+    line("  OS calls", t_before.os_time, t_now.os_time);
+  }
   uint64_t limit = options.limit.value_or(out.is_text() ? 15 : 0);
   if (limit == 0) limit = UINT64_MAX;
-  table(out, "worse", "worse: more self time than before", lists.worse, t_before.all(), limit);
-  table(out, "better", "better: less self time", lists.better, t_before.all(), limit);
-  table(out, "new", "new: did not run before", lists.added, t_before.all(), limit);
-  table(out, "gone", "gone: ran before", lists.gone, t_before.all(), limit);
+  auto show = [&](const char* key, const char* title, const std::vector<Change>& list) {
+    table(out, key, title, list, t_before.all(), !is_sampled, limit);
+  };
+  show("worse", is_sampled ? "worse: more samples than before" : "worse: more self time than before", lists.worse);
+  show("better", is_sampled ? "better: fewer samples" : "better: less self time", lists.better);
+  show("new", is_sampled ? "new: not seen before" : "new: did not run before", lists.added);
+  show("gone", is_sampled ? "gone: seen before" : "gone: ran before", lists.gone);
   if (options.threshold) {
     out.line();
     out.line(found.empty() ? fmt::format("nothing grew by more than {} %", *options.threshold)

@@ -85,4 +85,22 @@ Result<std::vector<Path>> merged_paths(const store::Reader& reader, Apart apart)
   return paths;
 }
 
+std::unordered_map<uint32_t, std::vector<uint32_t>> depth_first(const std::vector<Path>& paths) {
+  std::vector<std::vector<uint32_t>> below(paths.size());
+  std::vector<uint32_t> roots, stack;
+  for (uint32_t i = 0; i < paths.size(); i++)
+    (paths[i].parent == store::none ? roots : below[paths[i].parent]).push_back(i);
+  std::unordered_map<uint32_t, std::vector<uint32_t>> order;
+  for (uint32_t root : roots) {
+    std::vector<uint32_t>& list = order[paths[root].thread];
+    for (stack = {root}; !stack.empty();) {
+      uint32_t path = stack.back();
+      stack.pop_back();
+      list.push_back(path);
+      stack.insert(stack.end(), below[path].rbegin(), below[path].rend());
+    }
+  }
+  return order;
+}
+
 }  // namespace weir::report

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "store/reader.h"
@@ -47,5 +48,8 @@ struct Apart {
   bool sites = false, threads = false, leaves = false;
 };
 Result<std::vector<Path>> merged_paths(const store::Reader& reader, Apart apart);
+
+// By thread, its paths depth first: what a function called lies side by side.
+std::unordered_map<uint32_t, std::vector<uint32_t>> depth_first(const std::vector<Path>& paths);
 
 }  // namespace weir::report

@@ -15,10 +15,7 @@ namespace {
 class SpeedscopeWriter {
  public:
   SpeedscopeWriter(const store::Reader& reader, const Sink& sink, const profile::Run& run, std::vector<Path> paths)
-      : reader_(reader), sink_(sink), run_(run), paths_(std::move(paths)), below_(paths_.size() + 1) {
-    for (uint32_t i = 0; i < paths_.size(); i++)
-      below_[paths_[i].parent == store::none ? paths_.size() : paths_[i].parent].push_back(i);
-  }
+      : reader_(reader), sink_(sink), run_(run), paths_(std::move(paths)), order_(depth_first(paths_)) {}
 
   Result<> write() {
     TRY(std::vector<store::ThreadRow> threads, reader_.threads());
@@ -43,7 +40,8 @@ class SpeedscopeWriter {
     TRY_VOID(reader_.functions({}, [&](const store::FunctionRow& f) {
       frame_of_.emplace(f.id, frame_of_.size());
       json_.begin_object().member("name", f.name);
-      if (!f.file.empty()) json_.member("file", f.file);
+      // (The page tells functions of one name apart by their file, and shows it.)
+      if (!f.file.empty() || !f.image.empty()) json_.member("file", f.file.empty() ? f.image : f.file);
       if (f.line) json_.member("line", uint64_t{f.line});
       json_.end_object();
       flush();
@@ -55,18 +53,19 @@ class SpeedscopeWriter {
   }
 
   void thread(const store::ThreadRow& t) {
-    order_of(t.id);
+    std::vector<uint32_t>& order = order_[t.id];
+    std::erase_if(order, [&](uint32_t path) { return time_of(path) == 0; });
     json_.begin_object();
     json_.member("type", "sampled");
     json_.member("name", fmt::format("{} (process {}, thread {})", t.name, t.pid, t.tid));
     json_.member("unit", is_time() ? "seconds" : "none");
     store::Cycles sum = 0;
-    for (uint32_t path : order_) sum += time_of(path);
+    for (uint32_t path : order) sum += time_of(path);
     json_.member("startValue", uint64_t{0});
     put("endValue", sum);
     json_.key("samples").begin_array();
     std::vector<uint64_t> stack;
-    for (uint32_t path : order_) {
+    for (uint32_t path : order) {
       stack.clear();
       for (uint32_t p = path; p != store::none; p = paths_[p].parent) stack.push_back(frame(paths_[p].function));
       json_.begin_array();
@@ -75,23 +74,8 @@ class SpeedscopeWriter {
       flush();
     }
     json_.end_array().key("weights").begin_array();
-    for (uint32_t path : order_) weight(time_of(path)), flush();
+    for (uint32_t path : order) weight(time_of(path)), flush();
     json_.end_array().end_object();
-  }
-
-  // The paths of a thread that have time of their own, depth first.
-  void order_of(uint32_t thread) {
-    order_.clear();
-    std::vector<uint32_t> stack;
-    for (uint32_t root : below_.back())
-      if (paths_[root].thread == thread) stack.push_back(root);
-    std::ranges::reverse(stack);
-    while (!stack.empty()) {
-      uint32_t path = stack.back();
-      stack.pop_back();
-      if (time_of(path)) order_.push_back(path);
-      stack.insert(stack.end(), below_[path].rbegin(), below_[path].rend());
-    }
   }
 
   bool is_time() const { return run_.sampling && run_.sampling->rate > 0; }
@@ -116,9 +100,8 @@ class SpeedscopeWriter {
   const Sink& sink_;
   const profile::Run& run_;
   std::vector<Path> paths_;
-  std::vector<std::vector<uint32_t>> below_;  // by path; the last: without a parent
+  std::unordered_map<uint32_t, std::vector<uint32_t>> order_;  // by thread
   std::unordered_map<uint32_t, uint64_t> frame_of_;
-  std::vector<uint32_t> order_;
   JsonWriter json_;
 };
 

@@ -20,11 +20,12 @@ bool is_number(Kind kind) {
 std::string csv_cell(const Cell& cell) {
   if (auto* n = std::get_if<uint64_t>(&cell)) return std::to_string(*n);
   if (auto* d = std::get_if<double>(&cell)) return fmt::format("{:.6g}", *d);
-  auto* s = std::get_if<std::string>(&cell);
-  if (!s) return "";
-  if (s->find_first_of(",\"\r\n") == std::string::npos) return *s;
+  auto* text = std::get_if<std::string>(&cell);
+  if (!text) return "";
+  std::string s = valid_utf8(*text);
+  if (s.find_first_of(",\"\r\n") == std::string::npos) return s;
   std::string quoted = "\"";
-  for (char c : *s) quoted.append(c == '"' ? 2 : 1, c);
+  for (char c : s) quoted.append(c == '"' ? 2 : 1, c);
   return quoted + '"';
 }
 

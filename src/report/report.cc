@@ -1,9 +1,8 @@
 #include "report/report.h"
 
-#include <regex.h>
-
 #include <algorithm>
 
+#include "base/pattern.h"
 #include "report/near.h"
 #include "report/views.h"
 
@@ -35,15 +34,6 @@ std::string quality(const View& v, const std::vector<std::string>& notes) {
   return shortened(line, width);
 }
 
-Result<> check_pattern(const std::string& pattern) {
-  regex_t compiled;
-  int error = regcomp(&compiled, pattern.c_str(), REG_EXTENDED | REG_NOSUB);
-  if (error == 0) return regfree(&compiled), Result<>();
-  char why[200];
-  regerror(error, &compiled, why, sizeof why);
-  return fail("--filter {}: not a regular expression as grep -E has it: {}", shortened(pattern, 80), why);
-}
-
 // An option that a view has no use for is told, not ignored.
 Result<> check_options(const Options& o) {
   auto only_for = [&](bool given, const char* option, std::initializer_list<std::string_view> fit) -> Result<> {
@@ -52,7 +42,7 @@ Result<> check_options(const Options& o) {
   };
   TRY_VOID(only_for(!o.sort.empty(), "--sort", {"summary", "functions", "detail", "callers"}));
   TRY_VOID(only_for(!o.filter.empty(), "--filter", {"summary", "functions", "callers", "tree", "coverage"}));
-  TRY_VOID(check_pattern(o.filter));
+  if (Result<Pattern> made = Pattern::make(o.filter); !made) return fail("--filter {}", made.error().what);
   TRY_VOID(only_for(!!o.cost, "--cpu", {"summary", "functions"}));
   TRY_VOID(only_for(o.sites, "--sites", {"detail", "callers", "tree"}));
   TRY_VOID(only_for(o.blocks, "--blocks", {"source"}));

@@ -6,7 +6,7 @@
 namespace weir::report {
 
 std::vector<std::string> quality_of(const profile::Sampling& s) {
-  std::vector<std::string> words = {fmt::format("{} samples", with_commas(s.samples))};
+  std::vector<std::string> words = {fmt::format("{} sample{}", with_commas(s.samples), s.samples == 1 ? "" : "s")};
   auto add = [&](bool there, std::string more) {
     if (there) words.push_back(std::move(more));
   };

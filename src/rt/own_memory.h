@@ -15,12 +15,12 @@ struct KnownStack {
 };
 
 // By the kernel; false: not all of it can be read.
-bool copy_from(uint32_t pid, uint64_t address, void* to, uint64_t size);
+bool copy_from(uint32_t tid, uint64_t address, void* to, uint64_t size);
 
 class OwnMemory {
  public:
-  // `pid` is this process; 0: no system calls are allowed, and only the thread's own stack can be read.
-  OwnMemory(const KnownStack& own, uint64_t sp, uint32_t pid) : pid_(pid) {
+  // `tid` is this thread; 0: no system calls are allowed, and only the thread's own stack can be read.
+  OwnMemory(const KnownStack& own, uint64_t sp, uint32_t tid) : tid_(tid) {
     constexpr uint64_t red_zone = 128;
     if (!own.high) return;
     // What lies below a stack pointer on it may not be there yet.
@@ -36,7 +36,7 @@ class OwnMemory {
       word = *reinterpret_cast<const uint64_t*>(address);
       return true;
     }
-    return pid_ && copy(address, word);
+    return tid_ && copy(address, word);
   }
 
  private:
@@ -47,14 +47,14 @@ class OwnMemory {
       copies_++;
       copied_ = address, copied_size_ = page - address % page;
       if (copied_size_ > sizeof words_) copied_size_ = sizeof words_;
-      if (copied_size_ < 8) return copied_size_ = 0, copy_from(pid_, address, &word, 8);
-      if (!copy_from(pid_, copied_, words_, copied_size_)) return copied_size_ = 0, false;
+      if (copied_size_ < 8) return copied_size_ = 0, copy_from(tid_, address, &word, 8);
+      if (!copy_from(tid_, copied_, words_, copied_size_)) return copied_size_ = 0, false;
     }
     __builtin_memcpy(&word, reinterpret_cast<const char*>(words_) + (address - copied_), 8);
     return true;
   }
 
-  uint32_t pid_;
+  uint32_t tid_;
   uint64_t begin_ = 0, room_ = 0;  // where a word of the thread's own stack may begin
   mutable uint64_t copied_ = 0, copied_size_ = 0;
   mutable uint32_t copies_ = 0;

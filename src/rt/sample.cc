@@ -43,14 +43,14 @@ struct Vector {
   uint64_t base, size;
 };
 }  // namespace
-bool copy_from(uint32_t pid, uint64_t address, void* to, uint64_t size) {
+bool copy_from(uint32_t tid, uint64_t address, void* to, uint64_t size) {
   Vector local{rt::address(to), size}, remote{address, size};
-  return sys(SYS_process_vm_readv, pid, rt::address(&local), 1, rt::address(&remote), 1) == static_cast<int64_t>(size);
+  return sys(SYS_process_vm_readv, tid, rt::address(&local), 1, rt::address(&remote), 1) == static_cast<int64_t>(size);
 }
 namespace {
-bool copy_to(uint32_t pid, uint64_t address, const void* from, uint64_t size) {
+bool copy_to(uint32_t tid, uint64_t address, const void* from, uint64_t size) {
   Vector local{rt::address(from), size}, remote{address, size};
-  return sys(SYS_process_vm_writev, pid, rt::address(&local), 1, rt::address(&remote), 1) == static_cast<int64_t>(size);
+  return sys(SYS_process_vm_writev, tid, rt::address(&local), 1, rt::address(&remote), 1) == static_cast<int64_t>(size);
 }
 
 // ---- Slots ------------------------------------------------------------------------------------------------------------
@@ -72,7 +72,7 @@ uint32_t thread_id(SampledProcess& p) {
   constexpr uint32_t places[] = {0x2d0, 0x30};  // glibc's, musl's
   for (uint32_t at : places) {
     if (p.tid_at && p.tid_at != at) continue;
-    if (uint32_t word; fs && copy_from(p.pid, fs + at, &word, sizeof word) && word == tid) {
+    if (uint32_t word; fs && copy_from(tid, fs + at, &word, sizeof word) && word == tid) {
       p.tid_at = at;
       known = fs;
     }
@@ -87,7 +87,7 @@ void begin_slot(SampleSlot& s) {
   __atomic_store_n(&s.is_ready, 1, __ATOMIC_RELEASE);
 }
 
-// A key is looked for by its own thread only: there are never two slots with the same one.
+// A key is looked for by its own thread; by Weir, too, while that sleeps.
 SampleSlot* find_slot(uint64_t key) {
   constexpr uint32_t mask = max_sample_slots - 1, none = 0;
   uint64_t* keys = control().keys;
@@ -153,7 +153,7 @@ void take_sample(SampledProcess& p, SampleSlot& s, const SigInfo& info, const UC
   KnownStack stack{};
   if (__atomic_load_n(&s.stack.high, __ATOMIC_ACQUIRE)) stack = s.stack;
   else if (s.wanted != at.rsp) s.fs = fs_base(), s.wanted = at.rsp, call_attention(p);
-  OwnMemory memory(stack, at.rsp, p.may_call ? p.pid : 0);
+  OwnMemory memory(stack, at.rsp, p.may_call ? s.tid : 0);
   Stack own{stack.limit, stack.high};
   State top{at.rip, at.rsp, at.rbp, true, at.rbx};
   const Options options = control().options;
@@ -163,7 +163,7 @@ void take_sample(SampledProcess& p, SampleSlot& s, const SigInfo& info, const UC
     auto difference = static_cast<uint32_t>(verify(s.trace, sample, code, own, top, options, memory));
     s.differences[difference < difference_kinds ? difference : 0]++;
   }
-  constexpr uint64_t rest = 4;  // for one part of the time that is ours, the program has as many
+  uint64_t rest = sample.end == Stop::TooDeep ? 4 : 1;  // the program's parts of the time for one that is ours
   if (uint64_t period = control().nanoseconds) s.skip = rest * cost_of(sample, memory.copies(), control().verify) / period;
 }
 
@@ -271,8 +271,9 @@ void ask(SampledProcess& p, Ask what) {
 int64_t set_action(SampledProcess& p, const UContext& c) {
   KernelSigaction wanted, old = p.action;
   if (p.may_call) {
-    if (c.rsi && !copy_from(p.pid, c.rsi, &wanted, sizeof wanted)) return -EFAULT;
-    if (c.rdx && !copy_to(p.pid, c.rdx, &old, sizeof old)) return -EFAULT;
+    auto tid = static_cast<uint32_t>(sys(SYS_gettid));
+    if (c.rsi && !copy_from(tid, c.rsi, &wanted, sizeof wanted)) return -EFAULT;
+    if (c.rdx && !copy_to(tid, c.rdx, &old, sizeof old)) return -EFAULT;
   } else {  // (a bad address is a fault then)
     if (c.rsi) wanted = *reinterpret_cast<const KernelSigaction*>(c.rsi);
     if (c.rdx) *reinterpret_cast<KernelSigaction*>(c.rdx) = old;

@@ -1,8 +1,5 @@
 #include "sample/code.h"
 
-#include <elf.h>
-#include <sys/syscall.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -13,37 +10,8 @@ namespace weir::sample {
 
 namespace {
 
-// mov $number, %eax ; syscall: how compilers and assemblers make the call, in all C libraries.
-std::vector<Site> find_sites(const elf::Image& image) {
-  constexpr size_t syscall_at = 5;
-  std::vector<Site> found;
-  std::string_view bytes(reinterpret_cast<const char*>(image.bytes().data()), image.bytes().size());
-  for (int number : {SYS_execve, SYS_rt_sigaction, SYS_execveat}) {
-    char code[] = {'\xb8', static_cast<char>(number & 0xff), static_cast<char>(number >> 8), 0, 0, '\x0f', '\x05'};
-    for (const elf::Segment& s : image.segments()) {
-      if (s.type != PT_LOAD || !(s.flags & PF_X)) continue;
-      std::string_view text = bytes.substr(std::min(s.offset, bytes.size()), s.file_size), wanted(code, sizeof code);
-      for (size_t at = text.find(wanted); at != text.npos; at = text.find(wanted, at + 1))
-        found.push_back({s.vaddr.value + at + syscall_at, number != SYS_rt_sigaction});
-    }
-  }
-  return found;
-}
-
-// syscall(SYS_execve, …), or SYS_execveat: the first argument, and a call, for which eax says that it has no vectors among the others.
-bool may_hide_execve(const elf::Image& image) {
-  using namespace std::string_view_literals;
-  std::string_view bytes(reinterpret_cast<const char*>(image.bytes().data()), image.bytes().size());
-  if (!bytes.contains("\0syscall\0"sv)) return false;
-  constexpr size_t around = 48;
-  for (std::string_view argument : {"\xbf\x3b\0\0\0"sv, "\xbf\x42\x01\0\0"sv})
-    for (size_t at = bytes.find(argument); at != bytes.npos; at = bytes.find(argument, at + 1)) {
-      std::string_view code = bytes.substr(at < around ? 0 : at - around, 2 * around);
-      for (std::string_view eax : {"\x31\xc0"sv, "\xb8\0\0\0\0"sv})
-        for (std::string_view call : {"\xe8"sv, "\xff\x15"sv})
-          if (code.contains(std::string(eax) + std::string(call))) return true;
-    }
-  return false;
+bool is_c_library(const std::string& path) {
+  return path.contains("/libc.") || path.contains("/libc-") || path.contains("/ld-musl");
 }
 
 bool is_ours(const process::Region& r) { return r.path.starts_with("/memfd:weir-"); }
@@ -59,7 +27,6 @@ const Images::Known* Images::of(pid_t pid, const process::Region& region) {
   if (!is_new) return &k;
   k.image = image;
   k.sites = find_sites(*image);
-  k.may_hide_execve = k.sites.empty() && may_hide_execve(*image);
   auto debug_frame = [&] { return symbols::debug_frame_of(image->path()); };
   if (auto table = unwind::table_of(*image, debug_frame)) k.table = shared_.append((*table)->bytes());
   return &k;
@@ -72,13 +39,15 @@ uint32_t Code::name(const std::string& path) {
 }
 
 bool Code::look(pid_t pid, uint32_t index, Shared& shared, Images& images) {
+  pid = process::living_thread(pid);
   auto regions = process::regions(pid);
   if (!regions || regions->empty()) return false;
   regions_ = std::move(*regions);
   has_ours_ = std::ranges::any_of(regions_, is_ours);
-  may_hide_execve_ = false;
+  needs_any_ = false;
   std::vector<Range> now;
   std::vector<Site> sites;
+  bool names_execveat = false;
   for (const process::Region& r : regions_) {
     if (!r.executable || is_ours(r) || r.path == "[vsyscall]") continue;
     const Images::Known* known = images.of(pid, r);
@@ -86,10 +55,11 @@ bool Code::look(pid_t pid, uint32_t index, Shared& shared, Images& images) {
     Range range{r.range.begin.value, r.range.end.value, known ? symbols::bias_of(r, *known->image) : 0, name(path),
                 known ? known->table : 0};
     now.push_back(range);
-    may_hide_execve_ |= known && known->may_hide_execve;
     // (The C library's loader has the calls, too, and makes none of them once a program runs.)
     if (!known || r.path.contains("/ld-linux-")) continue;
-    for (Site site : known->sites) {
+    needs_any_ |= known->sites.hides_calls;
+    names_execveat |= known->sites.names_execveat && !is_c_library(r.path);
+    for (Site site : known->sites.list) {
       site.at += range.bias;
       if (site.at >= range.begin && site.at < range.end) sites.push_back(site);
     }
@@ -99,11 +69,12 @@ bool Code::look(pid_t pid, uint32_t index, Shared& shared, Images& images) {
   for (const Range& r : ranges_)
     if (std::ranges::find(now, r) == now.end()) earlier_.push_back(r);
   ranges_ = std::move(now);
-  // The C library's first: there are not breakpoints for all.
-  std::ranges::stable_partition(sites, [&](const Site& s) {
-    const std::string& path = names_[find(s.at).image];
-    return path.contains("/libc.") || path.contains("/libc-") || path.contains("/ld-musl");
+  // There are not breakpoints for all: those that nobody calls are left out, and the C library's come first.
+  std::erase_if(sites, [&](const Site& s) {
+    bool is_of_library = is_c_library(names_[find(s.at).image]);
+    return (s.call == Site::Any && !needs_any_) || (s.call == Site::ExecuteAt && is_of_library && !names_execveat);
   });
+  std::ranges::stable_partition(sites, [&](const Site& s) { return is_c_library(names_[find(s.at).image]); });
   sites_ = std::move(sites);
 
   std::vector<rt::CodeRange> told;

@@ -5,15 +5,10 @@
 
 #include "process/program.h"
 #include "sample/shared.h"
+#include "sample/sites.h"
 #include "symbols/mapped_image.h"
 
 namespace weir::sample {
-
-// A `syscall` instruction that makes rt_sigaction, execve or execveat.
-struct Site {
-  uint64_t at;
-  bool executes;
-};
 
 // Images are the same for all processes: each table is compiled, and put into the tables, once.
 class Images {
@@ -21,9 +16,8 @@ class Images {
   explicit Images(Shared& shared) : shared_(shared) {}
   struct Known {
     std::shared_ptr<elf::Image> image;
-    uint64_t table = 0;       // in the tables; 0: it has none
-    std::vector<Site> sites;  // as the file has them
-    bool may_hide_execve = false;
+    uint64_t table = 0;  // in the tables; 0: it has none
+    Sites sites;
   };
   // Null where the region is of no image.
   const Known* of(pid_t pid, const process::Region& region);
@@ -42,9 +36,9 @@ class Code {
   // The stack that a stack pointer is on, if that is the thread's own. high 0: it is not.
   rt::KnownStack own_stack(pid_t pid, uint64_t sp, uint64_t fs, bool is_first_thread) const;
 
+  // To be guarded, the most important ones first.
   const std::vector<Site>& sites() const { return sites_; }
-  // Some image seems to make execve by way of syscall(2), where it cannot be told from other calls.
-  bool may_hide_execve() const { return may_hide_execve_; }
+  bool needs_any() const { return needs_any_; }  // all calls of syscall(2) must be guarded
   bool has_ours() const { return has_ours_; }
 
   // As the walker needs it, in this process.
@@ -71,7 +65,7 @@ class Code {
   std::vector<std::string> names_;
   std::vector<Site> sites_;
   uint32_t generation_ = 0;
-  bool has_ours_ = false, may_hide_execve_ = false;
+  bool has_ours_ = false, needs_any_ = false;
 };
 
 }  // namespace weir::sample

@@ -141,7 +141,7 @@ void Sampler::collect(Process& p) {
     if (threads.empty()) threads.emplace_back().tid = static_cast<uint32_t>(p.pid);
     threads[0].lost += lost;
   }
-  if (p.is_blind && !threads.empty() && p.program.ended_by != "exec")
+  if (p.is_blind && (!threads.empty() || p.pid == main_pid_) && p.program.ended_by != "exec")
     p.program.notes.push_back(
         "time in the kernel is not in the samples, as its execve was not found, and could not be guarded");
   p.program.perf_map = p.perf_map.release();

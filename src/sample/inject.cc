@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "process/keeper.h"
 #include "sample/sampler.h"
@@ -19,6 +21,7 @@ namespace weir::sample {
 
 namespace {
 
+constexpr auto patience = std::chrono::seconds(1);
 constexpr auto little_patience = std::chrono::milliseconds(50);
 constexpr auto much_patience = std::chrono::seconds(30);
 constexpr uint64_t ignore = 1;  // SIG_IGN
@@ -34,8 +37,8 @@ bool has_ours(pid_t pid) {
 }
 
 // For some time. Others may wait for an answer.
-std::function<bool()> Sampler::while_serving(std::chrono::milliseconds time) {
-  auto end = std::chrono::steady_clock::now() + time;
+std::function<bool()> Sampler::while_serving() {
+  auto end = std::chrono::steady_clock::now() + patience;
   return [this, end] {
     for (auto& [pid, p] : processes_) answer(p);
     return std::chrono::steady_clock::now() < end;
@@ -125,14 +128,45 @@ Result<> Sampler::begin_timers(Process& p, process::RemoteSyscalls& remote, cons
 }
 
 namespace {
-// Is one of these threads, which stand still, in a call that the kernel will begin again? A signal that comes before it does ends it with EINTR.
-bool is_waiting(const std::vector<pid_t>& tids) {
-  return std::ranges::any_of(tids, [](pid_t tid) {
-    auto regs = process::Tracee(tid).registers();
-    return regs && process::is_in_restart(*regs);
-  });
+// Is this thread, which stands still, in a call that the kernel will begin again? A signal that comes before it does ends it with EINTR.
+bool is_waiting(pid_t tid) {
+  auto regs = process::Tracee(tid).registers();
+  return regs && process::is_in_restart(*regs);
+}
+
+std::vector<pid_t> waiting_of(std::vector<pid_t> tids) {
+  std::erase_if(tids, [](pid_t tid) { return !is_waiting(tid); });
+  return tids;
+}
+
+// How often the scheduler has let the thread run. None: it has ended, or the kernel does not count.
+std::optional<uint64_t> times_run(pid_t tid) {
+  std::ifstream file(fmt::format("/proc/{}/schedstat", tid));
+  uint64_t ran, waited, times;
+  if (file >> ran >> waited >> times) return times;
+  return {};
 }
 }  // namespace
+
+// The threads are about to be let go of. Events begin when these have run, and wait again.
+void Sampler::await(Process& p, const std::vector<pid_t>& tids) {
+  p.awaited.clear();
+  for (pid_t tid : tids)
+    if (auto times = times_run(tid)) p.awaited[tid] = *times;
+  if (!tids.empty()) p.events_begin = std::chrono::steady_clock::now() + little_patience;
+}
+
+void Sampler::begin_awaited_events(Process& p) {
+  constexpr auto a_moment = std::chrono::milliseconds(2);
+  if (!p.events_begin) return;
+  auto now = std::chrono::steady_clock::now();
+  if (!p.awaited.empty()) {
+    std::erase_if(p.awaited, [](const auto& a) { return times_run(a.first).value_or(UINT64_MAX) > a.second; });
+    if (p.awaited.empty()) p.events_begin = now + a_moment;
+  } else if (now >= *p.events_begin) {
+    enable_events(p);
+  }
+}
 
 rt::KernelSigaction Sampler::our_action() const {
   constexpr uint64_t siginfo = 4, restorer = 0x0400'0000, on_stack = 0x0800'0000, restart = 0x1000'0000;
@@ -142,7 +176,7 @@ rt::KernelSigaction Sampler::our_action() const {
 Result<> Sampler::put_in(Process& p, pid_t agent, const std::vector<pid_t>& tids) {
   bool is_attached = std::ranges::find(options_.pids, p.pid) != options_.pids.end();
   rt::SampledProcess& told = shared_->control().processes[p.index];
-  bool waits = is_waiting(tids);
+  std::vector<pid_t> waiting = waiting_of(tids);
   TRY(auto remote, process::RemoteSyscalls::begin(process::Tracee(agent), process::find_syscall(agent)));
   TRY_VOID(map_files(remote, p.pid));
   // (A signal of an earlier program's events may be waiting: what is ignored is forgotten.)
@@ -153,17 +187,19 @@ Result<> Sampler::put_in(Process& p, pid_t agent, const std::vector<pid_t>& tids
   p.has_ours = true;
   p.code.look(p.pid, p.index, *shared_, *images_);
   if (by_perf_ && !is_attached) guard_entry(p);
-  auto begun = by_perf_ ? begin_events(p, tids, waits) : begin_timers(p, remote, tids);
+  auto begun = by_perf_ ? begin_events(p, tids, waiting.empty()) : begin_timers(p, remote, tids);
   if (!begun) {
     end_events(p);
     take_out(p, remote);
     return begun;
   }
-  return remote.end();
+  TRY_VOID(remote.end());
+  if (by_perf_) await(p, waiting);
+  return {};
 }
 
 // A signal that comes from inside execve would end the new program: so the kernel is not looked at, unless each execve is seen before.
-Result<> Sampler::begin_events(Process& p, const std::vector<pid_t>& tids, bool waits) {
+Result<> Sampler::begin_events(Process& p, const std::vector<pid_t>& tids, bool at_once) {
   guard(p, tids);
   Event event = event_;
   event.excludes_kernel |= !is_whole_guard(p);
@@ -178,15 +214,19 @@ Result<> Sampler::begin_events(Process& p, const std::vector<pid_t>& tids, bool 
   }
   std::ranges::for_each(p.events, close_event);
   p.events = std::move(opened);
-  constexpr auto pause = std::chrono::milliseconds(10);
-  p.events_begin = std::chrono::steady_clock::now() + pause;
-  if (!waits) enable_events(p);
+  if (at_once) enable_events(p);
   return {};
+}
+
+void Sampler::begin_events_again(Process& p) {
+  if (auto done = begin_events(p, threads_of(p.pid), true); !done && process::own_id(p.pid))
+    p.program.notes.push_back(fmt::format("not all of it was sampled: {}", done.error().what));
 }
 
 void Sampler::enable_events(Process& p) {
   for (const Fd& fd : p.events) enable(fd);
   p.events_begin.reset();
+  p.awaited.clear();
 }
 
 void Sampler::end_events(Process& p) {
@@ -221,11 +261,13 @@ void Sampler::guard(Process& p, const std::vector<pid_t>& tids) {
 }
 
 bool Sampler::is_whole_guard(const Process& p) const {
-  auto has = [&](bool executes) {
-    return std::ranges::any_of(p.code.sites(),
-                               [&](const Site& s) { return s.executes == executes && is_guarded(p, s.at); });
-  };
-  return has(true) && has(false) && !p.code.may_hide_execve() && shared_->control().processes[p.index].may_call;
+  bool has[4] = {};
+  for (const Site& s : p.code.sites()) {
+    has[s.call] |= is_guarded(p, s.at);
+    if (s.call != Site::Action && !is_guarded(p, s.at)) return false;
+  }
+  return has[Site::Action] && has[Site::Execute] && (has[Site::Any] || !p.code.needs_any()) &&
+         shared_->control().processes[p.index].may_call;
 }
 
 // When a new program has its libraries, and has not begun, we look at it.
@@ -247,10 +289,13 @@ void Sampler::answer(Process& p) {
   uint32_t asked = __atomic_load_n(&told.asked, __ATOMIC_ACQUIRE);
   if (asked == told.answered) return;
   switch (told.ask) {
-    case rt::Ask::Look: close_event(p.entry); [[fallthrough]];
+    case rt::Ask::Look:
+      close_event(p.entry);
+      p.program.command = process::command_of(p.pid);  // (it was not all there yet, perhaps)
+      [[fallthrough]];
     case rt::Ask::Go:
       p.code.look(p.pid, p.index, *shared_, *images_);
-      (void)begin_events(p, threads_of(p.pid), false);
+      begin_events_again(p);
       break;
     case rt::Ask::Stop: end_events(p); break;
     default: break;
@@ -260,13 +305,30 @@ void Sampler::answer(Process& p) {
   syscall(SYS_futex, &told.answered, FUTEX_WAKE, everyone, nullptr, nullptr, 0);
 }
 
+namespace {
+// Events are descriptors, some for each thread.
+Result<> check_descriptors(pid_t pid, size_t threads, bool watch) {
+  constexpr size_t of_a_thread = 6, others = 32;
+  size_t needed = others + threads * (of_a_thread + (watch ? std::thread::hardware_concurrency() : 0));
+  std::error_code none;
+  for ([[maybe_unused]] const auto& open : std::filesystem::directory_iterator("/proc/self/fd", none)) needed++;
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  if (needed <= limit.rlim_cur) return {};
+  return fail("process {}: has {} threads, which takes {} descriptors, and weir may have {}; ulimit -n {}, or --source=timer", pid,
+              threads, needed, limit.rlim_cur, needed);
+}
+}  // namespace
+
 Result<> Sampler::enter(Process& p, bool watch) {
   process::Threads threads(p.pid, signal_bit(signal_));
   TRY_VOID(threads.stop(while_serving()));
+  if (by_perf_) TRY_VOID(check_descriptors(p.pid, threads.tids().size(), watch));
   for (pid_t tid : threads.tids()) unblock_stopped(p, tid);
   if (watch && by_perf_ && options_.follow) {
     has_watch_ = true;
     for (pid_t tid : threads.tids()) has_watch_ = has_watch_ && watch_.add(tid);
+    is_told_ = has_watch_;
   }
   auto done = put_in(p, threads.agent(), threads.tids());
   if (!done) block_again(p);
@@ -286,12 +348,14 @@ Result<> Sampler::begin_child(Process& p) {
       return fail("it blocks the signal");
     }
   pid_t agent = threads.agent();
-  bool waits = is_waiting(threads.tids());
+  std::vector<pid_t> waiting = waiting_of(threads.tids());
   TRY(auto remote, process::RemoteSyscalls::begin(process::Tracee(agent), process::find_syscall(agent)));
   TRY(auto own, exchange_action(remote, our_action()));
   if (own.handler != our_action().handler) shared_->control().processes[p.index].action = own;
   TRY_VOID(remote.end());
-  return begin_events(p, threads.tids(), waits);
+  TRY_VOID(begin_events(p, threads.tids(), waiting.empty()));
+  await(p, waiting);
+  return {};
 }
 
 void Sampler::time_new_threads(Process& p) {
@@ -304,7 +368,8 @@ void Sampler::time_new_threads(Process& p) {
   if (p.timers.size() == tids.size()) return;
   process::Threads threads(p.pid, signal_bit(signal_));
   if (!threads.stop(while_serving())) return;
-  auto remote = process::RemoteSyscalls::begin(process::Tracee(threads.agent()), process::find_syscall(p.pid));
+  pid_t agent = threads.agent();
+  auto remote = process::RemoteSyscalls::begin(process::Tracee(agent), process::find_syscall(agent));
   if (remote) (void)begin_timers(p, *remote, threads.tids());
 }
 
@@ -332,7 +397,7 @@ void Sampler::unblock(Process& p, pid_t tid) {
   auto status = process::wait_stop(tid, little_patience);
   if (!status) return;
   if (!*status) return process::let_go(tid);
-  unblock_stopped(p, tid);
+  if (!is_waiting(tid)) unblock_stopped(p, tid);  // else a call would end with EINTR
   process::make_again(tid, signal_bit(signal_));
   ptrace(PTRACE_DETACH, tid, 0, **status >> 16 ? 0 : WSTOPSIG(**status));
 }
@@ -349,6 +414,17 @@ void Sampler::take_out(Process& p, process::RemoteSyscalls& remote) {
   p.has_ours = false;
 }
 
+namespace {
+// Does it wait for its child to execute another program, or to end?
+bool is_vforking(pid_t tid) {
+  if (process::stat_of(tid).words[process::StatState] != "D") return false;
+  std::ifstream file(fmt::format("/proc/{}/syscall", tid));
+  int call = -1;
+  file >> call;
+  return call == SYS_vfork || call == SYS_clone || call == SYS_clone3;
+}
+}  // namespace
+
 // Every thread goes on as if we had not been there.
 void Sampler::leave(Process& p) {
   end_events(p);
@@ -362,12 +438,14 @@ void Sampler::leave(Process& p) {
   for (bool is_ready = false; !is_ready;) {
     if (std::chrono::steady_clock::now() > end)
       return say("process {}: a thread of it does not stop; weir's handler stays there, and does nothing", p.pid);
-    if (!threads.stop(while_serving(little_patience))) {
-      // One that waits for its vforked child cannot be stopped, and the others must not wait for it.
-      if (process::own_id(p.pid) == 0) return;
-      for (auto goes_on = while_serving(4 * little_patience); goes_on(); usleep(1000)) threads.look();
+    if (process::own_id(p.pid) == 0) return;
+    if (std::ranges::any_of(threads_of(p.pid), is_vforking)) {  // it cannot be stopped, and the others must not wait for it
+      for (auto& [pid, q] : processes_) answer(q);
+      threads.look();
+      usleep(1000);
       continue;
     }
+    if (!threads.stop(while_serving())) continue;
     if (threads.executed()) return;
     is_ready = true;
     for (pid_t tid : threads.tids())

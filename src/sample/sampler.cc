@@ -45,6 +45,8 @@ double ticks_per_second() {
   return double(__rdtsc() - ticks) / std::chrono::duration<double>(steady_clock::now() - begin).count();
 }
 
+double seconds_of(const timeval& t) { return double(t.tv_sec) + double(t.tv_usec) / 1e6; }
+
 // What a sample took in the handler, in seconds, on average.
 double cost_of(std::span<const Program> programs) {
   uint64_t timed = 0, ticks = 0;
@@ -60,6 +62,7 @@ std::vector<pid_t> threads_of(pid_t pid) {
   std::error_code none;
   for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), none))
     tids.push_back(static_cast<pid_t>(atoi(task.path().filename().c_str())));
+  if (tids.size() > 1 && process::living_thread(pid) != pid) std::erase(tids, pid);
   return tids;
 }
 
@@ -77,6 +80,7 @@ Result<> Sampler::choose_source() {
   if (is_time()) event_ = task_clock(options_.rate);
   else if (auto found = find_event(options_.event)) event_ = *found;
   else return fail("{}: there is no such event; there are: cpu, wall, {}", options_.event, fmt::join(event_names(), ", "));
+  if (!is_time() && options_.source == Source::Timer) return fail("{}: timers count time only; --source=perf", options_.event);
   if (!is_time() && options_.period) event_.period = options_.period;
   by_perf_ = options_.source != Source::Timer;
   Result<> allowed = by_perf_ ? try_event(event_) : Result<>();
@@ -133,7 +137,7 @@ Result<> Sampler::spawn() {
         setrlimit(RLIMIT_NOFILE, &descriptors_);
       }));
   main_pid_ = program.pid();
-  if (by_perf_ && options_.follow) has_watch_ = watch_.add(main_pid_).has_value();
+  if (by_perf_ && options_.follow) has_watch_ = is_told_ = watch_.add(main_pid_).has_value();
   auto done = put_in(add(main_pid_, 0), main_pid_, {main_pid_});
   if (done) done = program.detach();
   if (done) return {};
@@ -172,7 +176,7 @@ void Sampler::loop() {
     look_at_records();
     for (auto& [pid, p] : processes_) {
       answer(p);
-      if (p.events_begin && steady_clock::now() >= *p.events_begin) enable_events(p);
+      begin_awaited_events(p);
     }
     if (std::exchange(shared_->control().attention, 0))
       for (auto& [pid, p] : processes_)
@@ -195,8 +199,8 @@ void Sampler::wait() {
   poll(fds.data(), fds.size(), static_cast<int>(std::max<int64_t>(left, 0)));
 }
 
-// The terminal's signals reach a program that we started, and it decides; what is sent to Weir alone is passed on. Where we are
-// attached, they say that it is enough.
+// SIGINT and SIGQUIT are the terminal's: they reach a program that we started, too, and it decides. Others are passed on. Where we are
+// attached, all say that it is enough.
 void Sampler::take_signals() {
   signalfd_siginfo info;
   while (read(signals_.get(), &info, sizeof info) == sizeof info) {
@@ -210,12 +214,14 @@ void Sampler::take_signals() {
 
 void Sampler::reap() {
   int status;
-  while (main_pid_ && !main_ended_ && waitpid(main_pid_, &status, WNOHANG | WUNTRACED) == main_pid_) {
+  rusage used;
+  while (main_pid_ && !main_ended_ && wait4(main_pid_, &status, WNOHANG | WUNTRACED, &used) == main_pid_) {
     if (WIFSTOPPED(status)) {
       if (processes_.size() <= 1) process::stop_with(main_pid_);
       continue;
     }
     main_ended_ = true;
+    cpu_seconds_ = seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
     status_ = process::shell_status(status);
     if (auto p = processes_.find(main_pid_); p != processes_.end())
       ended(p->second, WIFSIGNALED(status) ? "signal" : "exit", status_);
@@ -229,8 +235,7 @@ void Sampler::look_at_records() {
     if (r.kind == Watch::Record::Forked) follow(r.pid, steady_clock::now());
     if (r.kind == Watch::Record::Executed) executed(r.pid);
     if (r.kind == Watch::Record::Mapped && known != processes_.end()) attend(known->second);
-    if (r.kind == Watch::Record::Lost)
-      for (auto& [pid, p] : processes_) find_children(p);
+    is_told_ &= r.kind != Watch::Record::Lost;  // from now on we look ourselves
   }
 }
 
@@ -252,7 +257,7 @@ void Sampler::look_at(Process& p) {
   collect_ended_threads(p);
   look_at_threads(p);
   if (switches_) look_at_sleepers(p);
-  if (!has_watch_ && options_.follow) {
+  if (!is_told_ && options_.follow) {
     find_children(p);
     p.code.look(p.pid, p.index, *shared_, *images_);
     if (!p.code.has_ours()) return executed(p.pid);
@@ -265,7 +270,7 @@ void Sampler::look_at_seccomp(Process& p) {
   uint8_t& may_call = shared_->control().processes[p.index].may_call;
   if (!may_call || process::status_word(p.pid, "Seccomp") == "0") return;
   may_call = 0;
-  if (by_perf_ && p.has_ours) (void)begin_events(p, threads_of(p.pid), false);
+  if (by_perf_ && p.has_ours) begin_events_again(p);
 }
 
 // ---- Processes ------------------------------------------------------------------------------------------------------------
@@ -302,7 +307,7 @@ void Sampler::follow(pid_t pid, Time since) {
   if (processes_.size() >= rt::max_sample_processes / 2) return not_followed(pid, "there are too many");
   auto parent = static_cast<pid_t>(strtol(process::status_word(pid, "PPid").c_str(), nullptr, 10));
   if (!has_ours(pid)) {
-    if (!has_watch_) executed(pid);  // else that is told
+    if (!is_told_) executed(pid);  // else we are
     return;
   }
   auto from = processes_.find(parent);
@@ -388,6 +393,22 @@ void Sampler::look_at_threads(Process& p) {
     if (signals_in(tid, "SigPnd") & signals_in(tid, "SigBlk") & bit) unblock(p, tid);
 }
 
+// The kernel has counted the time of the program and of all its children. What of it was not sampled is told.
+void Sampler::note_unseen_time() {
+  if (options_.event != "cpu" || !options_.follow || !main_ended_) return;
+  uint64_t samples = 0;
+  for (const Program& p : programs_)
+    for (const Thread& t : p.threads) samples += t.counts.samples + t.lost;
+  double unseen = cpu_seconds_ - double(samples) / options_.rate;
+  constexpr double some = 0.1;  // … of it, and in seconds
+  if (unseen < some * cpu_seconds_ || unseen < some) return;
+  auto main = std::ranges::find(programs_, static_cast<uint32_t>(main_pid_), &Program::pid);
+  if (main != programs_.end())
+    main->notes.push_back(fmt::format("{:.2f} s of the {:.2f} s of CPU time that it and its children took are not in the samples; "
+                                      "most often of processes that end some milliseconds after they begin",
+                                      unseen, cpu_seconds_));
+}
+
 // ---- The end --------------------------------------------------------------------------------------------------------------
 Result<int> Sampler::finish() {
   while (!processes_.empty()) {
@@ -402,6 +423,7 @@ Result<int> Sampler::finish() {
     ended(p, "detach");
   }
   watch_ = {};  // descriptors may be few
+  note_unseen_time();
   Outcome outcome;
   outcome.status = status_;
   outcome.by = {.event = options_.event,

@@ -34,7 +34,8 @@ struct Process {
   Code code;
   Fd pidfd, perf_map;
   std::vector<Fd> events, guards;
-  std::optional<Time> events_begin;            // when threads that were stopped run again
+  std::optional<Time> events_begin;            // when threads that were stopped wait again:
+  std::map<pid_t, uint64_t> awaited;           // those that have not run since, and how often they had
   Fd entry;                                    // a breakpoint where the program begins
   std::vector<uint64_t> guarded;               // instructions with a breakpoint
   bool is_blind = false;                       // time in the kernel is not sampled
@@ -69,6 +70,7 @@ class Sampler {
   void look_at(Process& p);
   void look_at_seccomp(Process& p);
   Result<int> finish();
+  void note_unseen_time();
 
   // Processes.
   Process& add(pid_t pid, pid_t parent);
@@ -89,15 +91,18 @@ class Sampler {
   Result<> begin_timers(Process& p, process::RemoteSyscalls& remote, const std::vector<pid_t>& tids);
   void take_out(Process& p, process::RemoteSyscalls& remote);
   // Events need no standstill, but a thread that is created meanwhile may be left out. Where one waits in a call, they begin when it does so
-  // again.
-  Result<> begin_events(Process& p, const std::vector<pid_t>& tids, bool waits);
+  // again: not at once.
+  Result<> begin_events(Process& p, const std::vector<pid_t>& tids, bool at_once);
+  void await(Process& p, const std::vector<pid_t>& tids);
+  void begin_awaited_events(Process& p);
+  void begin_events_again(Process& p);
   void end_events(Process& p);
   void guard(Process& p, const std::vector<pid_t>& tids);
   void guard_entry(Process& p);
   void enable_events(Process& p);
   bool is_whole_guard(const Process& p) const;
   void answer(Process& p);
-  std::function<bool()> while_serving(std::chrono::milliseconds time = std::chrono::seconds(1));
+  std::function<bool()> while_serving();
   // These stop it.
   Result<> enter(Process& p, bool watch);
   Result<> begin_child(Process& p);
@@ -129,7 +134,7 @@ class Sampler {
   std::optional<Shared> shared_;
   std::optional<Images> images_;
   Watch watch_;
-  bool has_watch_ = false;
+  bool has_watch_ = false, is_told_ = false;  // it tells of all processes; it has, and nothing was lost
   bool by_perf_ = true;
   int signal_ = 0;
   Event event_;
@@ -144,6 +149,7 @@ class Sampler {
   pid_t main_pid_ = 0;
   bool main_ended_ = false, leave_wanted_ = false;
   int status_ = 0;
+  double cpu_seconds_ = 0;  // of the program, and its children
   uint32_t left_running_ = 0, not_followed_ = 0;
   std::string why_not_followed_;  // the last one
   std::optional<Time> deadline_;

@@ -59,9 +59,8 @@ uint32_t Shared::slot_of(uint64_t key) {
 
 void Shared::free(uint32_t place) {
   madvise(&slot(place), rt::sample_slot_stride, MADV_REMOVE);
-  uint64_t* keys = control().keys;
-  bool is_last = keys[(place + 1) & (rt::max_sample_slots - 1)] == rt::free_key;
-  __atomic_store_n(&keys[place], is_last ? rt::free_key : rt::used_key, __ATOMIC_RELEASE);
+  // (Never as a free one again: somebody's key may lie behind it.)
+  __atomic_store_n(&control().keys[place], rt::used_key, __ATOMIC_RELEASE);
 }
 
 }  // namespace weir::sample

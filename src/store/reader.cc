@@ -2,13 +2,13 @@
 #include "store/reader.h"
 
 #include <fcntl.h>
-#include <regex.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
 
 #include <array>
 
 #include "base/fd.h"
+#include "base/pattern.h"
 #include "store/schema.h"
 
 namespace weir::store {
@@ -58,25 +58,20 @@ Result<> check_kind(const Database& db) {
   return {};
 }
 
-// matches(pattern, text): pattern is compiled once for a statement. POSIX, as grep -E: no recursion, whatever the text.
+// matches(pattern, text): the pattern is compiled once for a statement.
 void matches(sqlite3_context* context, int, sqlite3_value** arguments) {
-  auto* pattern = static_cast<regex_t*>(sqlite3_get_auxdata(context, 0));
+  auto text_of = [](sqlite3_value* v) -> std::string_view {
+    auto* text = reinterpret_cast<const char*>(sqlite3_value_text(v));
+    return text ? std::string_view(text, static_cast<size_t>(sqlite3_value_bytes(v))) : std::string_view();
+  };
+  auto* pattern = static_cast<Pattern*>(sqlite3_get_auxdata(context, 0));
   if (!pattern) {
-    auto* source = reinterpret_cast<const char*>(sqlite3_value_text(arguments[0]));
-    pattern = new regex_t;
-    if (!source || regcomp(pattern, source, REG_EXTENDED | REG_NOSUB) != 0) {
-      delete pattern;
-      return sqlite3_result_error(context, "not a regular expression", -1);
-    }
-    auto free_pattern = [](void* p) {
-      regfree(static_cast<regex_t*>(p));
-      delete static_cast<regex_t*>(p);
-    };
-    sqlite3_set_auxdata(context, 0, pattern, free_pattern);
-    pattern = static_cast<regex_t*>(sqlite3_get_auxdata(context, 0));
+    Result<Pattern> made = Pattern::make(text_of(arguments[0]));
+    if (!made) return sqlite3_result_error(context, made.error().what.c_str(), -1);
+    sqlite3_set_auxdata(context, 0, new Pattern(std::move(*made)), [](void* p) { delete static_cast<Pattern*>(p); });
+    pattern = static_cast<Pattern*>(sqlite3_get_auxdata(context, 0));
   }
-  auto* text = reinterpret_cast<const char*>(sqlite3_value_text(arguments[1]));
-  sqlite3_result_int(context, pattern && text && regexec(pattern, text, 0, nullptr, 0) == 0);
+  sqlite3_result_int(context, pattern && pattern->matches(text_of(arguments[1])));
 }
 
 }  // namespace
@@ -210,14 +205,17 @@ Result<Totals> Reader::totals() const {
   return t;
 }
 
-Result<std::vector<ThreadRow>> Reader::threads() const {
+Result<std::vector<ThreadRow>> Reader::threads() const { return threads_where("t.id IN selected"); }
+Result<std::vector<ThreadRow>> Reader::all_threads() const { return threads_where("1"); }
+
+Result<std::vector<ThreadRow>> Reader::threads_where(const char* condition) const {
   std::vector<ThreadRow> threads;
   Statement rows = db_.prepare(fmt::format(
       "SELECT t.id, t.process, p.pid, t.tid, t.name, t.cycles, t.os_time, t.instructions, f.functions "
       "FROM thread t LEFT JOIN process p ON p.id = t.process LEFT JOIN "
       "  (SELECT thread, count(*) AS functions FROM function_count WHERE {} GROUP BY thread) f ON f.thread = t.id "
-      "WHERE t.id IN selected ORDER BY t.id",
-      ran));
+      "WHERE {} ORDER BY t.id",
+      ran, condition));
   while (rows.next())
     threads.push_back({rows.u32(0), rows.u32(1), rows.small(2), rows.small(3), rows.text(4), rows.u64(5), rows.u64(6),
                        rows.u64(7), rows.u64(8)});

@@ -159,7 +159,8 @@ class Reader {
 
   Result<profile::Run> run() const;
   Result<Totals> totals() const;
-  Result<std::vector<ThreadRow>> threads() const;
+  Result<std::vector<ThreadRow>> threads() const;      // that are selected
+  Result<std::vector<ThreadRow>> all_threads() const;  // whichever are
   Result<std::vector<ProcessRow>> processes() const;
 
   template <class Row>
@@ -198,6 +199,7 @@ class Reader {
   Result<std::optional<profile::Sampling>> sampling() const;  // none: the profile is exact
   Reader(Database db, uint64_t version) : db_(std::move(db)), version_(version) {}
   Result<> fill_selected(std::string_view condition);
+  Result<std::vector<ThreadRow>> threads_where(const char* condition) const;
   // A column that older files do not have.
   const char* since_schema_2(const char* column) const { return version_ >= 2 ? column : "NULL"; }
   Database db_;

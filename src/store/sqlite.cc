@@ -144,7 +144,8 @@ Result<Database> Database::open_to_read(const std::string& path) {
   // The file may be anybody's: nothing that its schema names is run.
   sqlite3_db_config(db.get(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(db.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-  TRY_VOID(db.execute("PRAGMA mmap_size = 4294967296; PRAGMA cache_size = -65536; PRAGMA temp_store = memory"));
+  // (Not mapped: whoever truncates a mapped file kills its readers.)
+  TRY_VOID(db.execute("PRAGMA mmap_size = 0; PRAGMA cache_size = -65536; PRAGMA temp_store = memory"));
   return db;
 }
 

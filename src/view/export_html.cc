@@ -105,7 +105,9 @@ Result<std::string> html_of(const Options& options, const HtmlLimits& limits) {
         fmt::format("A big profile: this file holds {} of {} functions, those with the most time; weir view shows all.",
                     with_commas(list.size()), with_commas(all)));
   answers.add("functions", queries->list_of(*model, list));
-  for (const char* question : {"graph", "threads", "oscalls", "coverage"}) TRY_VOID(answers.ask(question));
+  for (const char* question : {"graph", "threads"}) TRY_VOID(answers.ask(question));
+  if (!queries->is_sampled())
+    for (const char* question : {"oscalls", "coverage"}) TRY_VOID(answers.ask(question));
   if (!options.before.empty()) TRY_VOID(answers.ask("changes"));
   for (const Parameters& p : {Parameters{}, Parameters{{"inverted", "1"}}}) TRY_VOID(answers.ask("flame", p));
   for (uint32_t i : list) TRY_VOID(answers.ask("function", {{"id", std::to_string(model->functions()[i].id)}}));

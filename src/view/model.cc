@@ -1,11 +1,11 @@
 #include "view/model.h"
 
-#include <regex.h>
-
 #include <algorithm>
 #include <cstring>
 #include <functional>
 
+#include "base/pattern.h"
+#include "base/text.h"
 #include "store/compare.h"
 
 namespace weir::view {
@@ -31,37 +31,20 @@ const std::string& text_of(const std::string& column, const Function& f) {
   return column == "name" ? f.name : column == "image" ? f.image : f.file;
 }
 
-// Which names match: a part of them, or a regular expression as grep -Ei.
-class Pattern {
- public:
-  static Result<Pattern> make(const Model::Order& order) {
-    Pattern p(order.filter);
-    if (!order.regex || order.filter.empty()) return p;
-    p.compiled_ = {new regex_t, [](regex_t* r) { regfree(r), delete r; }};
-    if (int error = regcomp(p.compiled_.get(), order.filter.c_str(), REG_EXTENDED | REG_NOSUB | REG_ICASE)) {
-      char why[200];
-      regerror(error, p.compiled_.get(), why, sizeof why);
-      p.compiled_ = {};
-      return fail("“{}” is not a regular expression: {}", order.filter, why);
-    }
-    return p;
-  }
-  bool matches(const std::string& name) const {
-    if (compiled_) return regexec(compiled_.get(), name.c_str(), 0, nullptr, 0) == 0;
-    return text_.empty() || strcasestr(name.c_str(), text_.c_str());
-  }
-
- private:
-  explicit Pattern(std::string text) : text_(std::move(text)) {}
-  std::string text_;
-  std::shared_ptr<regex_t> compiled_;
-};
+// Which names match: a part of them, or a regular expression. Large and small letters are the same.
+Result<std::function<bool(const std::string&)>> matcher_of(const Model::Order& order) {
+  if (!order.regex)
+    return [part = order.filter](const std::string& name) { return strcasestr(name.c_str(), part.c_str()) != nullptr; };
+  TRY(Pattern pattern, Pattern::make(order.filter, Pattern::Case::Ignored));
+  return [pattern](const std::string& name) { return pattern.matches(name); };
+}
 
 }  // namespace
 
-Result<Model> Model::load(const store::Reader& now, const store::Reader* before) {
+Result<Model> Model::load(const store::Reader& now, const store::Reader* before, double scale) {
   Model model;
   model.compared_ = before;
+  model.scale_ = scale;
   TRY_VOID(model.add_functions(now, before));
   TRY_VOID(model.add_calls(now, false));
   if (before) TRY_VOID(model.add_calls(*before, true));
@@ -73,7 +56,10 @@ Result<> Model::add_functions(const store::Reader& now, const store::Reader* bef
   if (!before) {
     TRY_VOID(now.functions({}, [&](const store::FunctionRow& f) { functions_.push_back(Function{f, {}}); }));
   } else {
-    TRY(std::vector<store::Pair> pairs, store::compare(now, *before, store::OsTime::InSelf));
+    TRY(std::vector<store::Pair> pairs, store::compare(now, *before, store::OsTime::InSelf, scale_));
+    // The same number whatever threads are selected: the page keeps ids.
+    TRY(store::Totals totals, now.totals());
+    first_before_ = static_cast<uint32_t>(totals.functions);
     for (store::Pair& p : pairs)
       if (p.now) first_before_ = std::max(first_before_, p.now->id + 1);
     for (store::Pair& p : pairs) {
@@ -107,7 +93,7 @@ Result<> Model::add_calls(const store::Reader& reader, bool of_before) {
     if (added) edges_.push_back({*caller, *callee});
     Edge& edge = edges_[it->second];
     if (of_before) {
-      edge.before += c.total;
+      edge.before += store::scaled(c.total, scale_);
       return;
     }
     edge.calls += c.calls;
@@ -132,10 +118,55 @@ void Model::link() {
     std::ranges::stable_sort(into_[i], largest);
     if (into_[i].empty()) functions_[i].root = true;
   }
+  mark_recursion();
+}
+
+// Functions that lead to themselves: Tarjan's strongly connected components, with a stack of our own.
+void Model::mark_recursion() {
+  constexpr uint32_t unseen = 0;
+  uint32_t next = 1;
+  std::vector<uint32_t> order(functions_.size(), unseen), lowest(functions_.size());
+  std::vector<bool> open(functions_.size());
+  std::vector<uint32_t> component;
+  struct Step {
+    uint32_t function;
+    size_t edge;
+  };
+  std::vector<Step> walk;
+  auto enter = [&](uint32_t f) {
+    order[f] = lowest[f] = next++;
+    open[f] = true;
+    component.push_back(f);
+    walk.push_back({f, 0});
+  };
+  for (uint32_t start = 0; start < functions_.size(); start++) {
+    if (order[start] == unseen) enter(start);
+    while (!walk.empty()) {
+      auto& [f, edge] = walk.back();
+      if (edge < out_[f].size()) {
+        uint32_t callee = edges_[out_[f][edge++]].callee;
+        if (order[callee] == unseen) enter(callee);
+        else if (open[callee]) lowest[f] = std::min(lowest[f], order[callee]);
+        continue;
+      }
+      uint32_t done = f;
+      walk.pop_back();
+      if (!walk.empty()) lowest[walk.back().function] = std::min(lowest[walk.back().function], lowest[done]);
+      if (lowest[done] != order[done]) continue;
+      bool several = component.back() != done;
+      for (bool last = false; !last;) {
+        uint32_t member = component.back();
+        component.pop_back();
+        open[member] = false;
+        if (several) functions_[member].recursive = true;
+        last = member == done;
+      }
+    }
+  }
 }
 
 std::optional<uint32_t> Model::index_of(uint64_t id) const {
-  auto it = index_.find(static_cast<uint32_t>(id));
+  auto it = id < store::none ? index_.find(static_cast<uint32_t>(id)) : index_.end();
   return it == index_.end() ? std::nullopt : std::optional(it->second);
 }
 
@@ -148,12 +179,12 @@ Result<const std::vector<uint32_t>*> Model::ordered(const Order& order) {
   if (last_order_ == order) return &last_;
   auto number = number_of(order.column);
   bool text = order.column == "name" || order.column == "image" || order.column == "file";
-  if (!number && !text) return fail("no column “{}”", order.column);
-  TRY(Pattern pattern, Pattern::make(order));
+  if (!number && !text) return fail("no column “{}”", shortened(order.column, 100));
+  TRY(auto matches, matcher_of(order));
   last_order_.reset();
   last_.clear();
   for (uint32_t i = 0; i < functions_.size(); i++)
-    if (pattern.matches(functions_[i].name)) last_.push_back(i);
+    if (matches(functions_[i].name)) last_.push_back(i);
   auto by_id = [&](uint32_t a, uint32_t b) { return functions_[a].id < functions_[b].id; };
   if (number) {
     std::vector<int64_t> keys(functions_.size());

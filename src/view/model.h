@@ -23,7 +23,7 @@ struct Function : store::FunctionRow {  // `id` is that of the page
   std::optional<Before> before;
   bool ran = true;         // now; else only before
   bool root = false;       // the kernel began here, or nobody is known to have called it
-  bool recursive = false;  // it called itself
+  bool recursive = false;  // it called itself, or something that called it
   uint32_t children = 0;   // others that it called
 };
 
@@ -36,7 +36,8 @@ struct Edge {
 
 class Model {
  public:
-  static Result<Model> load(const store::Reader& now, const store::Reader* before);
+  // Times of the run before are multiplied by `scale`.
+  static Result<Model> load(const store::Reader& now, const store::Reader* before, double scale = 1);
 
   const std::vector<Function>& functions() const { return functions_; }
   const std::vector<Edge>& edges() const { return edges_; }                             // by caller
@@ -63,8 +64,10 @@ class Model {
   Result<> add_functions(const store::Reader& now, const store::Reader* before);
   Result<> add_calls(const store::Reader& reader, bool of_before);
   void link();
+  void mark_recursion();
 
   bool compared_ = false;
+  double scale_ = 1;
   uint32_t first_before_ = 0;
   std::vector<Function> functions_;
   std::vector<Edge> edges_;

@@ -11,21 +11,27 @@ constexpr uint64_t finest = 4000;  // what is smaller than this part of a pictur
 
 }  // namespace
 
-Result<Paths> Paths::load(const store::Reader& now, const store::Reader* before, const Model& model) {
+Result<Paths> Paths::load(const store::Reader& now, const store::Reader* before, const Model& model, double scale) {
   Paths paths;
   paths.nodes_.emplace_back();
-  TRY_VOID(paths.add(now, model, false));
-  if (before) TRY_VOID(paths.add(*before, model, true));
+  TRY_VOID(paths.add(now, model, false, 1));
+  if (before) {
+    TRY(store::Totals totals, before->totals());
+    paths.compared_ = totals.contexts > 0;
+    TRY_VOID(paths.add(*before, model, true, scale));
+  }
   paths.finish();
   return paths;
 }
 
-Result<> Paths::add(const store::Reader& reader, const Model& model, bool of_before) {
+Result<> Paths::add(const store::Reader& reader, const Model& model, bool of_before, double scale) {
   TRY(store::Totals totals, reader.totals());
   std::vector<uint32_t> node_of(totals.contexts, 0);  // by context
   std::unordered_map<uint64_t, uint32_t> known;       // by parent and function
   for (uint32_t i = 1; i < nodes_.size(); i++) known[uint64_t{nodes_[i].parent} << 32 | nodes_[i].function] = i;
   known.reserve(totals.contexts + nodes_.size());
+  double exact = 0;      // so far, multiplied
+  Cycles given_out = 0;  // of that: what is too little for one path is given to the next, or scaled sums would be too small
   return reader.contexts([&](const store::ContextRow& c) {
     if (c.id >= node_of.size()) return;
     uint32_t parent = c.parent < c.id ? node_of[c.parent] : 0;
@@ -34,7 +40,13 @@ Result<> Paths::add(const store::Reader& reader, const Model& model, bool of_bef
     if (added) nodes_.push_back({parent, function});
     node_of[c.id] = it->second;
     Node& node = nodes_[it->second];
-    (of_before ? node.self_before : node.self) += c.self + c.os_time;
+    Cycles self = c.self + c.os_time;
+    if (scale != 1) {
+      exact += static_cast<double>(self) * scale;
+      self = static_cast<Cycles>(exact) - given_out;
+      given_out += self;
+    }
+    (of_before ? node.self_before : node.self) += self;
     if (!of_before) node.calls += c.calls;
   });
 }
@@ -67,7 +79,7 @@ std::optional<Cut> Paths::cut(const std::vector<uint32_t>& path, size_t most) co
     if (child == end) return std::nullopt;
     root = *child;
   }
-  // The least size so that not more than `most` are as large.
+  // The least size so that not more than `most` are larger; of those that have it, as many as there is room for.
   Cycles least = nodes_[root].size() / finest + 1;
   std::vector<Cycles> sizes;
   std::vector<uint32_t> stack = {root};
@@ -78,12 +90,19 @@ std::optional<Cut> Paths::cut(const std::vector<uint32_t>& path, size_t most) co
     for (uint32_t i = first_[at]; i < first_[at + 1] && nodes_[children_[i]].size() >= least; i++)
       stack.push_back(children_[i]);
   }
+  size_t room = sizes.size();
   if (sizes.size() > most) {
     std::ranges::nth_element(sizes, sizes.begin() + static_cast<ptrdiff_t>(most), std::greater());
-    least = sizes[most] + 1;
+    least = sizes[most];
+    room = most - static_cast<size_t>(std::ranges::count_if(sizes, [&](Cycles size) { return size > least; }));
   }
+  auto fits = [&](uint32_t node) {
+    Cycles size = nodes_[node].size();
+    return size > least || (size == least && room > 0 && room-- > 0);
+  };
   Cut cut;
   std::vector<std::pair<uint32_t, uint32_t>> walk = {{root, 0}};  // a node, and its parent in the cut
+  fits(root);
   while (!walk.empty()) {
     auto [at, parent] = walk.back();
     walk.pop_back();
@@ -91,11 +110,49 @@ std::optional<Cut> Paths::cut(const std::vector<uint32_t>& path, size_t most) co
     auto place = static_cast<uint32_t>(cut.nodes.size());
     cut.nodes.push_back({parent, n.function, n.total, n.self, n.before, n.calls});
     for (uint32_t i = first_[at + 1]; i-- > first_[at];) {
-      if (nodes_[children_[i]].size() >= least) walk.emplace_back(children_[i], place);
+      if (fits(children_[i])) walk.emplace_back(children_[i], place);
       else cut.left_out++;
     }
   }
   return cut;
+}
+
+Paths::Below Paths::below(uint32_t function) const {
+  Below below;
+  std::unordered_map<uint32_t, uint32_t> open;  // calls of each function on the path that is walked
+  auto add = [](Figures& to, const Node& n, bool outermost) {
+    if (outermost) to.total += n.total, to.before += n.before;
+    to.self += n.self;
+    to.self_before += n.self_before;
+    to.calls += n.calls;
+  };
+  struct Step {
+    uint32_t node, next;  // child
+  };
+  std::vector<Step> walk;
+  auto enter = [&](uint32_t at) {
+    const Node& n = nodes_[at];
+    bool outermost = open[n.function]++ == 0;
+    add(below.functions[n.function], n, outermost);
+    if (!walk.empty()) add(below.calls[{nodes_[walk.back().node].function, n.function}], n, outermost);
+    walk.push_back({at, first_[at]});
+  };
+  std::vector<bool> within(nodes_.size());
+  for (uint32_t i = 1; i < nodes_.size(); i++) {  // (a parent before its children)
+    within[i] = within[nodes_[i].parent] || nodes_[i].function == function;
+    if (!within[i] || within[nodes_[i].parent]) continue;
+    enter(i);
+    while (!walk.empty()) {
+      Step& step = walk.back();
+      if (step.next < first_[step.node + 1]) {
+        enter(children_[step.next++]);
+      } else {
+        open[nodes_[step.node].function]--;
+        walk.pop_back();
+      }
+    }
+  }
+  return below;
 }
 
 // One step towards the callers: by function, the largest first.
@@ -178,7 +235,7 @@ std::optional<Cut> Paths::upwards(Leaves leaves, const std::vector<uint32_t>& pa
     Cut cut = top;
     std::vector<Branch> stack;
     push(stack, cut, level);
-    while (!stack.empty() && cut.nodes.size() <= most) {
+    while (!stack.empty() && cut.nodes.size() < most) {
       Branch b = std::move(stack.back());
       stack.pop_back();
       auto place = static_cast<uint32_t>(cut.nodes.size());
@@ -192,7 +249,8 @@ std::optional<Cut> Paths::upwards(Leaves leaves, const std::vector<uint32_t>& pa
       cut.nodes.back().self = b.total - std::min(b.total, passed_on);  // what began there
       push(stack, cut, std::move(above));
     }
-    if (stack.empty()) return cut;
+    cut.left_out += stack.size();
+    if (stack.empty() || least > whole / 2) return cut;  // (one coarser would show nothing)
   }
 }
 

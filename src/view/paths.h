@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <unordered_map>
 #include <vector>
 
 #include "view/model.h"
@@ -24,7 +25,9 @@ struct Cut {
 
 class Paths {
  public:
-  static Result<Paths> load(const store::Reader& now, const store::Reader* before, const Model& model);
+  // Times of the run before are multiplied by `scale`.
+  static Result<Paths> load(const store::Reader& now, const store::Reader* before, const Model& model, double scale = 1);
+  bool compared() const { return compared_; }  // the run before has call paths, too
 
   // Below the node that a path of function ids leads to; nothing where it leads nowhere. At most `most` nodes.
   std::optional<Cut> cut(const std::vector<uint32_t>& path, size_t most) const;
@@ -32,7 +35,18 @@ class Paths {
   std::optional<Cut> inverted(const std::vector<uint32_t>& path, size_t most) const;
   // The same of one function with all that it calls: path[0], whose outermost calls are taken for leaves.
   std::optional<Cut> callers_of(const std::vector<uint32_t>& path, size_t most) const;
-  size_t size() const { return nodes_.size(); }
+
+  // What happened below the outermost calls of a function: functions by id, and calls by caller and callee. Totals are those of
+  // calls that are not within one of the same function; nothing where it is on no path.
+  struct Figures {
+    Cycles total = 0, self = 0, before = 0, self_before = 0;
+    uint64_t calls = 0;
+  };
+  struct Below {
+    std::unordered_map<uint32_t, Figures> functions;
+    std::map<std::pair<uint32_t, uint32_t>, Figures> calls;
+  };
+  Below below(uint32_t function) const;
 
  private:
   struct Node {
@@ -47,12 +61,13 @@ class Paths {
     uint32_t at;
     Cycles self, before;
   };
-  Result<> add(const store::Reader& reader, const Model& model, bool of_before);
+  Result<> add(const store::Reader& reader, const Model& model, bool of_before, double scale);
   void finish();
   using Leaves = std::map<uint32_t, std::vector<Share>>;  // by function
   std::optional<Cut> upwards(Leaves leaves, const std::vector<uint32_t>& path, size_t most) const;
   std::vector<std::pair<uint32_t, std::vector<Share>>> callers(const std::vector<Share>& shares) const;
 
+  bool compared_ = false;
   std::vector<Node> nodes_;  // a parent before its children; node 0: the whole run
   std::vector<uint32_t> first_,
       children_;  // the children of node i: children_[first_[i]] … children_[first_[i + 1] - 1], the largest first

@@ -5,19 +5,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <unordered_set>
 
 #include "base/text.h"
+#include "store/compare.h"
 
 namespace weir::view {
 namespace {
-
-// Which file this is: another one may have taken its name.
-std::string identity_of(const std::string& path) {
-  struct stat st;
-  if (stat(path.c_str(), &st) != 0) return "";
-  return fmt::format("{}:{}:{}:{}.{}", st.st_dev, st.st_ino, st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
-}
 
 const char* unit_of(const profile::Run& run) {
   return run.sampling ? "samples" : run.clock == "instructions" ? "instructions" : "cycles";
@@ -32,7 +25,8 @@ void put_sampling(JsonWriter& json, const profile::Sampling& s) {
   json.key("sampling").begin_object().member("event", s.event).member("source", s.source).member("rate", s.rate);
   json.member("period", s.period).member("unwind", s.unwind).member("samples", s.samples).member("lost", s.lost);
   json.member("truncated", s.truncated).member("frames", s.frames).member("frames_heuristic", s.frames_heuristic);
-  json.member("late", s.late).member("sees_kernel", s.sees_kernel).end_object();
+  json.member("late", s.late).member("no_room", s.no_room).member("verify", s.verify);
+  json.member("verify_differences", s.verify_differences).member("sees_kernel", s.sees_kernel).end_object();
 }
 
 // What could not be seen, one line each.
@@ -66,6 +60,12 @@ std::string ended(const std::vector<store::ProcessRow>& processes) {
 
 }  // namespace
 
+FileState FileState::of(const std::string& path) {
+  struct stat st;
+  if (stat(path.c_str(), &st) != 0) return {};
+  return {true, st.st_dev, st.st_ino, static_cast<uint64_t>(st.st_size), st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
+}
+
 std::optional<uint64_t> number_of(const Parameters& p, const std::string& name) {
   auto it = p.find(name);
   uint64_t n = 0;
@@ -91,22 +91,42 @@ Result<std::unique_ptr<Queries>> Queries::open(const Options& options) {
   return queries;
 }
 
+// All or nothing: where a file cannot be opened, those that are open stay.
 Result<> Queries::open_files() {
-  TRY(reader_, store::Reader::open(options_.file));
-  identity_ = identity_of(options_.file);
-  TRY(profile::Run run, reader_->run());
-  is_sampled_ = run.sampling.has_value();
-  before_.reset();
+  FileState state = FileState::of(options_.file), state_before;
+  TRY(store::Reader reader, store::Reader::open(options_.file));
+  TRY(profile::Run run, reader.run());
+  std::optional<store::Reader> before;
+  double scale = 1;
+  std::map<uint32_t, uint32_t> same_threads;
+  std::set<uint64_t> thread_ids;
+  TRY(std::vector<store::ThreadRow> threads, reader.threads());
+  for (const store::ThreadRow& t : threads) thread_ids.insert(t.id);
   if (!options_.before.empty()) {
-    TRY(before_, store::Reader::open(options_.before));
-    TRY(std::string now, reader_->kind());
-    TRY(std::string then, before_->kind());
-    if (now != then)
-      return fail("{} is an {}, {} is an {}: these cannot be compared", options_.file, now, options_.before, then);
+    state_before = FileState::of(options_.before);
+    TRY(before, store::Reader::open(options_.before));
+    TRY(scale, store::scale_of(reader, *before));
+    TRY(same_threads, store::same_threads(reader, *before));
   }
-  selected_.reset();
   models_.clear();
   paths_.clear();
+  reader_ = std::move(reader);
+  before_ = std::move(before);
+  state_ = state;
+  state_before_ = state_before;
+  is_sampled_ = run.sampling.has_value();
+  scale_ = scale;
+  same_threads_ = std::move(same_threads);
+  threads_ = std::move(thread_ids);
+  selected_.reset();
+  return {};
+}
+
+// A file that was written to while it was open holds neither the old nor the new.
+Result<> Queries::check_files() const {
+  for (auto& [path, state] : {std::pair(&options_.file, &state_), std::pair(&options_.before, &state_before_)})
+    if (!path->empty() && FileState::of(*path).is_overwritten(*state))
+      return fail("{} was written to while it was open: what it held is gone", *path);
   return {};
 }
 
@@ -118,8 +138,11 @@ Result<std::string> Queries::answer(const std::string& name, const Parameters& p
       {"coverage", &Queries::coverage}, {"source", &Queries::source},         {"file", &Queries::file},
       {"asm", &Queries::assembly},      {"status", &Queries::status},         {"reload", &Queries::reload}};
   auto question = known.find(name);
-  if (question == known.end()) return fail("no question “{}”", name);
+  if (question == known.end()) return fail("no question “{}”", shortened(name, 100));
   std::lock_guard lock(mutex_);
+  if (name != "status" && name != "reload") TRY_VOID(check_files());
+  if (parameters.contains("thread") && !threads_.contains(number_of(parameters, "thread").value_or(store::none)))
+    return fail("the profile has no thread “{}”", shortened(text_of(parameters, "thread"), 100));
   TRY_VOID(select(thread_of(parameters)));
   JsonWriter json = JsonWriter::compact();
   json.begin_object();
@@ -131,15 +154,22 @@ Result<std::string> Queries::answer(const std::string& name, const Parameters& p
 Result<> Queries::select(std::optional<uint32_t> thread) {
   if (thread == selected_) return {};
   TRY_VOID(reader_->select_id(thread));
+  if (before_) {
+    auto same = thread ? same_threads_.find(*thread) : same_threads_.end();
+    TRY_VOID(before_->select_id(same == same_threads_.end() ? std::nullopt : std::optional(same->second)));
+  }
   selected_ = thread;
   return {};
 }
 
-// (The run before is taken whole: its threads are others.)
+const store::Reader* Queries::compared() const {
+  return before_ && (!selected_ || same_threads_.contains(*selected_)) ? &*before_ : nullptr;
+}
+
 Result<std::shared_ptr<Model>> Queries::model(std::optional<uint32_t> thread) {
   if (auto it = models_.find(thread); it != models_.end()) return it->second;
   TRY_VOID(select(thread));
-  TRY(Model made, Model::load(*reader_, before_ ? &*before_ : nullptr));
+  TRY(Model made, Model::load(*reader_, compared(), scale_));
   constexpr size_t most = 4;
   if (models_.size() >= most) models_.erase(thread ? std::next(models_.begin()) : models_.begin());
   return models_[thread] = std::make_shared<Model>(std::move(made));
@@ -148,7 +178,7 @@ Result<std::shared_ptr<Model>> Queries::model(std::optional<uint32_t> thread) {
 Result<std::shared_ptr<Paths>> Queries::paths(std::optional<uint32_t> thread) {
   if (auto it = paths_.find(thread); it != paths_.end()) return it->second;
   TRY(std::shared_ptr<Model> of, model(thread));
-  TRY(Paths made, Paths::load(*reader_, before_ ? &*before_ : nullptr, *of));
+  TRY(Paths made, Paths::load(*reader_, compared(), *of, scale_));
   constexpr size_t most = 2;
   if (paths_.size() >= most) paths_.erase(std::prev(paths_.end()));
   return paths_[thread] = std::make_shared<Paths>(std::move(made));
@@ -160,7 +190,7 @@ Result<> Queries::summary(const Parameters&, JsonWriter& json) {
   TRY(store::Totals t, reader_->totals());
   TRY(std::vector<store::ProcessRow> processes, reader_->processes());
   json.member("kind", kind).member("unit", unit_of(run)).member("calls_known", !run.sampling);
-  json.member("paths_known", t.contexts > 0).member("blocks_known", t.blocks > 0);
+  json.member("paths_known", t.contexts > 0).member("blocks_known", t.blocks > 0 && !run.sampling);
   json.member("file", options_.file).strings("command", run.command).member("directory", run.directory);
   json.member("cpu", run.cpu).member("host_cpu", run.host_cpu).member("clock", run.clock);
   json.member("weir_version", run.weir_version).member("wall_seconds", static_cast<double>(run.ended - run.started) / 1e6);
@@ -170,37 +200,54 @@ Result<> Queries::summary(const Parameters&, JsonWriter& json) {
   json.member("functions_run", t.functions_run).member("threads", t.threads).member("processes", t.processes);
   json.member("contexts", t.contexts).member("os_calls", t.os_calls);
   if (run.sampling) put_sampling(json, *run.sampling);
-  json.strings("notes", notes_of(run, processes)).strings("pruned", pruned_);
-  json.key("compared");
-  if (!before_) return json.null(), Result<>();
+  std::vector<std::string> notes = notes_of(run, processes);
+  if (!compared()) {
+    json.strings("notes", notes).strings("pruned", pruned_).key("compared").null();
+    return {};
+  }
   TRY(profile::Run then, before_->run());
   TRY(store::Totals before, before_->totals());
-  json.begin_object().member("file", options_.before).strings("command", then.command).member("total", before.all());
-  json.end_object();
+  if (scale_ != 1)
+    notes.push_back(fmt::format("the samples of the run before are multiplied by {:.4g}: their rate was another", scale_));
+  if (run.clock == "cycles" && run.cpu != then.cpu)
+    notes.push_back(fmt::format("the run before has cycles of another CPU: {}, not {}", then.cpu, run.cpu));
+  if (t.contexts > 0 && before.contexts == 0)
+    notes.push_back("the run before has no call paths: flame graphs are not compared (weir profile --paths=full has them)");
+  json.strings("notes", notes).strings("pruned", pruned_);
+  json.key("compared").begin_object().member("file", options_.before).strings("command", then.command);
+  json.member("total", store::scaled(before.all(), scale_))
+      .member("paths_known", before.contexts > 0)
+      .member("scale", scale_);
+  json.key("threads").begin_array();
+  for (auto& [thread, same] : same_threads_) json.value(uint64_t{thread});
+  json.end_array().end_object();
   return {};
 }
 
 void Queries::put(JsonWriter& json, const Model& model, uint32_t index) const {
-  const Function& f = model.functions()[index];
+  put(json, model.functions()[index], model.compared());
+}
+
+void Queries::put(JsonWriter& json, const Function& f, bool compared) const {
+  auto if_exact = [&](const char* key, uint64_t n) { is_sampled_ ? json.key(key).null() : json.member(key, n); };
   auto maybe = [&](const char* key, std::optional<uint64_t> n) { n ? json.member(key, *n) : json.key(key).null(); };
   json.member("id", uint64_t{f.id}).member("name", f.name).member("image", f.image);
   f.file.empty() ? json.key("file").null() : json.member("file", f.file);
   maybe("line", f.line ? std::optional<uint64_t>(f.line) : std::nullopt);
-  json.member("offset", f.offset).member("size", f.size).member("calls", f.calls).member("self", f.self);
-  json.member("total", f.total);
+  json.member("offset", f.offset).member("size", f.size).member("self", f.self).member("total", f.total);
+  if_exact("calls", f.calls);
   maybe("self_min", f.self_min);
   maybe("self_max", f.self_max);
-  json.member("os_calls", f.os_calls).member("os_time", f.os_time).member("os_time_total", f.os_time_total);
+  if_exact("os_calls", f.os_calls);
+  if_exact("os_time", f.os_time);
+  if_exact("os_time_total", f.os_time_total);
   json.member("recursive", f.recursive);
-  if (!model.compared()) return;
+  if (!compared) return;
   json.key("before");
-  if (!f.before) json.null();
-  else
-    json.begin_object()
-        .member("calls", f.before->calls)
-        .member("self", f.before->self)
-        .member("total", f.before->total)
-        .end_object();
+  if (!f.before) return static_cast<void>(json.null());
+  json.begin_object().member("self", f.before->self).member("total", f.before->total);
+  if_exact("calls", f.before->calls);
+  json.end_object();
 }
 
 Result<> Queries::functions(const Parameters& p, JsonWriter& json) {
@@ -276,9 +323,10 @@ Result<> Queries::put_calls(JsonWriter& json, const Found& found, bool callers) 
     auto [it, added] = place.try_emplace(other, others.size());
     if (added) others.push_back({other, {callers ? c.caller_name : c.callee_name, 0, 0, {}}});
     Other& o = others[it->second].second;
-    o.calls += c.calls;
-    o.total += c.total;
     o.sites.push_back(c);
+    if (!found.ran) o.sites.back().total = store::scaled(c.total, scale_);
+    o.calls += c.calls;
+    o.total += o.sites.back().total;
   }));
   std::ranges::stable_sort(others, std::ranges::greater(), [](auto& o) { return o.second.total; });
   Cycles whole = f.ran ? f.total : f.before->total;
@@ -286,7 +334,8 @@ Result<> Queries::put_calls(JsonWriter& json, const Found& found, bool callers) 
   for (auto& [other, o] : others) {
     json.begin_object().key("id");
     other == store::none ? json.null() : json.value(uint64_t{other});
-    json.member("name", o.name).member("calls", o.calls).member("total", f.ran ? o.total : Cycles{0});
+    is_sampled_ ? json.key("calls").null() : json.member("calls", o.calls);
+    json.member("name", o.name).member("total", f.ran ? o.total : Cycles{0});
     json.member("share", whole ? static_cast<double>(o.total) / static_cast<double>(whole) : 0.0);
     if (model.compared()) {
       Cycles before = f.ran ? 0 : o.total;
@@ -328,81 +377,12 @@ Result<> Queries::function(const Parameters& p, JsonWriter& json) {
   return {};
 }
 
-void Queries::put_node(JsonWriter& json, const Model& model, uint32_t index) const {
-  const Function& f = model.functions()[index];
-  json.begin_object();
-  put(json, model, index);
-  json.member("children", uint64_t{f.children}).member("root", f.root).end_object();
-}
-
-void Queries::put_edges(JsonWriter& json, const Model& model, const std::vector<uint32_t>& edges) const {
-  json.key("edges").begin_array();
-  for (uint32_t i : edges) {
-    const Edge& e = model.edges()[i];
-    json.begin_object().member("caller", uint64_t{model.functions()[e.caller].id});
-    json.member("callee", uint64_t{model.functions()[e.callee].id}).member("calls", e.calls).member("total", e.total);
-    if (model.compared()) json.member("before", e.before);
-    json.end_object();
-  }
-  json.end_array();
-}
-
-// The functions with the largest totals (with a root: of those that it calls), and the calls among them.
-Result<> Queries::graph(const Parameters& p, JsonWriter& json) {
-  TRY(std::shared_ptr<Model> m, model(thread_of(p)));
-  std::vector<uint32_t> shown;
-  std::vector<bool> in(m->functions().size());
-  std::optional<uint64_t> root = number_of(p, "root");
-  if (std::optional<uint32_t> start = root ? m->index_of(*root) : std::nullopt) {
-    shown.push_back(*start);
-    in[*start] = true;
-    for (size_t i = 0; i < shown.size(); i++)
-      for (uint32_t e : m->out(shown[i]))
-        if (uint32_t callee = m->edges()[e].callee; !in[callee]) in[callee] = true, shown.push_back(callee);
-  } else {
-    for (uint32_t i = 0; i < m->functions().size(); i++) shown.push_back(i);
-  }
-  uint64_t all = shown.size();
-  auto size = [&](uint32_t i) {
-    const Function& f = m->functions()[i];
-    return std::max(f.total, f.before ? f.before->total : 0);
-  };
-  std::ranges::stable_sort(shown, std::ranges::greater(), size);
-  if (shown.size() > most_graph_nodes) shown.resize(most_graph_nodes);
-  in.assign(in.size(), false);
-  json.member("functions", all).key("nodes").begin_array();
-  for (uint32_t i : shown) in[i] = true, put_node(json, *m, i);
-  json.end_array();
-  std::vector<uint32_t> edges;
-  for (uint32_t i : shown)
-    for (uint32_t e : m->out(i))
-      if (in[m->edges()[e].callee]) edges.push_back(e);
-  put_edges(json, *m, edges);
-  return {};
-}
-
-// A function with its callers and callees.
-Result<> Queries::neighbours(const Parameters& p, JsonWriter& json) {
-  TRY(std::shared_ptr<Model> m, model(thread_of(p)));
-  std::optional<uint64_t> id = number_of(p, "of");
-  std::optional<uint32_t> index = id ? m->index_of(*id) : std::nullopt;
-  if (!index) return fail("the profile has no such function");
-  constexpr size_t most = 300;
-  std::vector<uint32_t> edges;
-  for (auto* list : {&m->out(*index), &m->into(*index)})
-    edges.insert(edges.end(), list->begin(), list->begin() + static_cast<ptrdiff_t>(std::min(list->size(), most)));
-  std::unordered_set<uint32_t> shown = {*index};
-  for (uint32_t e : edges) shown.insert({m->edges()[e].caller, m->edges()[e].callee});
-  json.member("functions", m->functions().size()).key("nodes").begin_array();
-  for (uint32_t i : shown) put_node(json, *m, i);
-  json.end_array();
-  put_edges(json, *m, edges);
-  return {};
-}
-
 Result<> Queries::changes(const Parameters& p, JsonWriter& json) {
   TRY(std::shared_ptr<Model> m, model(thread_of(p)));
-  if (!m->compared()) return fail("there is no run to compare with; start it with: weir view FILE --diff OLD");
+  if (!before_) return fail("there is no run to compare with; start it with: weir view FILE --diff OLD");
+  if (!m->compared())
+    return fail(
+        "this thread is compared with none: the run before has no thread, or several, of its name; select all threads");
   constexpr size_t most = 1000;
   auto change = [](const Function& f) {
     return static_cast<int64_t>(f.self) - static_cast<int64_t>(f.before ? f.before->self : 0);
@@ -434,7 +414,8 @@ Result<> Queries::changes(const Parameters& p, JsonWriter& json) {
 }
 
 Result<> Queries::status(const Parameters&, JsonWriter& json) {
-  json.member("changed", identity_of(options_.file) != identity_ && !identity_of(options_.file).empty());
+  FileState now = FileState::of(options_.file);
+  json.member("changed", now.is_there && now != state_);
   return {};
 }
 

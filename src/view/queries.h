@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include "base/json.h"
@@ -23,6 +24,19 @@ struct Options {
   store::SourceMap source_map;  // where sources are now
 };
 
+// Which file a name stands for, and what was last written to it.
+struct FileState {
+  bool is_there = false;
+  uint64_t device = 0, inode = 0, size = 0;
+  int64_t seconds = 0, nanoseconds = 0;
+  bool operator==(const FileState&) const = default;
+  static FileState of(const std::string& path);
+  // It is the same file, and was changed since.
+  bool is_overwritten(const FileState& since) const {
+    return is_there && since.is_there && device == since.device && inode == since.inode && *this != since;
+  }
+};
+
 class Queries {
  public:
   static Result<std::unique_ptr<Queries>> open(const Options& options);
@@ -31,6 +45,7 @@ class Queries {
   Result<std::string> answer(const std::string& name, const Parameters& parameters);
 
   // For the export.
+  bool is_sampled() const { return is_sampled_; }
   Result<std::shared_ptr<Model>> model(std::optional<uint32_t> thread);
   std::string list_of(const Model& model, const std::vector<uint32_t>& functions) const;  // as `functions` answers
   void set_pruned(std::vector<std::string> notes) { pruned_ = std::move(notes); }
@@ -42,6 +57,9 @@ class Queries {
   Result<> open_files();
   Result<std::shared_ptr<Paths>> paths(std::optional<uint32_t> thread);
   Result<> select(std::optional<uint32_t> thread);
+  Result<> check_files() const;
+  // The run before, of the threads that the selected ones are compared with; null where there are none.
+  const store::Reader* compared() const;
 
   Result<> summary(const Parameters& p, JsonWriter& json);
   Result<> functions(const Parameters& p, JsonWriter& json);
@@ -60,8 +78,16 @@ class Queries {
   Result<> reload(const Parameters& p, JsonWriter& json);
 
   void put(JsonWriter& json, const Model& model, uint32_t index) const;
-  void put_node(JsonWriter& json, const Model& model, uint32_t index) const;
-  void put_edges(JsonWriter& json, const Model& model, const std::vector<uint32_t>& edges) const;
+  void put(JsonWriter& json, const Function& f, bool compared) const;
+  void put_node(JsonWriter& json, const Function& f, bool compared) const;
+  void put_edges(JsonWriter& json, const Model& model, const std::vector<Edge>& edges) const;
+  // What stands below a virtual root: functions with the figures that they have there, and the calls among them.
+  struct Rooted {
+    std::vector<Function> functions;
+    std::vector<Edge> edges;  // by index in the model
+    bool measured;            // from call paths; else times of the whole run, at most the root's
+  };
+  Result<Rooted> below(const Parameters& p, const Model& model, uint32_t root);
   // The function that `id` names, and the file that has it: this run's, or that of the run before.
   struct Found {
     std::shared_ptr<Model> model;
@@ -78,9 +104,12 @@ class Queries {
   Options options_;
   std::mutex mutex_;
   std::optional<store::Reader> reader_, before_;
+  FileState state_, state_before_;  // when they were opened
   bool is_sampled_ = false;
+  double scale_ = 1;                           // of times before
+  std::map<uint32_t, uint32_t> same_threads_;  // the thread before that each is compared with
+  std::set<uint64_t> threads_;                 // ids
   std::optional<uint32_t> selected_;
-  std::string identity_;  // of the file that is open
   std::map<std::optional<uint32_t>, std::shared_ptr<Model>> models_;
   std::map<std::optional<uint32_t>, std::shared_ptr<Paths>> paths_;
   std::vector<std::string> pruned_;

@@ -9,16 +9,18 @@
 namespace weir::view {
 namespace {
 
-// "12.55.9"
-std::vector<uint32_t> path_of(const std::string& text) {
+// "12.55.9"; empty: the whole run.
+std::optional<std::vector<uint32_t>> path_of(const std::string& text) {
   std::vector<uint32_t> path;
   const char *at = text.data(), *end = at + text.size();
   while (at < end) {
     uint32_t id = 0;
     auto parsed = std::from_chars(at, end, id);
-    if (parsed.ec != std::errc()) break;
+    if (parsed.ec != std::errc()) return std::nullopt;
     path.push_back(id);
-    at = parsed.ptr + (parsed.ptr < end);
+    if (parsed.ptr == end) break;
+    if (*parsed.ptr != '.' || parsed.ptr + 1 == end) return std::nullopt;
+    at = parsed.ptr + 1;
   }
   return path;
 }
@@ -79,24 +81,26 @@ auto* found(const Map& map, const Key& key) {
 Result<> Queries::flame(const Parameters& p, JsonWriter& json) {
   TRY(std::shared_ptr<Paths> tree, paths(thread_of(p)));
   TRY(std::shared_ptr<Model> m, model(thread_of(p)));
-  std::vector<uint32_t> path = path_of(text_of(p, "root"));
+  std::optional<std::vector<uint32_t>> path = path_of(text_of(p, "root"));
   std::optional<uint64_t> of = number_of(p, "of");
-  if (of && path.empty()) path = {static_cast<uint32_t>(*of)};
-  std::optional<Cut> cut = of                       ? tree->callers_of(path, most_frames)
-                           : p.contains("inverted") ? tree->inverted(path, most_frames)
-                                                    : tree->cut(path, most_frames);
+  if (of && path && path->empty()) path = {static_cast<uint32_t>(*of)};
+  std::optional<Cut> cut;
+  if (path)
+    cut = of                       ? tree->callers_of(*path, most_frames)
+          : p.contains("inverted") ? tree->inverted(*path, most_frames)
+                                   : tree->cut(*path, most_frames);
   if (!cut) return fail("this path is not in the profile");
   json.key("path").begin_array();
-  for (uint32_t id : path) json.value(uint64_t{id});
+  for (uint32_t id : *path) json.value(uint64_t{id});
   json.end_array();
   column(json, "parent", cut->nodes, [](auto& n) { return n.parent; });
   column(json, "function", cut->nodes, [](auto& n) { return n.function; });
   column(json, "total", cut->nodes, [](auto& n) { return n.total; });
   column(json, "self", cut->nodes, [](auto& n) { return n.self; });
   column(json, "calls", cut->nodes, [](auto& n) { return n.calls; });
-  if (m->compared()) column(json, "before", cut->nodes, [](auto& n) { return n.before; });
+  if (tree->compared()) column(json, "before", cut->nodes, [](auto& n) { return n.before; });
   json.member("cut", cut->left_out).key("names").begin_object();
-  std::vector<uint32_t> ids = path;
+  std::vector<uint32_t> ids = *path;
   for (const Cut::Node& n : cut->nodes) ids.push_back(n.function);
   std::ranges::sort(ids);
   ids.erase(std::ranges::unique(ids).begin(), ids.end());
@@ -125,7 +129,7 @@ Result<> Queries::source(const Parameters& p, JsonWriter& json) {
     json.begin_object().member("file", name.file).key("inlined");
     name.inlined.empty() ? json.null() : json.value(name.inlined);
     json.member("state", name_of(text.state)).member("why", text.why);
-    json.member("first", uint64_t{f.row.line}).key("lines").begin_array();
+    json.key("lines").begin_array();
     bool own = name.inlined.empty() && name.file == f.row.file;
     for (auto& [from, to] : store::runs_of(lines, f.row, own))
       for (uint32_t n = from; n <= to; n++)
@@ -140,7 +144,7 @@ Result<> Queries::source(const Parameters& p, JsonWriter& json) {
 Result<> Queries::file(const Parameters& p, JsonWriter& json) {
   std::string path = text_of(p, "path");
   TRY(std::vector<std::string> known, reader_->files(path));
-  if (known.empty() || known.front() != path) return fail("the profile does not name {}", path);
+  if (known.empty() || known.front() != path) return fail("the profile does not name {}", shortened_path(path, 200));
   store::Lines lines;
   TRY_VOID(reader_->lines(path, [&](const store::LineRow& r) {
     if (r.line) lines[r.line].add(r);
@@ -188,8 +192,7 @@ Result<> Queries::assembly(const Parameters& p, JsonWriter& json) {
 }
 
 Result<> Queries::threads(const Parameters&, JsonWriter& json) {
-  TRY_VOID(select(std::nullopt));
-  TRY(std::vector<store::ThreadRow> rows, reader_->threads());
+  TRY(std::vector<store::ThreadRow> rows, reader_->all_threads());
   TRY(std::vector<store::ProcessRow> processes, reader_->processes());
   std::ranges::stable_sort(rows, std::ranges::greater(), [](auto& t) { return t.cycles + t.os_time; });
   json.key("threads").begin_array();
@@ -230,6 +233,7 @@ Result<> Queries::os_calls(const Parameters&, JsonWriter& json) {
 }
 
 Result<> Queries::coverage(const Parameters&, JsonWriter& json) {
+  if (is_sampled_) return fail("samples do not tell what ran: an exact profile does (weir profile)");
   json.key("coverage").begin_array();
   TRY_VOID(reader_->coverage("", [&](const store::CoverageRow& r) {
     json.begin_object().member("image", r.image).key("file");

@@ -1,17 +1,20 @@
 """What sampling costs the program that is sampled: `weir sample`, the kernel's floor, perf and gperftools.
 
-Every workload runs natively and under each sampler at each rate, in turns, so that a disturbance of the machine meets them all.
+Every workload runs natively and under each sampler at each rate, in turns: a machine that others use, too, is fast or slow for some
+seconds, and a turn is short, so that runs of the same turn can be compared. A figure is the median, over the turns, of such a ratio
+to native, less 1; that of all workloads has a 95 % interval (bootstrap).
 The program's own time counts, as its parent sees it (programs/used.c): processor time (user + system) and wall time. What the samplers
 do in processes of their own (perf writes stacks, Weir follows and writes its result) is in the wall time of the command only.
-The floor is an empty handler at the same rate (programs/empty_handler.c). A figure is a ratio to native; the best of the turns counts.
-What one sample costs is measured by itself, too, as medians that do not depend on what else the machine does. A whole run writes its
-tables into docs/benchmarks.md.
+The floor is an empty handler at the same rate (programs/empty_handler.c). What Weir's handler takes beyond it, it measures itself, too
+(`weir sample --cost`). A whole run writes its tables into docs/benchmarks.md.
 """
 
 import argparse
 import json
 import os
 import pathlib
+import random
+import re
 import shutil
 import statistics
 import subprocess
@@ -39,7 +42,7 @@ def commands(weir, directory, program):
         perf = ["/usr/bin/perf", "record", "-q", "-e", "cpu-clock", "-F", str(rate), "--call-graph", "dwarf", "-o", str(directory / "perf.data"), "--"]
         all_commands |= {
             ("empty handler", rate): used + own + program,
-            ("weir", rate): [weir, "sample", "-q", "-F", str(rate), "-o", str(directory / "bench.weir"), "--", *used, *program],
+            ("weir", rate): [weir, "sample", "-q", "--cost", "-F", str(rate), "-o", str(directory / "bench.weir"), "--", *used, *program],
             ("perf", rate): perf + used + program,
             ("gperftools", rate): used + google + program,
         }
@@ -69,8 +72,13 @@ def samples_in(weir, directory):
     return json.loads(done.stdout)["sampling"]["samples"] if done.returncode == 0 else None
 
 
+def cost_in(directory):
+    """What a sample took, in µs: Weir's own word."""
+    return float(re.search(r"a sample took ([0-9.]+) µs", (directory / "stderr").read_text()).group(1))
+
+
 def measure(workload, weir, turns, directory, samplers):
-    """Sampler -> rate -> {"cpu", "wall", "command": the best, "wrong": why}"""
+    """Sampler -> rate -> {"cpu", "wall", "command": one a turn; "wrong": why}; of Weir also "samples" and "cost", µs a sample."""
     results, said = {}, None
     for turn in range(turns):
         all_commands = commands(weir, directory, workload.argv)
@@ -88,10 +96,10 @@ def measure(workload, weir, turns, directory, samplers):
                 continue
             wall, user, system = map(float, times)
             for key, value in (("cpu", user + system), ("wall", wall), ("command", now["wall"])):
-                result.setdefault(key + "_all", []).append(value)
-                result[key] = min(result.get(key, value), value)
+                result.setdefault(key, []).append(value)
             if sampler == "weir":
-                result["samples"] = samples_in(weir, directory)
+                result.setdefault("samples", []).append(samples_in(weir, directory))
+                result.setdefault("cost", []).append(cost_in(directory))
             clean(directory)
     return results
 
@@ -120,58 +128,67 @@ def interruption_table(figures):
     return bench.markdown(rows)
 
 
-def over(result, sampler, rate, clock):
-    """By how much the program takes longer than natively; None: not measured."""
+def longer(result, sampler, rate, clock):
+    """For each turn, by how much the program takes longer than natively; empty: not measured."""
     now = result.get(sampler, {}).get(rate, {})
-    return None if clock not in now or "wrong" in now else now[clock] / result["native"][0][clock] - 1
+    return [] if "wrong" in now else [a / b - 1 for a, b in zip(now.get(clock, []), result["native"][0][clock])]
+
+
+def over_floor(result, rate, clock):
+    return [a - b for a, b in zip(longer(result, "weir", rate, clock), longer(result, "empty handler", rate, clock))]
+
+
+def interval(per_workload):
+    """Of the mean of the workloads' medians: 95 % of those that other turns might have given."""
+    chance = random.Random(1)
+    means = sorted(statistics.mean(statistics.median(chance.choices(v, k=len(v))) for v in per_workload) for _ in range(2000))
+    return means[50], means[-51]
 
 
 def percent(value):
     return "–" if value is None else f"{100 * value:+.1f} %"
 
 
-def cell(result, sampler, rate, value):
-    return "fails" if "wrong" in result.get(sampler, {}).get(rate, {}) else percent(value)
+def cell(result, sampler, rate, values):
+    return "fails" if "wrong" in result.get(sampler, {}).get(rate, {}) else percent(statistics.median(values) if values else None)
 
 
-def table(results, rate, clock, samplers):
-    rows = [["", "native, s", *samplers, "weir over the floor", *(["µs a sample", "samples"] if clock == "cpu" else [])]]
-    columns = {name: [] for name in samplers}
+def table(results, rate, samplers):
+    rows = [["", "native, s", *samplers, "weir over the floor", "µs a sample in the handler", "that is", "samples"]]
     for name, result in results.items():
-        values = {s: over(result, s, rate, clock) for s in samplers}
-        for s, v in values.items():
-            if v is not None:
-                columns[s].append(v)
-        row = [name, f"{result['native'][0][clock]:.3f}", *(cell(result, s, rate, v) for s, v in values.items())]
-        ours, floor = values.get("weir"), values.get("empty handler")
-        row.append(percent(None if ours is None or floor is None else ours - floor))
-        if clock == "cpu":
-            count = result.get("weir", {}).get(rate, {}).get("samples")
-            row += [f"{1e6 * ours * result['native'][0]['cpu'] / count:.1f}", str(count)] if count and ours is not None else ["–", "–"]
-        rows.append(row)
-    means = {s: bench.geometric_mean([1 + v for v in c]) - 1 if c else None for s, c in columns.items()}
-    more = [percent(means["weir"] - means["empty handler"]) if None not in (means["weir"], means["empty handler"]) else "–"]
-    rows.append(["geometric mean", "", *(percent(v) for v in means.values()), *more, *(["", ""] if clock == "cpu" else [])])
-    return bench.markdown(rows), means
+        weir = result["weir"][rate]
+        cost = statistics.median(weir["cost"])
+        rows.append([name, f"{statistics.median(result['native'][0]['cpu']):.3f}",
+                     *(cell(result, s, rate, longer(result, s, rate, "cpu")) for s in samplers),
+                     percent(statistics.median(over_floor(result, rate, "cpu"))), f"{cost:.2f}", f"{cost * rate / 1e4:.2f} %",
+                     str(round(statistics.median(weir["samples"])))])  # fmt: skip
+    costs = [statistics.median(r["weir"][rate]["cost"]) for r in results.values()]
+    rows.append(["mean", "", *(percent(mean_of(results, s, rate, "cpu")) for s in samplers),
+                 percent(statistics.mean(statistics.median(over_floor(r, rate, "cpu")) for r in results.values())),
+                 f"{statistics.mean(costs):.2f}", f"{statistics.mean(costs) * rate / 1e4:.2f} %", ""])  # fmt: skip
+    return bench.markdown(rows)
+
+
+def mean_of(results, sampler, rate, clock):
+    medians = [statistics.median(v) for r in results.values() if (v := longer(r, sampler, rate, clock))]
+    return statistics.mean(medians) if medians else None
 
 
 def report(data):
-    parts, samplers = [], data["samplers"]
+    parts, samplers, results = [], data["samplers"], data["workloads"]
     if data["interruptions"]:
         parts += ["**One sample**, the time for which the program stands still:", interruption_table(data["interruptions"])]
-    for rate in RATES if data["workloads"] else ():
-        text, means = table(data["workloads"], rate, "cpu", samplers)
-        parts += [f"**{rate:,} Hz**, processor time of the program, over native:", text]
-        if None not in (means["weir"], means["empty handler"]):
-            allowed, got = ALLOWED[rate], means["weir"] - means["empty handler"]
-            parts.append(f"Allowed over the floor: {100 * allowed:.1f} %; measured: {100 * got:.2f} %.")
-    for clock, what in () if not data["workloads"] else (("wall", "wall time of the program"), ("command", "wall time of the whole command, until its result is written")):
-        rows = [["", *(f"{s}, {rate:,} Hz" for rate in RATES for s in samplers)], ["geometric mean"]]
-        for rate in RATES:
-            rows[1] += [percent(table(data["workloads"], rate, clock, samplers)[1][s]) for s in samplers]
+    for rate in RATES if results else ():
+        low, high = interval([over_floor(r, rate, "cpu") for r in results.values()])
+        parts += [f"**{rate:,} Hz**, processor time of the program, over native:", table(results, rate, samplers),
+                  f"Allowed over the floor: {100 * ALLOWED[rate]:.1f} %. The mean of what whole programs show is between "
+                  f"{100 * low:+.1f} and {100 * high:+.1f} %, with 95 % confidence."]  # fmt: skip
+    for clock, what in (("wall", "wall time of the program"), ("command", "wall time of the whole command, until its result is written")) if results else ():
+        rows = [["", *(f"{s}, {rate:,} Hz" for rate in RATES for s in samplers)],
+                ["mean", *(percent(mean_of(results, s, rate, clock)) for rate in RATES for s in samplers)]]  # fmt: skip
         parts += [f"{what[0].upper()}{what[1:]}, over native:", bench.markdown(rows)]
     machine = f"{data['cpu']}, {data['cores']} cores, Linux {data['kernel']}"
-    parts.append(f"`{data['command']}`, {machine}, best of {data['turns']}.")
+    parts.append(f"`{data['command']}`, {machine}, medians of {data['turns']} turns.")
     return "\n\n".join(parts)
 
 
@@ -183,10 +200,10 @@ def write_page(text):
 
 def arguments():
     parser = argparse.ArgumentParser(prog="./dev bench sample", description="What sampling costs, next to perf and gperftools.")
-    parser.add_argument("--quick", action="store_true", help="small inputs, one turn: a look, no measurement")
+    parser.add_argument("--quick", action="store_true", help="small inputs, two turns: a look, no measurement")
     parser.add_argument("--only", action="append", metavar="NAME", help="this workload, or interruptions; may be repeated")
     parser.add_argument("--peers", choices=("none", "all"), default="all")
-    parser.add_argument("--turns", type=int, metavar="N", help="runs of everything (7)")
+    parser.add_argument("--turns", type=int, metavar="N", help="runs of everything (15)")
     parser.add_argument("--json", metavar="FILE", help="write the figures there too")
     parser.add_argument("--weir", default=str(bench.ROOT / "build" / "weir"), help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -195,16 +212,16 @@ def arguments():
 def main():
     options = arguments()
     weir = str(pathlib.Path(options.weir).resolve())
-    turns = options.turns or (1 if options.quick else 7)
+    turns = options.turns or (2 if options.quick else 15)
     samplers = [s for s in SAMPLERS if (options.peers == "all" or s in ("empty handler", "weir")) and is_there(s)]
     directory = pathlib.Path(tempfile.mkdtemp(prefix="weir-bench."))
     try:
         print("preparing inputs …", file=sys.stderr)
         for source, flags in (("used.c", ["-o", "used"]), ("gaps.c", ["-o", "gaps"]), ("empty_handler.c", ["-shared", "-fPIC", "-o", "empty_handler.so"])):
             subprocess.run(["/usr/bin/gcc", "-O2", "-w", str(workloads.PROGRAMS / source), *flags], cwd=directory, check=True)
-        chosen = [w for w in workloads.make(directory, 0.2 if options.quick else 1) if not options.only or w.name in options.only]
+        chosen = [w for w in workloads.make(directory, 0.1 if options.quick else 0.3) if not options.only or w.name in options.only]
         data = {
-            "command": "./dev bench sample" + "".join(f" {a}" for a in sys.argv[1:] if a not in ("--weir", options.weir)),
+            "command": "./dev bench sample" + "".join(f" {a}" for a in sys.argv[1:] if a not in ("--weir", options.weir, "--json", options.json)),
             "cpu": bench.cpu_model(), "cores": os.cpu_count(), "kernel": os.uname().release.split("-")[0], "turns": turns,
             "samplers": samplers, "workloads": {}, "interruptions": {},
         }  # fmt: skip

@@ -56,7 +56,7 @@ struct Bench {
       for (size_t i = 0; i < garbage.size(); i += 64) garbage[i]++;
     }
     uint64_t begin = __rdtsc(), steps = 0;
-    OwnMemory own_memory(&known, 1, top.sp, static_cast<uint32_t>(pid));
+    OwnMemory own_memory(known, top.sp, static_cast<uint32_t>(pid));
     switch (way) {
       case Incremental:
       case IncrementalCold: {

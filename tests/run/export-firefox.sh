@@ -1,11 +1,14 @@
 # issue 6, 4: the Firefox Profiler's format: every column of a table has its length, every index leads somewhere, weights add up.
+# (viewer/e2e/exports.test.mjs has the profiler itself load such files.)
 . "$(dirname "$0")/lib.sh"
 need python3
 FIXTURE=$(dirname "$WEIR")/tests/fixture_store
 cat >"$T/check.py" <<'P'
 import json, sys
 p = json.load(open(sys.argv[1]))
-assert p['meta']['preprocessedProfileVersion'] == 44 and p['meta']['categories'][0]['subcategories'] == ['Other']
+assert p['meta']['preprocessedProfileVersion'] == 48
+categories = p['meta']['categories']
+assert all(c['subcategories'] == ['Other'] for c in categories) and 'grey' in [c['color'] for c in categories]
 for t in p['threads']:
     tables = {name: t[name] for name in ('frameTable', 'funcTable', 'resourceTable', 'stackTable', 'samples', 'markers', 'nativeSymbols')}
     for name, table in tables.items():
@@ -15,10 +18,13 @@ for t in p['threads']:
     assert all(f < t['funcTable']['length'] for f in t['frameTable']['func'])
     assert all(n < len(strings) for n in t['funcTable']['name'] + t['resourceTable']['name'])
     assert all(f is None or f < len(strings) for f in t['funcTable']['fileName'])
-    assert all(r < t['resourceTable']['length'] for r in t['funcTable']['resource'])
+    assert all(-1 <= r < t['resourceTable']['length'] for r in t['funcTable']['resource'])
+    assert all(c < len(categories) for c in t['frameTable']['category'] + t['stackTable']['category'])
     assert all(f < t['frameTable']['length'] for f in t['stackTable']['frame'])
     assert all(x is None or x < i for i, x in enumerate(t['stackTable']['prefix'])), 'a prefix comes first'
     assert t['samples']['time'] == sorted(t['samples']['time'])
+    assert t['samples']['stack'].pop() is None and t['samples']['weight'][-1] == 0, 'the end of the thread'
+    assert abs(sum(t['samples']['threadCPUDelta']) / 1e6 - sum(t['samples']['weight'])) < 1e-5 * len(t['samples']['time'])
     for stack, weight in zip(t['samples']['stack'], t['samples']['weight']):
         frames = []
         while stack is not None:
@@ -34,8 +40,8 @@ tables start 100
 tables start;main 1000
 tables start;main;A 10000
 tables start;main;A;B 20000
-tables start;main;A;C 30000
 tables start;main;A;B;D 30000
+tables start;main;A;C 30000
 tables start;main;A;C;D 10000
 END
 "$FIXTURE" rich "$T/r.weir"

@@ -17,6 +17,8 @@
 #   seen FUNCTION...         each of these was met by a sample, or called what was
 #   start CMD ARGS...        runs it in the background, natively, until it has printed a line: its pid is $P. `finish` ends its stdin,
 #                            waits for it and leaves $T/started.out, .status; `state` prints what Weir must leave as it is
+#   view FILE OPTIONS...     serves the page about it; `question NAME?PARAMETERS` then prints an answer, and fails where that is an error;
+#                            `stop_view` ends it, which must be well
 #   need PROGRAM..., need_cpu FLAG..., skip WHY   the machine lacks something: exit 77
 # Variables in front of `same` and its kin: STATUS=n, STDIN=file, OPTIONS='weir options', TOOLS='none icount'.
 # Each run starts in a new empty directory, $T/cwd, with a fixed environment.
@@ -172,6 +174,21 @@ start() {
   until [[ -s $T/started.out ]]; do kill -0 $P || fail "$* did not start"; sleep 0.02; done
 }
 finish() { local status=0; exec 9>&-; wait $P || status=$?; echo $status >"$T/started.status"; }
+view() {
+  : >"$T/view.out"
+  timeout -k 1 100 "$WEIR" view --no-open "$@" >"$T/view.out" 2>"$T/view.err" & P=$!
+  until [[ -s $T/view.out ]]; do kill -0 $P 2>/dev/null || fail "view $*: $(<"$T/view.err")"; sleep 0.02; done
+  ADDRESS=$(<"$T/view.out")
+}
+question() {
+  python3 - "$ADDRESS" "$1" <<'P'
+import sys, urllib.error, urllib.parse, urllib.request
+name, _, parameters = sys.argv[2].partition('?')
+try: print(urllib.request.urlopen(sys.argv[1] + 'q/' + name + '?' + urllib.parse.quote(parameters, safe='&='), timeout=30).read().decode())
+except urllib.error.HTTPError as e: sys.exit(print(e.read().decode()) or 1)
+P
+}
+stop_view() { local status=0; kill $P; wait $P || status=$?; [[ $status == 0 ]] || fail "view ended with $status: $(<"$T/view.err")"; }
 state() {
   sed -E 's/ +/ /g' /proc/$P/maps | grep -Ev '\[(heap|stack)\]| 00:00 0 ?$'  # (its own memory comes and goes)
   grep -c 'memfd:weir' /proc/$P/maps || true

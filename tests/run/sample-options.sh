@@ -1,7 +1,8 @@
 # issue 5, 1: options that make no sense are refused before anything runs; those that do are in the profile.
 . "$(dirname "$0")/lib.sh"
-for options in '-F 0' '-F -5' '-F 100001' '-F x' '--clock=sun' '--unwind=magic' '--confidence 2' '--source=hope' '--seconds 1'; do
-  expect_fail 125 "${options%%[= ]*}|frequency|range|pid" "$WEIR" sample $options -- touch "$T/made"
+for options in '-F 0' '-F -5' '-F 100001' '-F x' '--clock=sun' '--unwind=magic' '--confidence 2' '--source=hope' '--seconds 1' \
+  '-F 9 -e page-faults' '--clock=wall -e page-faults' '--event page-faults:-1' '-e page-faults --source=timer'; do
+  expect_fail 125 "${options%%[= ]*}|frequency|range|pid|timers" "$WEIR" sample $options -- touch "$T/made"
   [[ ! -e $T/made ]] || fail "$options: the program ran"
 done
 expect_fail 125 'no program' "$WEIR" sample

@@ -38,6 +38,7 @@ LIBRARIES = {
     "elfutils": (r"(elfutils/|libelf\.h|gelf\.h|dwarf\.h)", "symbols"),
     "libiberty": (r"libiberty/", "symbols"),
     "zlib": (r"zlib\.h", "base"),
+    "RE2": (r"re2/", "base"),
     "SQLite": (r"sqlite3", None),
     "zstd": (r"zstd", None),
     "cpp-httplib": (r"httplib\.h", None),

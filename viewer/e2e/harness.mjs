@@ -23,18 +23,46 @@ export const sourceMap = ['--source-map', `/src=${work}`];
 
 let browser;
 const running = new Set();
+const contexts = new Set();
 
-export async function open(address, { width = 1280, height = 800, theme = 'light', ...more } = {}) {
+export async function newPage({ width = 1280, height = 800, theme = 'light', ...more } = {}) {
   browser ??= await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] });
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme, ...more });
+  contexts.add(context);
   const page = await context.newPage();
   page.wrong = [];
+  page.asked = new Set(); // and not answered yet
+  page.on('request', (r) => page.asked.add(r));
+  for (const end of ['requestfinished', 'requestfailed']) page.on(end, (r) => page.asked.delete(r));
   page.on('pageerror', (e) => page.wrong.push(e.message));
   page.on('console', (m) => m.type() === 'error' && !/status of 400/.test(m.text()) && page.wrong.push(m.text()));
   page.setDefaultTimeout(60000);
+  return page;
+}
+
+export async function open(address, options) {
+  const page = await newPage(options);
   await page.goto(address);
   await page.waitForSelector('.app, .failed');
   return page;
+}
+
+// Pages that nobody looks at any more cost time: each asks every few seconds whether its profile has changed.
+export async function closePages() {
+  await Promise.all([...contexts].map((c) => c.close()));
+  contexts.clear();
+}
+
+// Until everything that was asked for is there, and drawn.
+export async function settled(page) {
+  const frames = () =>
+    page.evaluate(async () => {
+      for (let i = 0; i < 3; i++) await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+      return !document.querySelector('.waiting, [aria-busy=true]');
+    });
+  for (const end = Date.now() + 60000; Date.now() < end; )
+    if ((await frames()) && page.asked.size === 0 && (await frames())) return;
+  throw new Error('the page does not come to rest: ' + [...page.asked].map((r) => r.url()).join(' '));
 }
 
 // Starts `weir view`; resolves with its address when it listens.
@@ -68,11 +96,6 @@ export const shot = (page, name) => page.screenshot({ path: join(shots, name + '
 // Nodes of the graph, when the layout is there.
 export async function drawn(page) {
   await page.waitForSelector('#river .node');
-  let before = -1;
-  for (;;) {
-    const now = await page.locator('#river .node').count();
-    if (now === before) return now;
-    before = now;
-    await page.waitForTimeout(250);
-  }
+  await settled(page);
+  return page.locator('#river .node').count();
 }

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { appendFileSync, copyFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
-import { compile, drawn, end, fixture, open, repository, run, shot, sourceMap, view, weir, work } from './harness.mjs';
+import { after, afterEach, before, test } from 'node:test';
+import { closePages, compile, drawn, end, fixture, open, repository, run, settled, shot, sourceMap, view, weir, work } from './harness.mjs';
 
 let live; // the demo, served
 let exported; // and as a file
@@ -16,6 +16,7 @@ before(async () => {
   run(weir, 'export', 'demo.weir', '--format', 'html', '-o', 'demo.html', ...sourceMap);
   exported = 'file://' + join(work, 'demo.html');
 });
+afterEach(closePages);
 after(end);
 
 const row = (page, name) => page.locator('.view .row', { hasText: name }).first();
@@ -34,7 +35,7 @@ for (const kind of ['live', 'file']) {
     assert.deepEqual(shares, [...shares].sort((a, b) => b - a), 'self time first');
     await page.getByRole('button', { name: 'Function', exact: true }).click();
     await page.waitForFunction(() => location.hash.includes('sort=name'));
-    await page.waitForTimeout(200);
+    await settled(page);
     const sorted = await names(page);
     assert.deepEqual(sorted, [...sorted].sort(), 'by name');
     await page.fill('#find-here', 'FIBO');
@@ -127,11 +128,11 @@ for (const kind of ['live', 'file']) {
     const page = await start('#view=flame');
     const canvas = page.locator('canvas');
     await canvas.waitFor();
+    await settled(page);
     const box = await canvas.boundingBox();
     const at = (level) => ({ position: { x: box.width / 4, y: box.height - level * 19 - 8 } });
     await canvas.click(at(3));
-    const picked = await page.locator('.full-name').innerText();
-    assert.notEqual(picked, 'Nothing is selected');
+    await page.waitForFunction(() => document.querySelector('.full-name').textContent !== 'Nothing is selected');
     await canvas.dblclick(at(3));
     await page.waitForFunction(() => location.hash.includes('zoom='));
     await page.getByRole('button', { name: /All of it/ }).click();
@@ -221,7 +222,7 @@ test('keys for everything, and `?` lists them; the theme', async () => {
     const before = await at();
     for (let i = 0; i < 20 && (await at()) <= before; i++) {
       await page.keyboard.press(key);
-      await page.waitForTimeout(200);
+      await settled(page);
     }
     assert.ok((await at()) > before, key);
   }
@@ -260,8 +261,7 @@ test('every view, at three sizes, light and dark: readable, with names; kept as 
       await page.setViewportSize({ width, height });
       for (const view of ['functions', 'graph', 'flame', 'source', ...(width === 1280 ? ['threads', 'oscalls', 'coverage', 'run'] : [])]) {
         await page.evaluate((v) => (location.hash = new URLSearchParams({ ...Object.fromEntries(new URLSearchParams(location.hash.slice(1))), view: v, file: '' })), view);
-        if (view === 'graph') await drawn(page);
-        else await page.waitForTimeout(120);
+        await settled(page);
         assert.deepEqual(await page.evaluate(accessible), [], `${view} ${theme}`);
         assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${view}: wider than the window`);
         await shot(page, `${view}-${width}-${theme}`);
@@ -307,7 +307,7 @@ test('names that hurt are text; a name of 10,000 characters; a run that was cut 
   assert.match(await page.locator('.quality').innerText(), /cut short/);
   for (const view of ['graph', 'flame', 'source']) {
     await page.evaluate((v) => (location.hash = `view=${v}&fn=5&min=0`), view);
-    await page.waitForTimeout(400);
+    await settled(page);
     await shot(page, `rich-${view}`);
   }
   assert.equal(await page.locator('script:not([type])').count(), 0);
@@ -402,8 +402,7 @@ test('an empty profile, and one that is cut short, newer, or something else', as
   const server = await view('empty.weir');
   for (const view of ['functions', 'graph', 'flame', 'source', 'threads', 'run']) {
     const page = await open(server.address + '#view=' + view);
-    await page.waitForSelector('.app');
-    await page.waitForTimeout(300);
+    await settled(page);
     assert.deepEqual(page.wrong, [], view);
     await shot(page, `empty-${view}`);
   }
@@ -442,13 +441,12 @@ test('a sampled profile: samples, and no calls', async (t) => {
   }
   const server = await view('sampled.weir', ...sourceMap);
   const page = await open(server.address + '#view=functions');
-  await page.waitForSelector('.app');
-  await page.waitForTimeout(300);
+  await settled(page);
   assert.match(await page.locator('.run-line').innerText(), /samples/);
   assert.equal(await page.getByRole('button', { name: 'Calls', exact: true }).count(), 0);
   for (const key of ['2', '3', '4', '9']) {
     await page.keyboard.press(key);
-    await page.waitForTimeout(400);
+    await settled(page);
   }
   assert.deepEqual(page.wrong, []);
   await server.stop();

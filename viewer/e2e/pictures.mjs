@@ -4,7 +4,7 @@
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { execSync } from 'node:child_process';
 import { join } from 'node:path';
-import { drawn, end, open, repository, run, view, weir, work } from './harness.mjs';
+import { drawn, end, open, repository, run, settled, view, weir, work } from './harness.mjs';
 
 const out = join(repository, 'docs/pictures');
 mkdirSync(out, { recursive: true });
@@ -35,6 +35,6 @@ await source.locator('.row .name', { hasText: /^main$/ }).first().click();
 await source.keyboard.press('4');
 await source.getByRole('radio', { name: 'Source' }).click();
 await source.waitForSelector('.listing code');
-await source.waitForTimeout(300);
+await settled(source);
 await keep(source, 'source');
 await end();

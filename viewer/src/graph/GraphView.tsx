@@ -170,7 +170,7 @@ function Controlled({ base: sent, root }: { base: Graph; root: FunctionId | null
         <button disabled={!drawn.value} onClick={() => drawn.value && saveSvg()}>Save as SVG</button>
         <Marks />
       </div>
-      <div class="river-pane">
+      <div class="river-pane" aria-busy={drawn.since !== undefined || (drawn.value && drawn.value.shown !== shown)}>
         {drawn.error && <Failed>{drawn.error}</Failed>}
         {drawn.value ? <River drawn={drawn.value} stateOf={stateOf} weighting={weighting} frame={frame} root={root} /> : !drawn.error && <Waiting since={drawn.since} what={`Laying out ${plural(shown.nodes.length, 'function')}`} />}
         {shown.nodes.length === 0 && <div class="hint">No function is above the filter.</div>}

@@ -1,0 +1,162 @@
+#include "sample/sites.h"
+
+#include <elf.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+namespace weir::sample {
+
+namespace {
+
+using namespace std::string_view_literals;
+
+constexpr int guarded_calls[] = {SYS_execve, SYS_rt_sigaction, SYS_execveat};
+
+// The file, by the addresses that it says of itself. What is not there reads as nothing.
+class Contents {
+ public:
+  explicit Contents(const elf::Image& image)
+      : image_(image), bytes_(reinterpret_cast<const char*>(image.bytes().data()), image.bytes().size()) {}
+
+  std::string_view at(uint64_t vaddr, uint64_t size) const {
+    for (const elf::Segment& s : image_.segments())
+      if (uint64_t inside = vaddr - s.vaddr.value; s.type == PT_LOAD && inside < s.file_size && size <= s.file_size - inside)
+        return bytes_.substr(s.offset + inside, size);
+    return {};
+  }
+
+  template <class T>
+  T value(uint64_t vaddr) const {
+    T value{};
+    if (std::string_view found = at(vaddr, sizeof value); !found.empty()) memcpy(&value, found.data(), sizeof value);
+    return value;
+  }
+
+  bool has(std::string_view text) const { return bytes_.contains(text); }
+
+  // For each executable segment: its address and its bytes.
+  template <class F>
+  void each_text(const F& f) const {
+    for (const elf::Segment& s : image_.segments())
+      if (s.type == PT_LOAD && (s.flags & PF_X)) f(s.vaddr.value, bytes_.substr(s.offset, s.file_size));
+  }
+
+  uint64_t dynamic(int64_t tag) const {
+    for (const elf::Segment& s : image_.segments())
+      for (uint64_t i = 0; s.type == PT_DYNAMIC && i + sizeof(Elf64_Dyn) <= s.file_size; i += sizeof(Elf64_Dyn))
+        if (auto d = value<Elf64_Dyn>(s.vaddr.value + i); d.d_tag == tag) return d.d_un.d_val;
+    return 0;
+  }
+
+ private:
+  const elf::Image& image_;
+  std::string_view bytes_;
+};
+
+template <class F>
+void each_match(std::string_view text, std::string_view wanted, const F& f) {
+  for (size_t at = text.find(wanted); at != text.npos; at = text.find(wanted, at + 1)) f(at);
+}
+
+int32_t word(std::string_view text, size_t at) {
+  int32_t value = 0;
+  if (at + sizeof value <= text.size()) memcpy(&value, text.data() + at, sizeof value);
+  return value;
+}
+
+// Compilers and assemblers put the number into eax, and make the call there, or some instructions later. (What only looks so is never met.)
+void find_calls(const Contents& file, std::vector<Site>& found) {
+  constexpr size_t near = 64;
+  for (int number : guarded_calls) {
+    const char low = static_cast<char>(number & 0xff), high = static_cast<char>(number >> 8);
+    const Site::Call kind = number == SYS_execve ? Site::Execute : number == SYS_execveat ? Site::ExecuteAt : Site::Action;
+    const std::string numbers[] = {{'\xb8', low, high, 0, 0}, {'\x48', '\xc7', '\xc0', low, high, 0, 0}, {'\x6a', low, '\x58'}};
+    file.each_text([&](uint64_t base, std::string_view text) {
+      for (const std::string& set_eax : numbers)
+        each_match(text, set_eax, [&](size_t at) {
+          size_t behind = at + set_eax.size(), call = text.substr(behind, near).find("\x0f\x05"sv);
+          Site site{base + behind + call, kind};
+          bool is_known = std::ranges::any_of(found, [&](const Site& s) { return s.at == site.at; });
+          if (call != text.npos && !is_known) found.push_back(site);
+        });
+    });
+  }
+}
+
+// The places that the dynamic linker fills with the address of syscall().
+std::vector<uint64_t> slots_of_syscall(const Contents& file) {
+  std::vector<uint64_t> slots;
+  uint64_t symbols = file.dynamic(DT_SYMTAB), strings = file.dynamic(DT_STRTAB);
+  for (auto [table, size] : {std::pair{DT_JMPREL, DT_PLTRELSZ}, std::pair{DT_RELA, DT_RELASZ}}) {
+    uint64_t begin = file.dynamic(table), length = file.dynamic(size);
+    if (!begin || file.at(begin, length).empty()) continue;
+    for (uint64_t i = 0; i + sizeof(Elf64_Rela) <= length; i += sizeof(Elf64_Rela)) {
+      auto r = file.value<Elf64_Rela>(begin + i);
+      uint64_t symbol = ELF64_R_SYM(r.r_info);
+      if (!symbol) continue;
+      auto name = file.value<Elf64_Sym>(symbols + symbol * sizeof(Elf64_Sym)).st_name;
+      if (file.at(strings + name, 8) == "syscall\0"sv) slots.push_back(r.r_offset);
+    }
+  }
+  return slots;
+}
+
+// Calls of syscall(), by way of the PLT or not: what number do they have?
+void look_at_callers(const Contents& file, Sites& sites) {
+  std::vector<uint64_t> slots = slots_of_syscall(file);
+  if (slots.empty()) return;
+  auto is_slot = [&](uint64_t v) { return std::ranges::find(slots, v) != slots.end(); };
+  std::vector<uint64_t> stubs;
+  file.each_text([&](uint64_t base, std::string_view text) {
+    each_match(text, "\xff\x25"sv, [&](size_t at) {  // jmp *slot(%rip), perhaps behind a prefix and endbr64
+      if (!is_slot(base + at + 6 + static_cast<uint64_t>(int64_t{word(text, at + 2)}))) return;
+      for (uint64_t before : {0, 1, 4, 5}) stubs.push_back(base + at - before);
+    });
+  });
+  constexpr size_t near = 48;
+  auto called = [&](std::string_view text, size_t at) {
+    std::string_view before = text.substr(at < near ? 0 : at - near, std::min(at, near));
+    size_t set_edi = before.rfind('\xbf');  // mov $number, %edi
+    int32_t number = set_edi == before.npos ? -1 : word(before, set_edi + 1);
+    constexpr int32_t most = 1000;
+    bool is_harmless = number >= 0 && number < most && std::ranges::find(guarded_calls, number) == std::end(guarded_calls);
+    sites.hides_calls |= !is_harmless;
+  };
+  file.each_text([&](uint64_t base, std::string_view text) {
+    each_match(text, "\xff\x15"sv, [&](size_t at) {  // call *slot(%rip)
+      if (is_slot(base + at + 6 + static_cast<uint64_t>(int64_t{word(text, at + 2)}))) called(text, at);
+    });
+    each_match(text, "\xe8"sv, [&](size_t at) {
+      uint64_t to = base + at + 5 + static_cast<uint64_t>(int64_t{word(text, at + 1)});
+      if (std::ranges::find(stubs, to) != stubs.end()) called(text, at);
+    });
+  });
+}
+
+// syscall() itself: mov %rdi, %rax ; mov %rsi, %rdi ; …
+void find_syscall_function(const Contents& file, std::vector<Site>& found) {
+  constexpr size_t near = 32;
+  file.each_text([&](uint64_t base, std::string_view text) {
+    each_match(text, "\x48\x89\xf8\x48\x89\xf7"sv, [&](size_t at) {
+      size_t call = text.substr(at, near).find("\x0f\x05"sv);
+      if (call != text.npos) found.push_back({base + at + call, Site::Any});
+    });
+  });
+}
+
+}  // namespace
+
+Sites find_sites(const elf::Image& image) {
+  Contents file(image);
+  Sites sites;
+  find_calls(file, sites.list);
+  find_syscall_function(file, sites.list);
+  look_at_callers(file, sites);
+  sites.names_execveat = file.has("\0fexecve\0"sv) || file.has("\0execveat\0"sv);
+  return sites;
+}
+
+}  // namespace weir::sample
