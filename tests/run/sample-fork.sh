@@ -3,7 +3,7 @@
 compile forks.c <<'C'
 #include "posix.h"
 static volatile long sum;
-__attribute__((noipa)) static void spin(void) { for (long n = 0; n < 60000000; n++) sum++; }
+__attribute__((noipa)) static void spin(void) { for (long n = 0; n < 150000000; n++) sum++; }
 __attribute__((noipa)) static void as_grandchild(void) { spin(); sum = 0; }
 __attribute__((noipa)) static void as_child(void) { spin(); int status; if (!fork()) as_grandchild(), _exit(4); wait(&status); CHECK(status == 4 << 8); }
 __attribute__((noipa)) static void as_parent(void) { spin(); sum = 0; }
