@@ -3,6 +3,7 @@
 // path ends the thread: a sample's CPU time is told by the next.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <unordered_map>
 #include <utility>
 

@@ -176,7 +176,7 @@ function Status() {
       <span class="full-name name" aria-live="polite">{name ? printable(name) : 'Nothing is selected'}</span>
       <span class="space" />
       <button class={s.notes.length ? 'quality warn' : 'quality'} onClick={() => show('run')} title={s.notes.slice(0, 20).join('\n')}>
-        {s.notes.length === 0 ? (s.sampling ? `data: ${quality(s.sampling)}` : 'data: complete') : `data: ${shortName(s.notes[0]!, 60)}${s.notes.length > 1 ? `; ${s.notes.length - 1} more` : ''}`}
+        {s.sampling ? `data: ${quality(s.sampling)}` : s.notes.length === 0 ? 'data: complete' : `data: ${shortName(s.notes[0]!, 60)}${s.notes.length > 1 ? `; ${s.notes.length - 1} more` : ''}`}
       </button>
     </footer>
   );
