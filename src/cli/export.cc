@@ -2,10 +2,34 @@
 
 #include "report/export.h"
 
+#include <chrono>
+
 #include "cli/options.h"
 #include "view/export_html.h"
 
 namespace weir::cli {
+namespace {
+
+// How far it is, once it has taken a while, where a person waits.
+class Progress {
+ public:
+  ~Progress() {
+    if (told_ >= 0) put_message("\r\x1b[K");
+  }
+  void tell(double part) {
+    int percent = static_cast<int>(100 * part);
+    if (!is_terminal_ || percent == told_ || std::chrono::steady_clock::now() < begin_ + std::chrono::seconds(1)) return;
+    told_ = percent;
+    put_message(fmt::format("\rweir: {} %", percent));
+  }
+
+ private:
+  const bool is_terminal_ = isatty(2);
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  int told_ = -1;
+};
+
+}  // namespace
 
 Result<int> export_profile(const Words& words) {
   std::string file, format, out, before;
@@ -40,7 +64,9 @@ Result<int> export_profile(const Words& words) {
     if (thread || process) return fail("--format html: has all threads; --thread and --process are for other formats");
     view::Options options{file, before, {}};
     TRY(options.source_map, store::parse_source_map(source_map));
-    TRY(std::string html, view::html_of(options, {}));
+    std::optional<Progress> progress(std::in_place);
+    TRY(std::string html, view::html_of(options, {}, [&](double part) { progress->tell(part); }));
+    progress.reset();
     TRY_VOID(report::write_file(out, [&](const report::Sink& sink) { return sink(html), Result<>(); }));
     return 0;
   }

@@ -92,7 +92,7 @@ void add_files(Queries& queries, Answers& answers, const Options& options, const
 
 }  // namespace
 
-Result<std::string> html_of(const Options& options, const HtmlLimits& limits) {
+Result<std::string> html_of(const Options& options, const HtmlLimits& limits, const std::function<void(double)>& progress) {
   TRY(std::unique_ptr<Queries> queries, Queries::open(options));
   queries->most_frames = limits.frames;
   TRY(std::shared_ptr<Model> model, queries->model(std::nullopt));
@@ -110,11 +110,20 @@ Result<std::string> html_of(const Options& options, const HtmlLimits& limits) {
     for (const char* question : {"oscalls", "coverage"}) TRY_VOID(answers.ask(question));
   if (!options.before.empty()) TRY_VOID(answers.ask("changes"));
   for (const Parameters& p : {Parameters{}, Parameters{{"inverted", "1"}}}) TRY_VOID(answers.ask("flame", p));
-  for (uint32_t i : list) TRY_VOID(answers.ask("function", {{"id", std::to_string(model->functions()[i].id)}}));
+  // What takes long are two rounds over the functions.
+  auto told = [&](double rounds, size_t done) {
+    progress((rounds + static_cast<double>(done) / static_cast<double>(list.size())) / 2);
+  };
+  for (size_t i = 0; i < list.size(); i++) {
+    TRY_VOID(answers.ask("function", {{"id", std::to_string(model->functions()[list[i]].id)}}));
+    told(0, i);
+  }
   size_t code = 0;
-  for (size_t before = answers.size(); code < list.size() && answers.size() < before + limits.code_bytes; code++)
+  for (size_t before = answers.size(); code < list.size() && answers.size() < before + limits.code_bytes; code++) {
     for (const char* question : {"source", "asm"})
       TRY_VOID(answers.ask(question, {{"id", std::to_string(model->functions()[list[code]].id)}}));
+    told(1, std::max(code, list.size() * (answers.size() - before) / limits.code_bytes));
+  }
   if (code < list.size())
     pruned.push_back(
         fmt::format("Source and disassembly are here of the {} functions with the most self time.", with_commas(code)));

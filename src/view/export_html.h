@@ -13,6 +13,8 @@ struct HtmlLimits {
   size_t file_bytes = 4 << 20;   // of whole source files
 };
 
-Result<std::string> html_of(const Options& options, const HtmlLimits& limits);
+// `progress` is told the part that is done, from 0 to 1, many times.
+Result<std::string> html_of(
+    const Options& options, const HtmlLimits& limits, const std::function<void(double)>& progress = [](double) {});
 
 }  // namespace weir::view

@@ -1,7 +1,7 @@
 # issue 6, 4: the Firefox Profiler's format: every column of a table has its length, every index leads somewhere, weights add up.
 # (viewer/e2e/exports.test.mjs has the profiler itself load such files.)
 . "$(dirname "$0")/lib.sh"
-need python3
+need python3 sqlite3
 FIXTURE=$(dirname "$WEIR")/tests/fixture_store
 cat >"$T/check.py" <<'P'
 import json, sys
@@ -47,3 +47,16 @@ END
 "$FIXTURE" rich "$T/r.weir"
 "$WEIR" export "$T/r.weir" --format firefox -o "$T/r.json"
 python3 "$T/check.py" "$T/r.json" | awk '{ sum += $NF } END { exit sum != 17047 }' || fail "the sum is not the total"
+# One main thread a process; the interval of samples is theirs.
+python3 - "$T/r.json" <<'P' || fail "main threads"
+import json, sys
+main = {}
+for t in json.load(open(sys.argv[1]))['threads']: main.setdefault(t['pid'], []).append(t['isMainThread'])
+assert all(sum(of) == 1 for of in main.values()), main
+P
+"$FIXTURE" sampled "$T/s.weir"
+"$WEIR" export "$T/s.weir" --format firefox -o "$T/s.json"
+python3 -c "import json; assert json.load(open('$T/s.json'))['meta']['interval'] == 1" || fail "interval"
+sqlite3 "$T/s.weir" 'UPDATE sampling SET rate = 5000'
+"$WEIR" export "$T/s.weir" --format firefox -o "$T/s.json"
+python3 -c "import json; assert json.load(open('$T/s.json'))['meta']['interval'] == 0.2" || fail "interval at 5,000 a second"

@@ -48,6 +48,15 @@ TEST(Text, NothingThatATerminalObeys) {
             "?31m é ? ??");
 }
 
+TEST(Text, BytesThatAreNoUtf8AreReplaced) {
+  EXPECT_EQ(valid_utf8("größe, \xf0\x9f\x98\x80"), "größe, \xf0\x9f\x98\x80");
+  EXPECT_EQ(valid_utf8("a\xff"
+                       "b\xe2\x82"),
+            "a\ufffdb\ufffd\ufffd");
+  for (const char* bad : {"\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf0\x80\x80\x80", "\xf4\x90\x80\x80"})
+    EXPECT_TRUE(valid_utf8(bad).starts_with("\ufffd")) << bad;
+}
+
 TEST(Json, IsValidWhateverTheStrings) {
   JsonWriter w;
   w.begin_object().member("a\"b", "x\n\xff\x01").key("n").null().key("rows").begin_array();
