@@ -110,6 +110,7 @@ Result<> Queries::open_files() {
   }
   models_.clear();
   paths_.clear();
+  sources_.clear();
   reader_ = std::move(reader);
   before_ = std::move(before);
   state_ = state;

@@ -37,6 +37,13 @@ struct FileState {
   }
 };
 
+// What stands below a virtual root: functions with the figures that they have there, and the calls among them.
+struct Rooted {
+  std::vector<Function> functions;
+  std::vector<Edge> edges;          // by index in the model
+  std::set<uint32_t> bounded = {};  // functions (by id) whose figures, and those of whose calls, are upper bounds
+};
+
 class Queries {
  public:
   static Result<std::unique_ptr<Queries>> open(const Options& options);
@@ -79,15 +86,10 @@ class Queries {
 
   void put(JsonWriter& json, const Model& model, uint32_t index) const;
   void put(JsonWriter& json, const Function& f, bool compared) const;
-  void put_node(JsonWriter& json, const Function& f, bool compared) const;
-  void put_edges(JsonWriter& json, const Model& model, const std::vector<Edge>& edges) const;
-  // What stands below a virtual root: functions with the figures that they have there, and the calls among them.
-  struct Rooted {
-    std::vector<Function> functions;
-    std::vector<Edge> edges;  // by index in the model
-    bool measured;            // from call paths; else times of the whole run, at most the root's
-  };
-  Result<Rooted> below(const Parameters& p, const Model& model, uint32_t root);
+  void put_node(JsonWriter& json, const Function& f, const Model& model, const std::optional<Rooted>& rooted) const;
+  void put_edges(JsonWriter& json, const std::vector<Edge>& edges, const Model& model,
+                 const std::optional<Rooted>& rooted) const;
+  Result<std::optional<Rooted>> rooted(const Parameters& p, const Model& model);  // none: there is no root
   // The function that `id` names, and the file that has it: this run's, or that of the run before.
   struct Found {
     std::shared_ptr<Model> model;
@@ -99,6 +101,7 @@ class Queries {
     uint32_t page_id(uint32_t there) const { return ran || there == store::none ? there : model->id_of_before(there); }
   };
   Result<Found> find(const Parameters& p);
+  Result<std::shared_ptr<const store::SourceText>> source_of(bool now, const std::string& path);
   Result<> put_calls(JsonWriter& json, const Found& found, bool callers);
 
   Options options_;
@@ -112,6 +115,11 @@ class Queries {
   std::optional<uint32_t> selected_;
   std::map<std::optional<uint32_t>, std::shared_ptr<Model>> models_;
   std::map<std::optional<uint32_t>, std::shared_ptr<Paths>> paths_;
+  struct Source {
+    FileState state;
+    std::shared_ptr<const store::SourceText> text;
+  };
+  std::map<std::pair<bool, std::string>, Source> sources_;
   std::vector<std::string> pruned_;
 };
 

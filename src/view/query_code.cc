@@ -113,6 +113,19 @@ Result<> Queries::flame(const Parameters& p, JsonWriter& json) {
   return {};
 }
 
+// Read again only when it has changed: the functions of a file follow each other, and a file may be large.
+Result<std::shared_ptr<const store::SourceText>> Queries::source_of(bool now, const std::string& path) {
+  Source& kept = sources_[{now, path}];
+  FileState state = FileState::of(store::mapped(path, options_.source_map));
+  if (kept.text && kept.state == state) return kept.text;
+  TRY(store::SourceText text, store::source_text(now ? *reader_ : *before_, path, options_.source_map));
+  constexpr size_t most = 50;
+  if (sources_.size() > most) sources_.clear();
+  auto made = std::make_shared<const store::SourceText>(std::move(text));
+  sources_[{now, path}] = {state, made};
+  return made;
+}
+
 Result<> Queries::source(const Parameters& p, JsonWriter& json) {
   TRY(Found f, find(p));
   TRY(auto sections, store::sections_of(*f.reader, f.row));
@@ -125,7 +138,8 @@ Result<> Queries::source(const Parameters& p, JsonWriter& json) {
   }));
   json.member("self", f.row.self - std::min(f.row.self, f.row.os_time)).key("sections").begin_array();
   for (auto& [name, lines] : sections) {
-    TRY(store::SourceText text, store::source_text(*f.reader, name.file, options_.source_map));
+    TRY(std::shared_ptr<const store::SourceText> source, source_of(f.ran, name.file));
+    const store::SourceText& text = *source;
     json.begin_object().member("file", name.file).key("inlined");
     name.inlined.empty() ? json.null() : json.value(name.inlined);
     json.member("state", name_of(text.state)).member("why", text.why);
@@ -149,7 +163,8 @@ Result<> Queries::file(const Parameters& p, JsonWriter& json) {
   TRY_VOID(reader_->lines(path, [&](const store::LineRow& r) {
     if (r.line) lines[r.line].add(r);
   }));
-  TRY(store::SourceText text, store::source_text(*reader_, path, options_.source_map));
+  TRY(std::shared_ptr<const store::SourceText> source, source_of(true, path));
+  const store::SourceText& text = *source;
   json.member("file", path).member("state", name_of(text.state)).member("why", text.why).key("lines").begin_array();
   for (uint32_t n = 1; n <= text.lines.size(); n++)
     put_line(json, is_sampled_, n, found(lines, n), text.lines[n - 1], nullptr);

@@ -15,7 +15,7 @@ id() { question 'functions' | jq ".rows[] | select(.name == \"$1\").id"; }
 OPTIONS=--paths=full profile "$T/work"
 view "$T/run.weir"
 question "graph?root=$(id little)" >"$T/little"
-jq -e '.measured and .functions == 2 and (.nodes[0] | .name == "little" and .root) and (.nodes[1] | .name == "leaf" and .calls == 1)
+jq -e '.below and .functions == 2 and (.nodes[0] | .name == "little" and .root) and (.nodes[1] | .name == "leaf" and .calls == 1)
   and (.edges | length == 1)' "$T/little" >/dev/null || fail "$(<"$T/little")"
 jq -e '.nodes[1].total < .nodes[0].total and .nodes[1].total == .edges[0].total' "$T/little" >/dev/null || fail "$(<"$T/little")"
 question "graph?root=$(id even)" >"$T/even"
@@ -23,8 +23,11 @@ jq -e '[.nodes[] | [.name, .calls, .recursive]] | sort == [["even", 5, true], ["
 jq -e '(.nodes | map(.total) | max) as $most | all(.edges[], .nodes[]; .total <= $most) and $most == (.nodes[] | select(.root).total)' "$T/even" >/dev/null || fail "$(<"$T/even")"
 question "neighbours?of=$(id leaf)&root=$(id little)" | jq -e '[.nodes[].name] | sort == ["leaf", "little"]' >/dev/null || fail "neighbours"
 stop_view
+# Of who called whom: leaf was called by others, too; all ways to even lead through much.
 profile "$T/work"
 view "$T/run.weir"
 question "graph?root=$(id little)" >"$T/little"
-jq -e '(.nodes[] | select(.root).total) as $most | (.measured | not) and all(.nodes[], .edges[]; .total <= $most)' "$T/little" >/dev/null || fail "$(<"$T/little")"
+jq -e '(.nodes[] | select(.root).total) as $most | .below and all(.nodes[], .edges[]; .total <= $most) and ([.nodes[] | [.name, .at_most]] | sort == [["leaf", true], ["little", null]])
+  and .edges[0].total < $most' "$T/little" >/dev/null || fail "$(<"$T/little")"
+question "graph?root=$(id much)" | jq -e '[.nodes[] | [.name, .at_most]] | sort == [["even", null], ["leaf", true], ["much", null], ["odd", null]]' >/dev/null || fail "even"
 stop_view

@@ -57,6 +57,7 @@ for (const [file, count] of Object.entries(profiles))
       const [, title, weight] = await threads.nth(i).locator('td').allTextContents();
       const ours = functionsOf(file, /thread (\d+)/.exec(title)[1], seconds);
       assert.ok(near(figure(weight), sum(ours), 0.005), `${title}: ${weight}, ${sum(ours)}`);
+      assert.match(weight, file === 'sampled.weir' ? /^[\d.]+(ms|s)$/ : /^[\d,]+$/, 'time, or cycles');
       // The page begins with the largest; `n` and `p` go to the others.
       const at = () => page.evaluate(() => Number(/\((\d+)\/\d+\)/.exec(document.body.innerText)?.[1] ?? 1));
       while ((await at()) !== i + 1) {

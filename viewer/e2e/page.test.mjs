@@ -11,7 +11,12 @@ let exported; // and as a file
 before(async () => {
   copyFileSync(join(repository, 'viewer/e2e/demo.cc'), join(work, 'demo.cc'));
   compile('demo', 'demo.cc');
-  run(weir, 'profile', '-q', '--paths=full', '-o', 'demo.weir', '--', './demo');
+  // On a machine that is busy an OS call may take longer than all of the code, whose shares the tests know.
+  for (let i = 0, calm = false; i < 20 && !calm; i++) {
+    run(weir, 'profile', '-q', '--paths=full', '-o', 'demo.weir', '--', './demo');
+    const { total, os_time } = JSON.parse(run(weir, 'report', 'demo.weir', 'functions', '--format', 'json')).run;
+    calm = os_time < total / 2;
+  }
   live = await view('demo.weir', ...sourceMap);
   run(weir, 'export', 'demo.weir', '--format', 'html', '-o', 'demo.html', ...sourceMap);
   exported = 'file://' + join(work, 'demo.html');
