@@ -63,7 +63,7 @@ export const thread = computed(() => (source.live ? get('thread') : '')); // '':
 // (Not every thread has a counterpart in the run before.)
 export const comparing = computed(() => {
   const { compared } = summary.value;
-  return compared !== null && (thread.value === '' || compared.threads?.includes(Number(thread.value)) === true);
+  return compared !== null && (thread.value === '' || compared.threads.includes(Number(thread.value)));
 });
 
 // Kept between visits, where the browser allows it.

@@ -48,9 +48,9 @@ export interface Sampling {
   frames: number;
   frames_heuristic: number; // guessed
   late: number;
-  no_room?: number; // without room for their call path
-  verify?: boolean;
-  verify_differences?: number;
+  no_room: number; // without room for their call path
+  verify: boolean;
+  verify_differences: number;
   sees_kernel: boolean;
 }
 
@@ -58,8 +58,8 @@ export interface Compared {
   file: string;
   command: string[];
   total: number;
-  paths_known?: boolean;
-  threads?: number[]; // of this run that have a counterpart there
+  paths_known: boolean;
+  threads: number[]; // of this run that have a counterpart there
 }
 
 // What the run before, which it is compared with, says of the same thing.

@@ -51,7 +51,7 @@ export function FlameView() {
 function Chart({ whole, part, inverted }: { whole: Flame; part: Flame | undefined; inverted: boolean }) {
   const of = get('of');
   const flame = part ?? whole;
-  const unknown = comparing.value && summary.value.compared!.paths_known === false;
+  const unknown = comparing.value && !summary.value.compared!.paths_known;
   const coloured = comparing.value && !unknown;
   const byBefore = coloured && get('by') === 'before';
   const tree = useMemo(() => treeOf(flame, byBefore), [flame, byBefore]);
