@@ -35,12 +35,12 @@ Result<Settings> parse(const Words& words, bool& done) {
       "  weir report make.weir functions\n"};
   app.name("weir sample");
   CLI::Option* frequency = app.add_option("-F,--frequency", s.frequency, "samples a second of a thread's time")
-      ->check(CLI::Range(1.0, 20'000.0))
-      ->type_name("HZ")
-      ->capture_default_str();
+                               ->check(CLI::Range(1.0, 20'000.0))
+                               ->type_name("HZ")
+                               ->capture_default_str();
   CLI::Option* clock = app.add_option("--clock", s.clock, "cpu: while a thread runs; wall: also while it waits")
-      ->check(CLI::IsMember({"cpu", "wall"}))
-      ->capture_default_str();
+                           ->check(CLI::IsMember({"cpu", "wall"}))
+                           ->capture_default_str();
   app.add_option("-e,--event", s.event,
                  fmt::format("sample every N-th of these, not time: {}", fmt::join(sample::event_names(), ", ")))
       ->type_name("NAME[:N]");
@@ -123,7 +123,8 @@ Result<int> sample(const Words& words) {
     TRY_VOID(store::write(result, s.output, outcome.weir));
     if (outcome.cut_short)
       return say("weir was killed; the program goes on without it, and what was sampled is in {}", s.output), Result<>();
-    if (s.cost) say("a sample took {:.2f} µs in the program, besides what the kernel takes to interrupt it", outcome.cost * 1e6);
+    if (s.cost)
+      say("a sample took {:.2f} µs in the program, besides what the kernel takes to interrupt it", outcome.cost * 1e6);
     if (s.run.quiet) return {};
     if (outcome.left_running)
       say("processes that outlive the program, and are sampled no longer: {}", outcome.left_running);

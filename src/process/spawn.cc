@@ -53,7 +53,8 @@ Result<Tracee> spawn(const std::vector<std::string>& command, const std::functio
   int status;
   if (waitpid(pid, &status, __WALL) != pid) return fail_errno("waitpid");
   if (has_failed && failure.call == Failure::Trace)
-    return fail("{}: ptrace is refused ({}); allow it, e.g. sysctl kernel.yama.ptrace_scope=0", file, strerror(failure.error));
+    return fail("{}: ptrace is refused ({}); allow it, e.g. sysctl kernel.yama.ptrace_scope=0", file,
+                strerror(failure.error));
   if (has_failed) return std::unexpected(exec_error(file, failure.error));
   if (!WIFSTOPPED(status)) return fail("{}: ended before it began", file);
   return Tracee(pid);

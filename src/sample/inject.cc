@@ -315,8 +315,9 @@ Result<> check_descriptors(pid_t pid, size_t threads, bool watch) {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
   if (needed <= limit.rlim_cur) return {};
-  return fail("process {}: has {} threads, which takes {} descriptors, and weir may have {}; ulimit -n {}, or --source=timer", pid,
-              threads, needed, limit.rlim_cur, needed);
+  return fail(
+      "process {}: has {} threads, which takes {} descriptors, and weir may have {}; ulimit -n {}, or --source=timer", pid,
+      threads, needed, limit.rlim_cur, needed);
 }
 }  // namespace
 

@@ -36,11 +36,11 @@ struct Outcome {
   int status = 0;  // as the shell would say it
   profile::SampledBy by;
   std::vector<Program> programs;
-  double cost = 0;            // measured: what a sample took in the program, on average, in seconds
-  uint32_t left_running = 0;  // processes that outlive the program
-  uint32_t not_followed = 0;  // processes that could not be entered,
+  double cost = 0;               // measured: what a sample took in the program, on average, in seconds
+  uint32_t left_running = 0;     // processes that outlive the program
+  uint32_t not_followed = 0;     // processes that could not be entered,
   std::string why_not_followed;  // … the last of them
-  bool cut_short = false;     // Weir was killed
+  bool cut_short = false;        // Weir was killed
   pid_t weir = 0;
 };
 

@@ -80,7 +80,8 @@ Result<> Sampler::choose_source() {
   if (is_time()) event_ = task_clock(options_.rate);
   else if (auto found = find_event(options_.event)) event_ = *found;
   else return fail("{}: there is no such event; there are: cpu, wall, {}", options_.event, fmt::join(event_names(), ", "));
-  if (!is_time() && options_.source == Source::Timer) return fail("{}: timers count time only; --source=perf", options_.event);
+  if (!is_time() && options_.source == Source::Timer)
+    return fail("{}: timers count time only; --source=perf", options_.event);
   if (!is_time() && options_.period) event_.period = options_.period;
   by_perf_ = options_.source != Source::Timer;
   Result<> allowed = by_perf_ ? try_event(event_) : Result<>();
@@ -404,9 +405,10 @@ void Sampler::note_unseen_time() {
   if (unseen < some * cpu_seconds_ || unseen < some) return;
   auto main = std::ranges::find(programs_, static_cast<uint32_t>(main_pid_), &Program::pid);
   if (main != programs_.end())
-    main->notes.push_back(fmt::format("{:.2f} s of the {:.2f} s of CPU time that it and its children took are not in the samples; "
-                                      "most often of processes that end some milliseconds after they begin",
-                                      unseen, cpu_seconds_));
+    main->notes.push_back(
+        fmt::format("{:.2f} s of the {:.2f} s of CPU time that it and its children took are not in the samples; "
+                    "most often of processes that end some milliseconds after they begin",
+                    unseen, cpu_seconds_));
 }
 
 // ---- The end --------------------------------------------------------------------------------------------------------------

@@ -23,7 +23,8 @@ class Contents {
 
   std::string_view at(uint64_t vaddr, uint64_t size) const {
     for (const elf::Segment& s : image_.segments())
-      if (uint64_t inside = vaddr - s.vaddr.value; s.type == PT_LOAD && inside < s.file_size && size <= s.file_size - inside)
+      if (uint64_t inside = vaddr - s.vaddr.value;
+          s.type == PT_LOAD && inside < s.file_size && size <= s.file_size - inside)
         return bytes_.substr(s.offset + inside, size);
     return {};
   }
@@ -73,7 +74,8 @@ void find_calls(const Contents& file, std::vector<Site>& found) {
   for (int number : guarded_calls) {
     const char low = static_cast<char>(number & 0xff), high = static_cast<char>(number >> 8);
     const Site::Call kind = number == SYS_execve ? Site::Execute : number == SYS_execveat ? Site::ExecuteAt : Site::Action;
-    const std::string numbers[] = {{'\xb8', low, high, 0, 0}, {'\x48', '\xc7', '\xc0', low, high, 0, 0}, {'\x6a', low, '\x58'}};
+    const std::string numbers[] = {
+        {'\xb8', low, high, 0, 0}, {'\x48', '\xc7', '\xc0', low, high, 0, 0}, {'\x6a', low, '\x58'}};
     file.each_text([&](uint64_t base, std::string_view text) {
       for (const std::string& set_eax : numbers)
         each_match(text, set_eax, [&](size_t at) {
