@@ -82,8 +82,8 @@ def measure(workload, weir, turns, directory, samplers):
     results, said = {}, None
     for turn in range(turns):
         all_commands = commands(weir, directory, workload.argv)
-        # Every other turn the other way round: nobody always comes after the same one.
-        for (sampler, rate), command in list(all_commands.items())[:: 1 if turn % 2 == 0 else -1]:
+        # In another order each turn: nobody always comes after the same one.
+        for (sampler, rate), command in random.Random(turn).sample(list(all_commands.items()), len(all_commands)):
             result = results.setdefault(sampler, {}).setdefault(rate, {})
             if (sampler != "native" and sampler not in samplers) or "wrong" in result:
                 continue
@@ -214,7 +214,8 @@ def main():
     weir = str(pathlib.Path(options.weir).resolve())
     turns = options.turns or (2 if options.quick else 15)
     samplers = [s for s in SAMPLERS if (options.peers == "all" or s in ("empty handler", "weir")) and is_there(s)]
-    directory = pathlib.Path(tempfile.mkdtemp(prefix="weir-bench."))
+    # In memory: what perf writes is not still on its way to a disk when the next one runs.
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="weir-bench.", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
     try:
         print("preparing inputs …", file=sys.stderr)
         for source, flags in (("used.c", ["-o", "used"]), ("gaps.c", ["-o", "gaps"]), ("empty_handler.c", ["-shared", "-fPIC", "-o", "empty_handler.so"])):
