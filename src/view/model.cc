@@ -121,13 +121,14 @@ void Model::link() {
   mark_recursion();
 }
 
-// Functions that lead to themselves: Tarjan's strongly connected components, with a stack of our own.
+// Functions that lead to themselves: Tarjan's strongly connected components, with a stack of our own. A component may be one of the graph
+// only, whose arcs were never taken on one path; where they were, some call happened within the same function, and has no time of its own.
 void Model::mark_recursion() {
   constexpr uint32_t unseen = 0;
   uint32_t next = 1;
   std::vector<uint32_t> order(functions_.size(), unseen), lowest(functions_.size());
   std::vector<bool> open(functions_.size());
-  std::vector<uint32_t> component;
+  std::vector<uint32_t> component, component_of(functions_.size(), store::none);
   struct Step {
     uint32_t function;
     size_t edge;
@@ -153,14 +154,17 @@ void Model::mark_recursion() {
       walk.pop_back();
       if (!walk.empty()) lowest[walk.back().function] = std::min(lowest[walk.back().function], lowest[done]);
       if (lowest[done] != order[done]) continue;
-      bool several = component.back() != done;
-      for (bool last = false; !last;) {
-        uint32_t member = component.back();
-        component.pop_back();
-        open[member] = false;
-        if (several) functions_[member].recursive = true;
-        last = member == done;
-      }
+      std::vector<uint32_t> members(std::find(component.rbegin(), component.rend(), done).base() - 1, component.end());
+      component.resize(component.size() - members.size());
+      for (uint32_t member : members) component_of[member] = done, open[member] = false;
+      auto closes = [&](uint32_t i) {
+        const Edge& e = edges_[i];
+        bool is_of_now = e.calls > 0 || e.before == 0;
+        return component_of[e.callee] == done && is_of_now && e.total == 0 && functions_[e.callee].total > 0;
+      };
+      auto is_closed = [&](uint32_t member) { return std::ranges::any_of(out_[member], closes); };
+      if (members.size() > 1 && std::ranges::any_of(members, is_closed))
+        for (uint32_t member : members) functions_[member].recursive = true;
     }
   }
 }

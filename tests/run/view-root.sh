@@ -9,7 +9,10 @@ __attribute__((noipa)) int even(int n) { volatile int s = n ? odd(n - 1) : leaf(
 __attribute__((noipa)) int odd(int n) { volatile int s = n ? even(n - 1) : 0; return s; }
 __attribute__((noinline)) int little(int n) { volatile int s = leaf(n); return s; }
 __attribute__((noinline)) int much(int n) { volatile int s = leaf(n) + even(8); return s; }
-int main() { return (little(1000) + much(100000)) & 0; }
+__attribute__((noipa)) int second(int calls);  // each calls the other, but never within itself
+__attribute__((noipa)) int first(int calls) { volatile int s = calls ? second(0) : leaf(10); return s; }
+__attribute__((noipa)) int second(int calls) { volatile int s = calls ? first(0) : leaf(10); return s; }
+int main() { return (little(1000) + much(100000) + first(1) + second(1)) & 0; }
 C
 id() { question 'functions' | jq ".rows[] | select(.name == \"$1\").id"; }
 OPTIONS=--paths=full profile "$T/work"
@@ -21,6 +24,7 @@ jq -e '.nodes[1].total < .nodes[0].total and .nodes[1].total == .edges[0].total'
 question "graph?root=$(id even)" >"$T/even"
 jq -e '[.nodes[] | [.name, .calls, .recursive]] | sort == [["even", 5, true], ["leaf", 1, false], ["odd", 4, true]]' "$T/even" >/dev/null || fail "$(<"$T/even")"
 jq -e '(.nodes | map(.total) | max) as $most | all(.edges[], .nodes[]; .total <= $most) and $most == (.nodes[] | select(.root).total)' "$T/even" >/dev/null || fail "$(<"$T/even")"
+question functions | jq -e '[.rows[] | select(.name == "first" or .name == "second" or .name == "even").recursive] | sort == [false, false, true]' >/dev/null || fail "recursive: $(question functions)"
 question "neighbours?of=$(id leaf)&root=$(id little)" | jq -e '[.nodes[].name] | sort == ["leaf", "little"]' >/dev/null || fail "neighbours"
 stop_view
 # Of who called whom: leaf was called by others, too; all ways to even lead through much.
