@@ -134,8 +134,9 @@ Result<> Reader::calls(const CallQuery& q, const Each<CallRow>& each) const {
   if (q.callee != none) where += " AND c.callee = ?3";
   if (!q.filter.empty()) where += " AND matches(?1, en.text)";
   bool text = q.order == "caller" || q.order == "callee";
+  // The kinds' names are in such an order that "tail call", the last, is said only of all sites together.
   Statement rows = db_.prepare(fmt::format(
-      "SELECT s.function, c.callee, c.site, rn.text AS caller, en.text AS callee, i.path, s.kind, sf.text, s.line, "
+      "SELECT s.function, c.callee, c.site, rn.text AS caller, en.text AS callee, i.path, min(s.kind), sf.text, s.line, "
       "s.offset, "
       "r.offset, count(DISTINCT c.site), sum(c.calls) AS calls, sum(c.total + c.os_time_total) AS total, min(c.self_min), "
       "max(c.self_max), sum(c.os_time_total) FROM {} LEFT JOIN function r ON r.id = s.function "

@@ -56,7 +56,7 @@ struct FunctionQuery {
 struct CallRow {
   uint32_t caller = none, callee = none, site = none;
   std::string caller_name, callee_name, caller_image;
-  std::string site_kind, file;
+  std::string site_kind, file;  // "tail call" only if all sites are
   uint32_t line = 0;
   uint64_t offset = 0;         // of the site in its image
   uint64_t caller_offset = 0;  // of the function that holds it

@@ -92,6 +92,7 @@ Result<> Model::add_calls(const store::Reader& reader, bool of_before) {
     auto [it, added] = edge_of_.try_emplace(uint64_t{*caller} << 32 | *callee, static_cast<uint32_t>(edges_.size()));
     if (added) edges_.push_back({*caller, *callee});
     Edge& edge = edges_[it->second];
+    edge.is_tail &= c.site_kind == "tail call";
     if (of_before) {
       edge.before += store::scaled(c.total, scale_);
       return;
@@ -123,6 +124,7 @@ void Model::link() {
 
 // Functions that lead to themselves: Tarjan's strongly connected components, with a stack of our own. A component may be one of the graph
 // only, whose arcs were never taken on one path; where they were, some call happened within the same function, and has no time of its own.
+// A tail call leads out of its function: the dynamic linker's resolver would make one component of half the program.
 void Model::mark_recursion() {
   constexpr uint32_t unseen = 0;
   uint32_t next = 1;
@@ -145,7 +147,9 @@ void Model::mark_recursion() {
     while (!walk.empty()) {
       auto& [f, edge] = walk.back();
       if (edge < out_[f].size()) {
-        uint32_t callee = edges_[out_[f][edge++]].callee;
+        const Edge& e = edges_[out_[f][edge++]];
+        uint32_t callee = e.callee;
+        if (e.is_tail) continue;
         if (order[callee] == unseen) enter(callee);
         else if (open[callee]) lowest[f] = std::min(lowest[f], order[callee]);
         continue;
@@ -160,7 +164,7 @@ void Model::mark_recursion() {
       auto closes = [&](uint32_t i) {
         const Edge& e = edges_[i];
         bool is_of_now = e.calls > 0 || e.before == 0;
-        return component_of[e.callee] == done && is_of_now && e.total == 0 && functions_[e.callee].total > 0;
+        return component_of[e.callee] == done && is_of_now && !e.is_tail && e.total == 0 && functions_[e.callee].total > 0;
       };
       auto is_closed = [&](uint32_t member) { return std::ranges::any_of(out_[member], closes); };
       if (members.size() > 1 && std::ranges::any_of(members, is_closed))

@@ -32,6 +32,7 @@ struct Edge {
   uint32_t caller = 0, callee = 0;
   uint64_t calls = 0;
   Cycles total = 0, before = 0;
+  bool is_tail = true;  // every call: the caller had ended
 };
 
 class Model {

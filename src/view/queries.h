@@ -84,6 +84,7 @@ class Queries {
   Result<> status(const Parameters& p, JsonWriter& json);
   Result<> reload(const Parameters& p, JsonWriter& json);
 
+  void put_count(JsonWriter& json, const char* key, uint64_t n) const;  // null: samples do not tell
   void put(JsonWriter& json, const Model& model, uint32_t index) const;
   void put(JsonWriter& json, const Function& f, bool compared) const;
   void put_node(JsonWriter& json, const Function& f, const Model& model, const std::optional<Rooted>& rooted) const;

@@ -1,6 +1,5 @@
-// The questions about paths, source, code, threads, OS calls and coverage.
+// The questions about source and code.
 #include <algorithm>
-#include <charconv>
 
 #include "base/text.h"
 #include "view/queries.h"
@@ -8,29 +7,6 @@
 
 namespace weir::view {
 namespace {
-
-// "12.55.9"; empty: the whole run.
-std::optional<std::vector<uint32_t>> path_of(const std::string& text) {
-  std::vector<uint32_t> path;
-  const char *at = text.data(), *end = at + text.size();
-  while (at < end) {
-    uint32_t id = 0;
-    auto parsed = std::from_chars(at, end, id);
-    if (parsed.ec != std::errc()) return std::nullopt;
-    path.push_back(id);
-    if (parsed.ptr == end) break;
-    if (*parsed.ptr != '.' || parsed.ptr + 1 == end) return std::nullopt;
-    at = parsed.ptr + 1;
-  }
-  return path;
-}
-
-template <class Get>
-void column(JsonWriter& json, const char* key, const std::vector<Cut::Node>& nodes, Get get) {
-  json.key(key).begin_array();
-  for (const Cut::Node& n : nodes) json.value(uint64_t{get(n)});
-  json.end_array();
-}
 
 const char* name_of(store::SourceText::State state) {
   using enum store::SourceText::State;
@@ -78,42 +54,6 @@ auto* found(const Map& map, const Key& key) {
 
 }  // namespace
 
-Result<> Queries::flame(const Parameters& p, JsonWriter& json) {
-  TRY(std::shared_ptr<Paths> tree, paths(thread_of(p)));
-  TRY(std::shared_ptr<Model> m, model(thread_of(p)));
-  std::optional<std::vector<uint32_t>> path = path_of(text_of(p, "root"));
-  std::optional<uint64_t> of = number_of(p, "of");
-  if (of && path && path->empty()) path = {static_cast<uint32_t>(*of)};
-  std::optional<Cut> cut;
-  if (path)
-    cut = of                       ? tree->callers_of(*path, most_frames)
-          : p.contains("inverted") ? tree->inverted(*path, most_frames)
-                                   : tree->cut(*path, most_frames);
-  if (!cut) return fail("this path is not in the profile");
-  json.key("path").begin_array();
-  for (uint32_t id : *path) json.value(uint64_t{id});
-  json.end_array();
-  column(json, "parent", cut->nodes, [](auto& n) { return n.parent; });
-  column(json, "function", cut->nodes, [](auto& n) { return n.function; });
-  column(json, "total", cut->nodes, [](auto& n) { return n.total; });
-  column(json, "self", cut->nodes, [](auto& n) { return n.self; });
-  column(json, "calls", cut->nodes, [](auto& n) { return n.calls; });
-  if (tree->compared()) column(json, "before", cut->nodes, [](auto& n) { return n.before; });
-  json.member("cut", cut->left_out).key("names").begin_object();
-  std::vector<uint32_t> ids = *path;
-  for (const Cut::Node& n : cut->nodes) ids.push_back(n.function);
-  std::ranges::sort(ids);
-  ids.erase(std::ranges::unique(ids).begin(), ids.end());
-  for (uint32_t id : ids)
-    if (std::optional<uint32_t> index = m->index_of(id)) {
-      const Function& f = m->functions()[*index];
-      json.key(std::to_string(id)).begin_array().value(f.name).value(f.image).end_array();
-    }
-  json.end_object();
-  return {};
-}
-
-// Read again only when it has changed: the functions of a file follow each other, and a file may be large.
 Result<std::shared_ptr<const store::SourceText>> Queries::source_of(bool now, const std::string& path) {
   Source& kept = sources_[{now, path}];
   FileState state = FileState::of(store::mapped(path, options_.source_map));
@@ -201,60 +141,6 @@ Result<> Queries::assembly(const Parameters& p, JsonWriter& json) {
       first = false;
     }
     end = std::max(end, b.offset + b.bytes.size());
-  }));
-  json.end_array();
-  return {};
-}
-
-Result<> Queries::threads(const Parameters&, JsonWriter& json) {
-  TRY(std::vector<store::ThreadRow> rows, reader_->all_threads());
-  TRY(std::vector<store::ProcessRow> processes, reader_->processes());
-  std::ranges::stable_sort(rows, std::ranges::greater(), [](auto& t) { return t.cycles + t.os_time; });
-  json.key("threads").begin_array();
-  for (const store::ThreadRow& t : rows) {
-    auto process = std::ranges::find(processes, t.process, &store::ProcessRow::id);
-    bool there = process != processes.end();
-    json.begin_object().member("id", uint64_t{t.id}).member("pid", uint64_t{t.pid}).member("tid", uint64_t{t.tid});
-    json.member("name", t.name).member("cycles", t.cycles).member("os_time", t.os_time);
-    json.member("instructions", t.instructions).member("functions", t.functions);
-    json.member("ended", there ? ending(process->exit_status, process->ended_by) : "");
-    json.member("command", there ? quoted_command(process->command) : "");
-    json.member("started", static_cast<uint64_t>(there ? process->started : 0));
-    json.member("finished", static_cast<uint64_t>(there ? process->ended : 0)).end_object();
-  }
-  json.end_array();
-  return {};
-}
-
-Result<> Queries::os_calls(const Parameters&, JsonWriter& json) {
-  std::map<uint32_t, std::vector<store::OsRow>> makers;
-  TRY_VOID(reader_->os_calls(true, store::none, [&](const store::OsRow& o) { makers[o.number].push_back(o); }));
-  json.key("oscalls").begin_array();
-  TRY_VOID(reader_->os_calls(false, store::none, [&](const store::OsRow& o) {
-    json.begin_object().member("name", o.name).member("number", uint64_t{o.number}).member("class", o.os_class);
-    json.member("calls", o.calls).member("errors", o.errors).member("uncharged", o.uncharged);
-    json.member("waited", o.waited).member("time", o.time).key("by").begin_array();
-    for (const store::OsRow& by : makers[o.number])
-      json.begin_object()
-          .member("id", uint64_t{by.function})
-          .member("name", by.function_name)
-          .member("calls", by.calls)
-          .member("time", by.time)
-          .end_object();
-    json.end_array().end_object();
-  }));
-  json.end_array();
-  return {};
-}
-
-Result<> Queries::coverage(const Parameters&, JsonWriter& json) {
-  if (is_sampled_) return fail("samples do not tell what ran: an exact profile does (weir profile)");
-  json.key("coverage").begin_array();
-  TRY_VOID(reader_->coverage("", [&](const store::CoverageRow& r) {
-    json.begin_object().member("image", r.image).key("file");
-    r.file.empty() ? json.null() : json.value(r.file);
-    json.member("functions", r.functions).member("functions_run", r.functions_run).member("blocks", r.blocks);
-    json.member("blocks_run", r.blocks_run).member("lines", r.lines).member("lines_run", r.lines_run).end_object();
   }));
   json.end_array();
   return {};

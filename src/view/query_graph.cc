@@ -1,12 +1,12 @@
-// The call graph: of the whole run, below a virtual root, and around one function.
+// The call graph (of the whole run, below a virtual root, and around one function) and the flame graph.
 #include <algorithm>
+#include <charconv>
 #include <set>
 #include <unordered_map>
 
 #include "view/queries.h"
 
 namespace weir::view {
-
 namespace {
 
 // From the starts, and not by way of the root.
@@ -88,6 +88,29 @@ Rooted by_calls(const Model& model, uint32_t root) {
   return rooted;
 }
 
+// "12.55.9"; empty: the whole run.
+std::optional<std::vector<uint32_t>> path_of(const std::string& text) {
+  std::vector<uint32_t> path;
+  const char *at = text.data(), *end = at + text.size();
+  while (at < end) {
+    uint32_t id = 0;
+    auto parsed = std::from_chars(at, end, id);
+    if (parsed.ec != std::errc()) return std::nullopt;
+    path.push_back(id);
+    if (parsed.ptr == end) break;
+    if (*parsed.ptr != '.' || parsed.ptr + 1 == end) return std::nullopt;
+    at = parsed.ptr + 1;
+  }
+  return path;
+}
+
+template <class Get>
+void column(JsonWriter& json, const char* key, const std::vector<Cut::Node>& nodes, Get get) {
+  json.key(key).begin_array();
+  for (const Cut::Node& n : nodes) json.value(uint64_t{get(n)});
+  json.end_array();
+}
+
 }  // namespace
 
 Result<std::optional<Rooted>> Queries::rooted(const Parameters& p, const Model& model) {
@@ -113,7 +136,7 @@ void Queries::put_edges(JsonWriter& json, const std::vector<Edge>& edges, const 
   for (const Edge& e : edges) {
     uint32_t caller = model.functions()[e.caller].id, callee = model.functions()[e.callee].id;
     json.begin_object().member("caller", uint64_t{caller}).member("callee", uint64_t{callee}).member("total", e.total);
-    is_sampled_ ? json.key("calls").null() : json.member("calls", e.calls);
+    put_count(json, "calls", e.calls);
     if (model.compared()) json.member("before", e.before);
     if (rooted && rooted->bounded.contains(caller)) json.member("at_most", true);
     json.end_object();
@@ -180,4 +203,40 @@ Result<> Queries::neighbours(const Parameters& p, JsonWriter& json) {
   return {};
 }
 
+Result<> Queries::flame(const Parameters& p, JsonWriter& json) {
+  TRY(std::shared_ptr<Paths> tree, paths(thread_of(p)));
+  TRY(std::shared_ptr<Model> m, model(thread_of(p)));
+  std::optional<std::vector<uint32_t>> path = path_of(text_of(p, "root"));
+  std::optional<uint64_t> of = number_of(p, "of");
+  if (of && path && path->empty()) path = {static_cast<uint32_t>(*of)};
+  std::optional<Cut> cut;
+  if (path)
+    cut = of                       ? tree->callers_of(*path, most_frames)
+          : p.contains("inverted") ? tree->inverted(*path, most_frames)
+                                   : tree->cut(*path, most_frames);
+  if (!cut) return fail("this path is not in the profile");
+  json.key("path").begin_array();
+  for (uint32_t id : *path) json.value(uint64_t{id});
+  json.end_array();
+  column(json, "parent", cut->nodes, [](auto& n) { return n.parent; });
+  column(json, "function", cut->nodes, [](auto& n) { return n.function; });
+  column(json, "total", cut->nodes, [](auto& n) { return n.total; });
+  column(json, "self", cut->nodes, [](auto& n) { return n.self; });
+  column(json, "calls", cut->nodes, [](auto& n) { return n.calls; });
+  if (tree->compared()) column(json, "before", cut->nodes, [](auto& n) { return n.before; });
+  json.member("cut", cut->left_out).key("names").begin_object();
+  std::vector<uint32_t> ids = *path;
+  for (const Cut::Node& n : cut->nodes) ids.push_back(n.function);
+  std::ranges::sort(ids);
+  ids.erase(std::ranges::unique(ids).begin(), ids.end());
+  for (uint32_t id : ids)
+    if (std::optional<uint32_t> index = m->index_of(id)) {
+      const Function& f = m->functions()[*index];
+      json.key(std::to_string(id)).begin_array().value(f.name).value(f.image).end_array();
+    }
+  json.end_object();
+  return {};
+}
+
+// Read again only when it has changed: the functions of a file follow each other, and a file may be large.
 }  // namespace weir::view

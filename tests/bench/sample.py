@@ -1,10 +1,11 @@
 """What sampling costs the program that is sampled: `weir sample`, the kernel's floor, perf and gperftools.
 
 Every workload runs natively and under each sampler at each rate, in turns: a machine that others use, too, is fast or slow for some
-seconds, and a turn is short, so that runs of the same turn can be compared. A figure is the median, over the turns, of such a ratio
-to native, less 1; that of all workloads has a 95 % interval (bootstrap).
+seconds, and a turn is short, so that runs of the same turn can be compared; Weir runs right before or after its floor. A figure is the
+median, over the turns, of such a ratio to native, less 1; that of all workloads has a 95 % interval (bootstrap).
 The program's own time counts, as its parent sees it (programs/used.c): processor time (user + system) and wall time. What the samplers
-do in processes of their own (perf writes stacks, Weir follows and writes its result) is in the wall time of the command only.
+do in processes of their own (perf copies stacks, which are unwound later; Weir follows and writes its result) is in the times of the
+whole command only.
 The floor is an empty handler at the same rate (programs/empty_handler.c). What Weir's handler takes beyond it, it measures itself, too
 (`weir sample --cost`). A whole run writes its tables into docs/benchmarks.md.
 """
@@ -28,7 +29,10 @@ BEGIN, END = "<!-- sample: begin -->", "<!-- sample: end -->"
 PROFILER = "/usr/lib/x86_64-linux-gnu/libprofiler.so.0"
 RATES = (1000, 10000)
 DEPTHS = (5, 50, 500)
-SAMPLERS = ("empty handler", "weir", "perf", "gperftools")
+FLOOR = "empty handler"
+SAMPLERS = (FLOOR, "weir", "perf", "gperftools")
+CLOCKS = {"wall": "Wall time of the program", "command": "Wall time of the whole command, until its result is written",
+          "command cpu": "Processor time of the whole command"}  # fmt: skip
 ALLOWED = {1000: 0.005, 10000: 0.02}  # over the floor
 
 
@@ -41,7 +45,7 @@ def commands(weir, directory, program):
         google = ["/usr/bin/env", f"LD_PRELOAD={PROFILER}", f"CPUPROFILE={directory / 'google'}", f"CPUPROFILE_FREQUENCY={rate}"]
         perf = ["/usr/bin/perf", "record", "-q", "-e", "cpu-clock", "-F", str(rate), "--call-graph", "dwarf", "-o", str(directory / "perf.data"), "--"]
         all_commands |= {
-            ("empty handler", rate): used + own + program,
+            (FLOOR, rate): used + own + program,
             ("weir", rate): [weir, "sample", "-q", "--cost", "-F", str(rate), "-o", str(directory / "bench.weir"), "--", *used, *program],
             ("perf", rate): perf + used + program,
             ("gperftools", rate): used + google + program,
@@ -77,13 +81,20 @@ def cost_in(directory):
     return float(re.search(r"a sample took ([0-9.]+) µs", (directory / "stderr").read_text()).group(1))
 
 
+def in_some_order(all_commands, turn):
+    """In another order each turn: nobody always comes after the same one. What is compared most closely stays together."""
+    chance = random.Random(turn)
+    groups = {}
+    for (sampler, rate), command in all_commands.items():
+        groups.setdefault((FLOOR if sampler == "weir" else sampler, rate), []).append((sampler, rate, command))
+    return [one for group in chance.sample(list(groups.values()), len(groups)) for one in chance.sample(group, len(group))]
+
+
 def measure(workload, weir, turns, directory, samplers):
-    """Sampler -> rate -> {"cpu", "wall", "command": one a turn; "wrong": why}; of Weir also "samples" and "cost", µs a sample."""
+    """Sampler -> rate -> {"cpu", "wall", "command", "command cpu": one a turn; "wrong": why}; of Weir also "samples" and "cost", µs a sample."""
     results, said = {}, None
     for turn in range(turns):
-        all_commands = commands(weir, directory, workload.argv)
-        # In another order each turn: nobody always comes after the same one.
-        for (sampler, rate), command in random.Random(turn).sample(list(all_commands.items()), len(all_commands)):
+        for sampler, rate, command in in_some_order(commands(weir, directory, workload.argv), turn):
             result = results.setdefault(sampler, {}).setdefault(rate, {})
             if (sampler != "native" and sampler not in samplers) or "wrong" in result:
                 continue
@@ -95,7 +106,7 @@ def measure(workload, weir, turns, directory, samplers):
                 result["wrong"] = bench.first_error(directory)
                 continue
             wall, user, system = map(float, times)
-            for key, value in (("cpu", user + system), ("wall", wall), ("command", now["wall"])):
+            for key, value in (("cpu", user + system), ("wall", wall), ("command", now["wall"]), ("command cpu", now["cpu"])):
                 result.setdefault(key, []).append(value)
             if sampler == "weir":
                 result.setdefault("samples", []).append(samples_in(weir, directory))
@@ -105,7 +116,7 @@ def measure(workload, weir, turns, directory, samplers):
 
 
 def interruptions(weir, turns, directory, samplers):
-    """(sampler, depth) -> how long one takes, in µs, at the highest rate: the median of the turns, each of them a median (programs/gaps.c)."""
+    """(sampler, depth) -> how long one takes, in µs, at the highest rate: one a turn, each of them a median (programs/gaps.c)."""
     rate, times = RATES[-1], {}
     for depth in DEPTHS:
         all_commands = commands(weir, directory, [str(directory / "gaps"), str(depth), "0.5"])
@@ -116,15 +127,15 @@ def interruptions(weir, turns, directory, samplers):
                 if said and sampler != "gperftools":  # (which interrupts so seldom that others prevail)
                     times.setdefault((sampler, depth), []).append(float(said[-1]))
                 clean(directory)
-    return {key: statistics.median(values) for key, values in times.items()}
+    return times
 
 
 def interruption_table(figures):
     samplers = list(dict.fromkeys(sampler for sampler, _ in figures))
     rows = [["depth", *(f"{s}, µs" for s in samplers), "weir over the floor, µs", f"at {RATES[-1]:,} Hz", f"at {RATES[0]:,} Hz"]]
     for depth in DEPTHS:
-        more = figures["weir", depth] - figures["empty handler", depth]
-        rows.append([str(depth), *(f"{figures[s, depth]:.1f}" for s in samplers), f"{more:.2f}", *(f"{more * rate / 1e4:.2f} %" for rate in RATES[::-1])])
+        more = statistics.median(a - b for a, b in zip(figures["weir", depth], figures[FLOOR, depth]))
+        rows.append([str(depth), *(f"{statistics.median(figures[s, depth]):.1f}" for s in samplers), f"{more:.2f}", *(f"{more * rate / 1e4:.2f} %" for rate in RATES[::-1])])
     return bench.markdown(rows)
 
 
@@ -135,7 +146,7 @@ def longer(result, sampler, rate, clock):
 
 
 def over_floor(result, rate, clock):
-    return [a - b for a, b in zip(longer(result, "weir", rate, clock), longer(result, "empty handler", rate, clock))]
+    return [a - b for a, b in zip(longer(result, "weir", rate, clock), longer(result, FLOOR, rate, clock))]
 
 
 def interval(per_workload):
@@ -183,10 +194,10 @@ def report(data):
         parts += [f"**{rate:,} Hz**, processor time of the program, over native:", table(results, rate, samplers),
                   f"Allowed over the floor: {100 * ALLOWED[rate]:.1f} %. The mean of what whole programs show is between "
                   f"{100 * low:+.1f} and {100 * high:+.1f} %, with 95 % confidence."]  # fmt: skip
-    for clock, what in (("wall", "wall time of the program"), ("command", "wall time of the whole command, until its result is written")) if results else ():
+    for clock, what in CLOCKS.items() if results else ():
         rows = [["", *(f"{s}, {rate:,} Hz" for rate in RATES for s in samplers)],
                 ["mean", *(percent(mean_of(results, s, rate, clock)) for rate in RATES for s in samplers)]]  # fmt: skip
-        parts += [f"{what[0].upper()}{what[1:]}, over native:", bench.markdown(rows)]
+        parts += [f"{what}, over native:", bench.markdown(rows)]
     machine = f"{data['cpu']}, {data['cores']} cores, Linux {data['kernel']}"
     parts.append(f"`{data['command']}`, {machine}, medians of {data['turns']} turns.")
     return "\n\n".join(parts)
@@ -213,7 +224,7 @@ def main():
     options = arguments()
     weir = str(pathlib.Path(options.weir).resolve())
     turns = options.turns or (2 if options.quick else 15)
-    samplers = [s for s in SAMPLERS if (options.peers == "all" or s in ("empty handler", "weir")) and is_there(s)]
+    samplers = [s for s in SAMPLERS if (options.peers == "all" or s in (FLOOR, "weir")) and is_there(s)]
     # In memory: what perf writes is not still on its way to a disk when the next one runs.
     directory = pathlib.Path(tempfile.mkdtemp(prefix="weir-bench.", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
     try:
@@ -242,7 +253,7 @@ def main():
         pathlib.Path(options.json).write_text(json.dumps({**data, "interruptions": {f"{s}, {d}": t for (s, d), t in data["interruptions"].items()}, "workloads": {w: {f"{s} {rate}": r for s, rates in result.items() for rate, r in rates.items()} for w, result in data["workloads"].items()}}, indent=2) + "\n")
     text = report(data)
     print(text)
-    own_failure = any(sampler in ("native", "empty handler", "weir") for _, sampler, _, _ in wrong)  # a peer's is a result, too
+    own_failure = any(sampler in ("native", FLOOR, "weir") for _, sampler, _, _ in wrong)  # a peer's is a result, too
     if not (options.quick or options.only or own_failure):
         write_page(text)
     return 1 if own_failure else 0

@@ -1,8 +1,9 @@
 # spec 2, V7: below a virtual root are the times that went through it, where call paths are known; else none above its own.
 . "$(dirname "$0")/lib.sh"
 need jq python3
-compile work.c -g <<'C'
+compile work.c -g -Wl,-z,lazy <<'C'
 #include <stdlib.h>
+#include <string.h>
 __attribute__((noinline)) int leaf(int n) { volatile int s = 0; for (int i = 0; i < n; i++) s += i; return s; }
 __attribute__((noipa)) int odd(int n);
 __attribute__((noipa)) int even(int n) { volatile int s = n ? odd(n - 1) : leaf(1000); return s; }
@@ -12,7 +13,8 @@ __attribute__((noinline)) int much(int n) { volatile int s = leaf(n) + even(8); 
 __attribute__((noipa)) int second(int calls);  // each calls the other, but never within itself
 __attribute__((noipa)) int first(int calls) { volatile int s = calls ? second(0) : leaf(10); return s; }
 __attribute__((noipa)) int second(int calls) { volatile int s = calls ? first(0) : leaf(10); return s; }
-int main() { return (little(1000) + much(100000) + first(1) + second(1)) & 0; }
+int compare(const void *a, const void *b) { volatile int s = strcmp(a, b); return s; }  // the linker's resolver within itself
+int main() { char words[] = "b\0a"; qsort(words, 2, 2, compare); return (little(1000) + much(100000) + first(1) + second(1)) & 0; }
 C
 id() { question 'functions' | jq ".rows[] | select(.name == \"$1\").id"; }
 OPTIONS=--paths=full profile "$T/work"
@@ -24,7 +26,7 @@ jq -e '.nodes[1].total < .nodes[0].total and .nodes[1].total == .edges[0].total'
 question "graph?root=$(id even)" >"$T/even"
 jq -e '[.nodes[] | [.name, .calls, .recursive]] | sort == [["even", 5, true], ["leaf", 1, false], ["odd", 4, true]]' "$T/even" >/dev/null || fail "$(<"$T/even")"
 jq -e '(.nodes | map(.total) | max) as $most | all(.edges[], .nodes[]; .total <= $most) and $most == (.nodes[] | select(.root).total)' "$T/even" >/dev/null || fail "$(<"$T/even")"
-question functions | jq -e '[.rows[] | select(.name == "first" or .name == "second" or .name == "even").recursive] | sort == [false, false, true]' >/dev/null || fail "recursive: $(question functions)"
+question functions | jq -e '[.rows[] | select(.name == "first" or .name == "second" or .name == "even" or .name == "compare").recursive] | sort == [false, false, false, true]' >/dev/null || fail "recursive: $(question functions)"
 question "neighbours?of=$(id leaf)&root=$(id little)" | jq -e '[.nodes[].name] | sort == ["leaf", "little"]' >/dev/null || fail "neighbours"
 stop_view
 # Of who called whom: leaf was called by others, too; all ways to even lead through much.

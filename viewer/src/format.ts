@@ -34,7 +34,8 @@ export function shortPercent(fraction: number): string {
 export function seconds(s: number): string {
   if (s >= 1) return `${threeDigits(s)} s`;
   if (s >= 1e-3) return `${threeDigits(s * 1e3)} ms`;
-  return `${threeDigits(s * 1e6)} µs`;
+  if (s >= 1e-6) return `${threeDigits(s * 1e6)} µs`;
+  return s ? `${threeDigits(s * 1e9)} ns` : '0 s';
 }
 
 export function baseName(path: string): string {
@@ -54,7 +55,8 @@ export function printable(text: string): string {
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '·');
 }
 
-// A name in at most `width` characters (0: any). First template arguments go, then parameters, then outer scopes, then the middle.
+// A name in at most `width` characters (0: any). First template arguments go, then parameters, then outer scopes, then what
+// tells that something went, then the middle.
 // Of what has no name, image+0xoffset, the offset stays: it is all that tells one from another.
 export function shortName(name: string, width: number): string {
   let short = printable(name);
@@ -68,6 +70,8 @@ export function shortName(name: string, width: number): string {
     if (scope < 0) break;
     short = '…' + short.slice(scope);
   }
+  if (short.length > width) short = short.replace(/(?<=.)(?<!operator)\(…?\)$/, '');
+  if (short.length > width) short = short.replace(/^…::/, '');
   if (short.length <= width) return short;
   if (width <= 3) return short.slice(0, Math.max(0, width - 1)) + '…';
   const head = Math.ceil((width - 1) / 2);

@@ -3,9 +3,9 @@ import { signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { source, useAnswer } from '../data/ask';
 import type { Detail as DetailAnswer, ThreadRow } from '../data/types';
-import { baseName, commandLine, percent, plural, printable, shortName, withUnit } from '../format';
+import { baseName, commandLine, percent, plural, printable, shortName } from '../format';
 import { comparing, go, remember, remembered, selected, summary, thread, view } from '../state';
-import { inSeconds } from '../table/figures';
+import { amount, inSeconds } from '../table/figures';
 import { Detail } from '../views/Detail';
 import { quality } from '../views/Run';
 import { Help } from './Help';
@@ -77,7 +77,7 @@ function Top({ current, tabs }: { current: string; tabs: typeof views }) {
         <b class="logo" aria-label="Weir">≋ weir</b>
         <span class="command" title={`${command}\nin ${s.directory}`}>{shortName(command, 120)}</span>
         <span class="faint">
-          {withUnit(s.total)} {s.unit}
+          {amount(s.total)}
           {inSeconds(s.total)}
         </span>
         {!/^(exit 0|unknown)$/.test(s.ended) && <button class="ended" title="How the run ended" onClick={() => show('run')}>{s.ended}</button>}

@@ -3,9 +3,9 @@ import { signal, useSignal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { useAnswer, type Answer } from '../data/ask';
 import type { Asm, AsmRow, Detail, FileSource, FunctionId, Source, SourceLine, SourceSection } from '../data/types';
-import { baseName, hex, percent, plural, printable, shortName, withCommas, withUnit } from '../format';
+import { baseName, hex, percent, plural, printable, shortName, withCommas } from '../format';
 import { get, go, select, selected, summary, thread, tune } from '../state';
-import { Count, Share, Time } from '../table/figures';
+import { amount, Count, Share, Time } from '../table/figures';
 import { Table, type Column } from '../table/Table';
 import { With } from '../views/Waiting';
 import { useCommands } from '../app/keys';
@@ -68,7 +68,7 @@ function Find() {
 
 function FunctionSource({ answer }: { answer: Answer<Source> }) {
   const os = useAnswer<Detail>(() => (selected.value === null ? null : { name: 'function', params: { id: selected.value, thread: thread.value } })).value?.function.os_time ?? 0;
-  const apart = os > 0 ? `without ${withUnit(os)} ${summary.value.unit} of its OS calls` : '';
+  const apart = os > 0 ? `without ${amount(os)} of its OS calls` : '';
   return (
     <With answer={answer} what="Reading the source">
       {(source) => <Listing label="Source" of="function" apart={apart} lines={linesOf(source.sections)} whole={source.self} notes={source.sections.filter((s) => s.state !== 'same')} />}

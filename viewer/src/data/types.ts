@@ -109,7 +109,7 @@ export interface CallRow {
 export interface Site {
   place: string;
   kind: string;
-  calls: number;
+  calls: number | null; // samples do not tell
   total: number;
 }
 

@@ -7,6 +7,7 @@ import { matcher } from '../data/source';
 import type { Flame, FunctionId, FunctionPage, FunctionRow } from '../data/types';
 import { baseName, commandLine, percent, plural, printable, shortName, withCommas, withUnit } from '../format';
 import { comparing, get, go, moveTo, select, selected, summary, thread, tune } from '../state';
+import { amount } from '../table/figures';
 import { Failed, Waiting } from '../views/Waiting';
 import { isDark, mostImages, paletteOf, type Palette } from './colours';
 import { draw, rowOf, rowSize, type Picture } from './draw';
@@ -151,7 +152,7 @@ function Chart({ whole, part, inverted }: { whole: Flame; part: Flame | undefine
     const before = flame.before?.[node];
     return [
       picture.nameOf(node),
-      `total ${withUnit(now)} ${summary.value.unit}, ${percent(now / (summary.value.total || 1))}`,
+      `total ${amount(now)}, ${percent(now / (summary.value.total || 1))}`,
       ...(inverted ? [] : [`self ${withUnit(flame.self[node]!)}`]),
       ...(summary.value.calls_known && !inverted ? [`${withCommas(flame.calls[node]!)} calls`] : []),
       ...(before !== undefined ? [`before ${withUnit(before)}`] : []),

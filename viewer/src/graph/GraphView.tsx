@@ -173,7 +173,7 @@ function Controlled({ base: sent, root }: { base: Graph; root: FunctionId | null
       <div class="river-pane" aria-busy={drawn.since !== undefined || (drawn.value && drawn.value.shown !== shown)}>
         {drawn.error && <Failed>{drawn.error}</Failed>}
         {drawn.value ? <River drawn={drawn.value} stateOf={stateOf} weighting={weighting} frame={frame} root={root} /> : !drawn.error && <Waiting since={drawn.since} what={`Laying out ${plural(shown.nodes.length, 'function')}`} />}
-        {shown.nodes.length === 0 && <div class="hint">No function is above the filter.</div>}
+        {shown.nodes.length === 0 && <div class="hint">{base.functions ? 'No function is above the filter.' : 'No function ran.'}</div>}
         <div class="caption faint">
           <span>
             {plural(shown.nodes.length, 'function')} of {withCommas(base.functions)}, {plural(shown.edges.length, 'arc')}

@@ -4,7 +4,8 @@ import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { useCommands } from '../app/keys';
 import type { FunctionId, GraphEdge, GraphNode } from '../data/types';
 import { percent, printable, withCommas, withUnit } from '../format';
-import { comparing, get, moveTo, select, selected, summary } from '../state';
+import { comparing, get, moveTo, select, selected } from '../state';
+import { amount } from '../table/figures';
 import { atMost } from '../views/columns';
 import { arcWidth, type Weighting } from './formulas';
 import { firstFrame, type Frame } from './frame';
@@ -182,7 +183,7 @@ function ArcPath({ arc, edge, nodes, weighting, whole, smallest, lit }: { arc: A
       <title>
         {printable(names)}
         {edge.calls !== null ? `\n${withCommas(edge.calls)} calls` : ''}
-        {`\n${atMost(edge)}${withUnit(edge.total)} ${summary.value.unit}, ${percent(edge.total / whole)}`}
+        {`\n${atMost(edge)}${amount(edge.total)}, ${percent(edge.total / whole)}`}
         {change ? `\nbefore: ${withUnit(edge.before!)}` : ''}
       </title>
     </path>

@@ -2,6 +2,12 @@
 import { percent, seconds, withCommas, withUnit } from '../format';
 import { summary } from '../state';
 
+// "12.3 k cycles", "1 sample".
+export function amount(n: number): string {
+  const { unit } = summary.value;
+  return `${withUnit(n)} ${n === 1 ? unit.replace(/s$/, '') : unit}`;
+}
+
 // " · 39.2 ms" of a time, where it is one.
 export function inSeconds(of: number): string {
   const { unit, units_per_second } = summary.value;

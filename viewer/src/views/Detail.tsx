@@ -5,7 +5,7 @@ import { useAnswer } from '../data/ask';
 import type { CallRow, Detail as DetailAnswer, FunctionId, FunctionRow } from '../data/types';
 import { baseName, hex, percent, plural, printable, withCommas, withUnit } from '../format';
 import { comparing, get, go, select, selected, summary, thread } from '../state';
-import { Change, Count, inSeconds, Share, Time } from '../table/figures';
+import { amount, Change, Count, inSeconds, Share, Time } from '../table/figures';
 import { headHeight, rowHeight, Table, type Column } from '../table/Table';
 import { FunctionName } from './columns';
 import { FactList, type Fact } from './FactList';
@@ -61,10 +61,10 @@ function Shown({ detail }: { detail: DetailAnswer }) {
 }
 
 function Facts({ f }: { f: FunctionRow }) {
-  const { unit, calls_known, total } = summary.value;
+  const { calls_known, total } = summary.value;
   const facts: Fact[] = [
-    ['Self', <><b>{percent(f.self / total)}</b> {withUnit(f.self)} {unit}{inSeconds(f.self)}</>],
-    ['Total', <><b>{percent(f.total / total)}</b> {withUnit(f.total)} {unit}{inSeconds(f.total)}{f.recursive && ' · recursive'}</>],
+    ['Self', <><b>{percent(f.self / total)}</b> {amount(f.self)}{inSeconds(f.self)}</>],
+    ['Total', <><b>{percent(f.total / total)}</b> {amount(f.total)}{inSeconds(f.total)}{f.recursive && ' · recursive'}</>],
   ];
   if (f.calls !== null && calls_known) facts.push(['Calls', withCommas(f.calls)]);
   if (calls_known && f.self_min !== null && f.self_max !== null)
@@ -72,7 +72,7 @@ function Facts({ f }: { f: FunctionRow }) {
   if (f.os_calls || f.os_time_total)
     facts.push(['OS', `${plural(f.os_calls ?? 0, 'call')}, ${withUnit(f.os_time ?? 0)}; ${withUnit(f.os_time_total ?? 0)} with descendants`]);
   if (comparing.value)
-    facts.push(['Before', f.before ? <>self <Change now={f.self} before={f.before.self} /> · total <Change now={f.total} before={f.before.total} />{calls_known && <> · calls <Change now={f.calls ?? 0} before={f.before.calls} /></>}</> : 'did not run']);
+    facts.push(['Change', f.before ? <>self <Change now={f.self} before={f.before.self} /> · total <Change now={f.total} before={f.before.total} />{calls_known && <> · calls <Change now={f.calls ?? 0} before={f.before.calls} /></>}</> : 'it did not run before']);
   return <FactList facts={facts} />;
 }
 
@@ -107,7 +107,7 @@ function isWithin(c: CallRow): boolean {
 }
 
 function sites(c: CallRow): string {
-  return c.sites.map((s) => `${s.place}${s.kind === 'call' ? '' : ` [${s.kind}]`}  ${withCommas(s.calls)}×  ${withUnit(s.total)}`).join('\n');
+  return c.sites.map((s) => `${s.place}${s.kind === 'call' ? '' : ` [${s.kind}]`}${s.calls === null ? '' : `  ${withCommas(s.calls)}×`}  ${withUnit(s.total)}`).join('\n');
 }
 
 function OsCalls({ detail }: { detail: DetailAnswer }) {
@@ -117,7 +117,7 @@ function OsCalls({ detail }: { detail: DetailAnswer }) {
       <ul>
         {detail.os_calls.slice(0, 8).map((o) => (
           <li key={o.number}>
-            <span class="name">{o.name}</span> {withCommas(o.calls)}×, {withUnit(o.time)} {summary.value.unit}
+            <span class="name">{o.name}</span> {withCommas(o.calls)}×, {amount(o.time)}
             {o.errors > 0 && `, ${plural(o.errors, 'error')}`}
           </li>
         ))}

@@ -4,7 +4,7 @@ import { source, useAnswer } from '../data/ask';
 import type { Changes, CoverageRow, FunctionRow, OsTable, ThreadRow } from '../data/types';
 import { baseName, percent, plural, printable, seconds, shortName, withCommas, withUnit } from '../format';
 import { comparing, get, go, moveTo, select, selected, summary, thread, tune } from '../state';
-import { Change, Count, Share, Time } from '../table/figures';
+import { amount, Change, Count, Share, Time } from '../table/figures';
 import { Table, type Column } from '../table/Table';
 import { FunctionName } from './columns';
 import { With } from './Waiting';
@@ -103,7 +103,7 @@ export function OsCalls() {
       <div class="bar">
         <Filter name="oscalls" what="OS calls" />
         <span>
-          {plural(summary.value.os_calls, 'OS call')} took {withUnit(summary.value.os_time)} {unit}, {percent(summary.value.os_time / (summary.value.total || 1))} of the program.
+          {plural(summary.value.os_calls, 'OS call')} took {amount(summary.value.os_time)}, {percent(summary.value.os_time / (summary.value.total || 1))} of the program.
           {summary.value.waited > 0 && ` Waits for a child or a person, not charged: ${withUnit(summary.value.waited)}.`}
         </span>
       </div>
@@ -174,7 +174,7 @@ export function Coverage() {
 // Regressions apart from improvements: what became worse never hides behind what became better.
 export function ChangesView() {
   const answer = useAnswer<Changes>(() => ({ name: 'changes', params: { thread: comparing.value ? thread.value : '' } }));
-  const { compared, total, unit } = summary.value;
+  const { compared, total } = summary.value;
   if (!compared) return null;
   const table = (label: string, about: string, all: FunctionRow[]) => {
     const rows = matching(all, 'changed', (f) => f.name);
@@ -199,7 +199,7 @@ export function ChangesView() {
       <div class="bar">
         <Filter name="changed" what="functions" />
         <span>
-          {thread.value && (comparing.value ? 'This thread. ' : 'All threads. ')}Against <b title={compared.file}>{baseName(compared.file)}</b>: {thread.value && comparing.value ? 'the thread of its name' : total === compared.total ? `the same ${withUnit(total)} ${unit}` : <>{withUnit(compared.total)} → {withUnit(total)} {unit}, <Change now={total} before={compared.total} /> ({percent(total / (compared.total || 1) - 1)})</>}
+          {thread.value && (comparing.value ? 'This thread. ' : 'All threads. ')}Against <b title={compared.file}>{baseName(compared.file)}</b>: {thread.value && comparing.value ? 'the thread of its name' : total === compared.total ? `the same ${amount(total)}` : <>{withUnit(compared.total)} → {amount(total)}, <Change now={total} before={compared.total} /> ({percent(total / (compared.total || 1) - 1)})</>}
         </span>
       </div>
       <With answer={answer} what="Comparing">

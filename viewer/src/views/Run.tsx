@@ -2,7 +2,7 @@
 import type { Sampling } from '../data/types';
 import { commandLine, percent, plural, printable, withCommas, withUnit } from '../format';
 import { summary } from '../state';
-import { inSeconds } from '../table/figures';
+import { amount, inSeconds } from '../table/figures';
 import { FactList, type Fact } from './FactList';
 
 // As `weir report` has it: what was cut off, guessed, lost.
@@ -21,15 +21,19 @@ export function quality(s: Sampling): string {
 }
 
 function time(n: number): string {
-  return `${withUnit(n)} ${summary.value.unit}${inSeconds(n)}`;
+  return amount(n) + inSeconds(n);
+}
+
+function withShare(n: number): string {
+  return n ? `${time(n)}, ${percent(n / summary.value.total)}` : time(n);
 }
 
 function countedFacts(): Fact[] {
   const s = summary.value;
   return [
     ['Total', <b>{time(s.total)}</b>],
-    ['Code', `${time(s.cycles)}, ${percent(s.cycles / (s.total || 1))}${s.instructions ? `; ${withUnit(s.instructions)} instructions` : ''}`],
-    ['OS calls', `${time(s.os_time)}, ${percent(s.os_time / (s.total || 1))}; ${plural(s.os_calls, 'call')}`],
+    ['Code', `${withShare(s.cycles)}${s.instructions ? `; ${withUnit(s.instructions)} instructions` : ''}`],
+    ['OS calls', `${withShare(s.os_time)}; ${plural(s.os_calls, 'call')}`],
     ...(s.waited ? [['Waited', `${time(s.waited)} for a child or a person, not in the total`] as Fact] : []),
     ['Functions', `${withCommas(s.functions_run)} of ${withCommas(s.functions_known)} ran`],
     ['Clock', s.clock === 'cycles' ? `cycles of ${s.cpu || 'the CPU'}, on ${s.host_cpu}` : s.clock],
