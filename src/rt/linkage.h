@@ -46,7 +46,8 @@ struct KeptFrame {
   enum Flags : uint8_t { Silent = 1, Exact = 2, Guessed = 4, ByFramePointer = 8, Turned = 16 };
   uint64_t sp, bp;
   uint32_t depth;              // frames from the outermost to this one,
-  uint32_t guesses, pointers;  // and of these so many that were guessed, and found by frame pointers
+  uint32_t hash;               // of their path (rt/call_tree.h),
+  uint16_t guesses, pointers;  // and how many of them were guessed, and found by frame pointers
   uint16_t turn;               // how many changes of the stack lie further out; within one, sp only grows
   uint8_t flags;
 };
@@ -101,6 +102,7 @@ class Walk {
     turn_ = old_.turn;
     const State top = state;
     Step step;
+    expect(state.sp);
     for (;;) {
       Stop stop = stepper_.step(state, step);
       if (stop == Stop::NeedsRbx) [[unlikely]] {
@@ -142,6 +144,14 @@ class Walk {
   uint32_t unwound = 0, distrusted = 0;
 
  private:
+  // Step follows step, and each waits for what it reads. The next frames are on the next lines of the stack, and many of them are those
+  // of the last sample, or called from the same places.
+  void expect(uint64_t sp) const {
+    constexpr uint32_t frames = 8, lines = 16, line = 64;
+    for (uint32_t i = 0; i < lines; i++) __builtin_prefetch(reinterpret_cast<const void*>(sp + i * line));
+    for (uint32_t i = left_; i > 0 && i + frames > left_; i--) stepper_.expect(old_.links[i - 1].value);
+  }
+
   State state_of(uint32_t i) const {
     const KeptFrame& f = old_.frames[i];
     return {old_.links[i].value, f.sp, f.bp, (f.flags & KeptFrame::Exact) != 0, 0};
@@ -213,14 +223,14 @@ class Walk {
     if (s.has_sp_word) {
       fresh_.links[fresh_.count] = {s.sp_slot, s.sp_word, s.sp_word, 0, 0};
       uint8_t flags = is_turn ? KeptFrame::Silent | KeptFrame::Turned : KeptFrame::Silent;
-      fresh_.frames[fresh_.count++] = {s.caller.sp, s.caller.bp, 0, 0, 0, 0, flags};
+      fresh_.frames[fresh_.count++] = {s.caller.sp, s.caller.bp, 0, 0, 0, 0, 0, flags};
     }
     uint8_t flags = (s.caller.is_exact ? KeptFrame::Exact : 0) | (s.means == Means::Guess ? KeptFrame::Guessed : 0) |
                     (s.means == Means::FramePointer ? KeptFrame::ByFramePointer : 0);
     fresh_.links[fresh_.count] = {s.slot, s.caller.pc, s.second, static_cast<int32_t>(second_at), 0};
     // One word cannot have two values: such a link has always changed.
     if (s.is_unsure) fresh_.links[fresh_.count].second_at = 0, fresh_.links[fresh_.count].second = ~s.caller.pc;
-    fresh_.frames[fresh_.count++] = {s.caller.sp, s.caller.bp, 0, 0, 0, 0, flags};
+    fresh_.frames[fresh_.count++] = {s.caller.sp, s.caller.bp, 0, 0, 0, 0, 0, flags};
     return Stop::None;
   }
 

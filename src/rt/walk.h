@@ -110,16 +110,22 @@ inline uint64_t base_of(const Map& fresh, const Map* m, uint32_t kept) {
   return fresh.count ? fresh.links[fresh.count - 1].slot : 0;
 }
 
-// Puts the fresh frames behind the kept ones, with their nodes: a frame whose callers are those of the last sample has its node.
-inline void put_down(Map& m, uint32_t kept, const Map& fresh, Stop end, CallTree& tree) {
+inline uint32_t leaf_hash(const Map& m, uint64_t pc) {
+  uint32_t caller = m.count ? m.frames[m.count - 1].hash : CallTree::hash_of_root(static_cast<uint32_t>(m.end));
+  return CallTree::hash_below(caller, pc, TreeNode::Leaf);
+}
+
+// Puts the fresh frames behind the kept ones. Returns how many, from the outermost on, have their nodes: a frame whose callers are those
+// of the last sample has the one that it had.
+inline uint32_t put_down(Map& m, uint32_t kept, const Map& fresh, Stop end) {
   bool is_same = m.end == end;
-  uint32_t parent = static_cast<uint32_t>(end), depth = 0, guesses = 0, pointers = 0;
-  uint32_t old_count = m.count;
-  uint16_t turn = 0;
+  uint32_t depth = 0, old_count = m.count;
+  uint16_t guesses = 0, pointers = 0, turn = 0;
   uint32_t first = is_same ? kept : 0;  // another root: all nodes are others
+  uint32_t known = first;
   if (first) {
     const KeptFrame& f = m.frames[first - 1];
-    parent = m.links[first - 1].node, depth = f.depth, guesses = f.guesses, pointers = f.pointers;
+    depth = f.depth, guesses = f.guesses, pointers = f.pointers;
     turn = static_cast<uint16_t>(f.turn + ((f.flags & KeptFrame::Turned) != 0));
   }
   m.count = kept + fresh.count;
@@ -127,19 +133,44 @@ inline void put_down(Map& m, uint32_t kept, const Map& fresh, Stop end, CallTree
     Link& l = m.links[i];
     KeptFrame& f = m.frames[i];
     uint64_t old_value = l.value;
-    uint32_t old_node = l.node;
+    uint32_t old_node = l.node, old_hash = f.hash;
     bool was_silent = f.flags & KeptFrame::Silent;
     if (i >= kept) l = fresh.links[m.count - 1 - i], f = fresh.frames[m.count - 1 - i];
     bool is_silent = f.flags & KeptFrame::Silent;
     is_same = is_same && i < old_count && l.value == old_value && is_silent == was_silent;
-    if (!is_silent) parent = is_same ? old_node : tree.child(parent, l.value, TreeNode::Caller), depth++;
-    guesses += (f.flags & KeptFrame::Guessed) != 0;
-    pointers += (f.flags & KeptFrame::ByFramePointer) != 0;
-    l.node = parent;
+    l.node = old_node, f.hash = old_hash;
+    known += is_same;
+    depth += !is_silent;
+    guesses = static_cast<uint16_t>(guesses + ((f.flags & KeptFrame::Guessed) != 0));
+    pointers = static_cast<uint16_t>(pointers + ((f.flags & KeptFrame::ByFramePointer) != 0));
     f.depth = depth, f.guesses = guesses, f.pointers = pointers, f.turn = turn;
     turn = static_cast<uint16_t>(turn + ((f.flags & KeptFrame::Turned) != 0));
   }
   m.turn = turn, m.end = end;
+  return known;
+}
+
+// The nodes of the frames from `known` on, and of the sample: its leaf. What one look at the tree waits for, others do at the same time.
+inline uint32_t find_nodes(Map& m, uint32_t known, uint64_t leaf, CallTree& tree) {
+  constexpr uint32_t ahead = 16;
+  uint32_t parent = known ? m.links[known - 1].node : static_cast<uint32_t>(m.end);
+  uint32_t hash = known ? m.frames[known - 1].hash : CallTree::hash_of_root(parent);
+  auto is_silent = [&](uint32_t i) { return (m.frames[i].flags & KeptFrame::Silent) != 0; };
+  for (uint32_t begin = known, end; begin < m.count; begin = end) {
+    end = m.count - begin < ahead ? m.count : begin + ahead;
+    for (uint32_t i = begin; i < end; i++) {
+      if (!is_silent(i)) hash = CallTree::hash_below(hash, m.links[i].value, TreeNode::Caller);
+      tree.expect(m.frames[i].hash = hash);
+    }
+    if (end == m.count) tree.expect(leaf_hash(m, leaf));
+    for (uint32_t i = begin; i < end; i++) tree.expect_node(m.frames[i].hash);
+    if (end == m.count) tree.expect_node(leaf_hash(m, leaf));
+    for (uint32_t i = begin; i < end; i++) {
+      if (!is_silent(i)) parent = tree.child(parent, m.links[i].value, TreeNode::Caller, m.frames[i].hash);
+      m.links[i].node = parent;
+    }
+  }
+  return tree.child(parent, leaf, TreeNode::Leaf, leaf_hash(m, leaf));
 }
 
 // `weight`: as many samples.
@@ -151,6 +182,7 @@ Sample restore(Trace& t, CallTree& tree, const Code& code, const Stack& stack, c
   forget_if_changed(t, code, stack, options.use);
   Map* m = nearest_map(t, top.sp);
   Walk<Memory> walk(stepper, m ? *m : none, t.fresh, t.capacity, options.confidence, memory);
+  if (m) tree.expect(leaf_hash(*m, top.pc));  // where no caller changes
   auto [kept, end] = walk.run(top);
   if (end == Stop::TooDeep && t.fresh.count > kept_of_deep) t.fresh.count = kept_of_deep;
   uint64_t base = base_of(t.fresh, m, kept);
@@ -160,13 +192,12 @@ Sample restore(Trace& t, CallTree& tree, const Code& code, const Stack& stack, c
     m = &map_for(t, base);
     t.counts.new_maps++;
   }
-  put_down(*m, kept, t.fresh, end, tree);
+  uint32_t known = put_down(*m, kept, t.fresh, end);
   m->base = base, m->used = ++t.clock;
   m->is_good = end != Stop::TooDeep && m->count > 0;
 
   uint32_t depth = m->count ? m->frames[m->count - 1].depth : 0;
-  uint32_t caller = m->count ? m->links[m->count - 1].node : static_cast<uint32_t>(end);
-  Sample sample{tree.child(caller, top.pc, TreeNode::Leaf), depth + 1, walk.unwound, end, m};
+  Sample sample{find_nodes(*m, known, top.pc, tree), depth + 1, walk.unwound, end, m};
   tree.count(sample.node, weight);
   Counts& c = t.counts;
   c.samples += weight, c.frames += weight * sample.depth, c.unwound += walk.unwound, c.distrusted += walk.distrusted;
