@@ -62,9 +62,10 @@ Result<int> view_profile(const Words& words) {
   if (!go_on) return 0;
   TRY(options.source_map, store::parse_source_map(source_map));
   TRY(std::unique_ptr<view::Queries> queries, view::Queries::open(options));
-  // While the browser starts, the functions are read.
-  std::jthread ahead([&] { (void)queries->answer("functions", {{"limit", "1"}}); });
+  std::jthread ahead;
   auto started = [&](const std::string& address) {
+    // While the browser starts, what it will ask for first is read.
+    ahead = std::jthread([&] { (void)queries->answer("summary", {}), (void)queries->answer("functions", {{"limit", "1"}}); });
     fmt::print("{}\n", address);
     fflush(stdout);
     say("{} is shown there until Ctrl-C", options.file);

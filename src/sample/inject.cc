@@ -174,7 +174,6 @@ rt::KernelSigaction Sampler::our_action() const {
 }
 
 Result<> Sampler::put_in(Process& p, pid_t agent, const std::vector<pid_t>& tids) {
-  bool is_attached = std::ranges::find(options_.pids, p.pid) != options_.pids.end();
   rt::SampledProcess& told = shared_->control().processes[p.index];
   std::vector<pid_t> waiting = waiting_of(tids);
   TRY(auto remote, process::RemoteSyscalls::begin(process::Tracee(agent), process::find_syscall(agent)));
@@ -186,7 +185,7 @@ Result<> Sampler::put_in(Process& p, pid_t agent, const std::vector<pid_t>& tids
   TRY_VOID(exchange_action(remote, our_action()));
   p.has_ours = true;
   p.code.look(p.pid, p.index, *shared_, *images_);
-  if (by_perf_ && !is_attached) guard_entry(p);
+  if (by_perf_ && !p.has_begun) guard_entry(p);
   auto begun = by_perf_ ? begin_events(p, tids, waiting.empty()) : begin_timers(p, remote, tids);
   if (!begun) {
     end_events(p);
@@ -291,6 +290,7 @@ void Sampler::answer(Process& p) {
   switch (told.ask) {
     case rt::Ask::Look:
       close_event(p.entry);
+      told.entry = 0;  // while it asked, it waited: a signal for that finds it there once more
       p.program.command = process::command_of(p.pid);  // (it was not all there yet, perhaps)
       [[fallthrough]];
     case rt::Ask::Go:
@@ -391,14 +391,20 @@ void Sampler::block_again(Process& p) {
   }
 }
 
-// A thread that blocks our signal would never be sampled.
+bool Sampler::is_in_handler(pid_t tid) const {
+  auto regs = process::Tracee(tid).registers();
+  return regs && regs->rip - rt::sampler_base < shared_->header().image_size;
+}
+
+// A thread that blocks our signal would never be sampled. In our handler it does, and must: the next signal's frame would be written over
+// that of this one, on an alternate stack.
 void Sampler::unblock(Process& p, pid_t tid) {
   if (ptrace(PTRACE_SEIZE, tid, 0, 0)) return;
   ptrace(PTRACE_INTERRUPT, tid, 0, 0);
   auto status = process::wait_stop(tid, little_patience);
   if (!status) return;
   if (!*status) return process::let_go(tid);
-  if (!is_waiting(tid)) unblock_stopped(p, tid);  // else a call would end with EINTR
+  if (!is_waiting(tid) && !is_in_handler(tid)) unblock_stopped(p, tid);  // (a call that waits would end with EINTR)
   process::make_again(tid, signal_bit(signal_));
   ptrace(PTRACE_DETACH, tid, 0, **status >> 16 ? 0 : WSTOPSIG(**status));
 }
@@ -432,10 +438,6 @@ void Sampler::leave(Process& p) {
   if (!p.has_ours) return;
   auto end = std::chrono::steady_clock::now() + much_patience;
   process::Threads threads(p.pid, signal_bit(signal_));
-  auto is_in_handler = [&](pid_t tid) {
-    auto regs = process::Tracee(tid).registers();
-    return regs && regs->rip - rt::sampler_base < shared_->header().image_size;
-  };
   for (bool is_ready = false; !is_ready;) {
     if (std::chrono::steady_clock::now() > end)
       return say("process {}: a thread of it does not stop; weir's handler stays there, and does nothing", p.pid);

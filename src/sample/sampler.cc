@@ -150,6 +150,7 @@ Result<> Sampler::attach_all() {
   for (int pid : options_.pids) {
     if (processes_.contains(pid)) continue;
     Process& p = add(pid, 0);
+    p.has_begun = true;
     Result<> done = process::may_attach(pid);
     if (done) done = enter(p, true);
     if (done) continue;

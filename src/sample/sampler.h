@@ -39,6 +39,7 @@ struct Process {
   Fd entry;                                    // a breakpoint where the program begins
   std::vector<uint64_t> guarded;               // instructions with a breakpoint
   bool is_blind = false;                       // time in the kernel is not sampled
+  bool has_begun = false;                      // it ran before Weir came
   bool has_ours = false;                       // our memory is mapped there, and the signal is ours
   std::map<pid_t, uint64_t> unblocked;         // threads whose mask we have changed: to what
   std::map<pid_t, int> timers;                 // of threads: their ids; −1: none was to be had
@@ -107,6 +108,7 @@ class Sampler {
   Result<> enter(Process& p, bool watch);
   Result<> begin_child(Process& p);
   void time_new_threads(Process& p);
+  bool is_in_handler(pid_t tid) const;
   void unblock(Process& p, pid_t tid);
   void unblock_stopped(Process& p, pid_t tid);
   void block_again(Process& p);

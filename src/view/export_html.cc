@@ -95,6 +95,7 @@ void add_files(Queries& queries, Answers& answers, const Options& options, const
 Result<std::string> html_of(const Options& options, const HtmlLimits& limits, const std::function<void(double)>& progress) {
   TRY(std::unique_ptr<Queries> queries, Queries::open(options));
   queries->most_frames = limits.frames;
+  queries->leave_out_unproven_sources();
   TRY(std::shared_ptr<Model> model, queries->model(std::nullopt));
   TRY(std::vector<uint32_t> list, chosen(*model, limits.functions, queries->most_graph_nodes));
   Answers answers(*queries);

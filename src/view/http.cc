@@ -84,7 +84,8 @@ Result<> serve(const Site& site) {
   server.set_default_headers(headers);
   TRY(std::string token, random_token());
   TRY(int port, bind(server, site.port));
-  std::array<std::string, 2> hosts = {fmt::format("127.0.0.1:{}", port), fmt::format("localhost:{}", port)};
+  std::string suffix = port == 80 ? "" : fmt::format(":{}", port);  // as browsers write it
+  std::array<std::string, 2> hosts = {"127.0.0.1" + suffix, "localhost" + suffix};
   server.set_pre_routing_handler([&](const httplib::Request& request, httplib::Response& response) {
     std::string host = request.get_header_value("Host");
     if (host == hosts[0] || host == hosts[1]) return httplib::Server::HandlerResponse::Unhandled;

@@ -7,7 +7,8 @@
 namespace weir::view {
 namespace {
 
-constexpr uint64_t finest = 4000;  // what is smaller than this part of a picture has no pixel
+constexpr uint64_t finest = 4000;            // what is smaller than this part of a picture has no pixel
+constexpr size_t most_steps = 5'000'000;  // towards callers: some seconds
 
 }  // namespace
 
@@ -189,26 +190,58 @@ std::optional<Cut> Paths::callers_of(const std::vector<uint32_t>& path, size_t m
   return upwards(std::move(leaves), path, most);
 }
 
+namespace {
+
+// In the order of a walk, the largest first, of nodes each of which stands behind its parent; node 0 is the root.
+std::vector<Cut::Node> in_walk_order(const std::vector<Cut::Node>& nodes) {
+  std::vector<std::vector<uint32_t>> children(nodes.size());
+  for (uint32_t i = 1; i < nodes.size(); i++) children[nodes[i].parent].push_back(i);
+  std::vector<Cut::Node> ordered;
+  std::vector<std::pair<uint32_t, uint32_t>> walk = {{0, 0}};  // a node, and its parent's new place
+  while (!walk.empty()) {
+    auto [at, parent] = walk.back();
+    walk.pop_back();
+    auto place = static_cast<uint32_t>(ordered.size());
+    ordered.push_back(nodes[at]);
+    ordered.back().parent = parent;
+    auto size = [&](uint32_t i) { return std::max(nodes[i].total, nodes[i].before); };
+    std::ranges::stable_sort(children[at], {}, size);
+    for (uint32_t child : children[at]) walk.emplace_back(child, place);
+  }
+  return ordered;
+}
+
+}  // namespace
+
+// The largest branch is followed first, as far as there is room; and time: of a deep recursion every frame of a path is a leaf, and each
+// has all those above it.
 std::optional<Cut> Paths::upwards(Leaves leaves, const std::vector<uint32_t>& path, size_t most) const {
   struct Branch {
-    uint32_t function, parent;
+    uint32_t function, parent;  // the parent's place in the cut
     std::vector<Share> shares;
     Cycles total = 0, before = 0;
-    Cycles size() const { return std::max(total, before); }
+    size_t number = 0;  // of equal ones the first comes first
+    auto rank() const { return std::pair(std::max(total, before), ~number); }
   };
   auto branch = [](uint32_t function, uint32_t parent, std::vector<Share> shares) {
     Branch b{function, parent, std::move(shares)};
-    for (const Share& s : b.shares) {
-      b.total += s.self;
-      b.before += s.before;
-    }
+    for (const Share& s : b.shares) b.total += s.self, b.before += s.before;
     return b;
   };
-  std::vector<Branch> level;  // what stands at the root, or below it
-  Cut top;
+  std::vector<Branch> heap;
+  Cut cut;
+  Cycles least = 0;
+  size_t numbers = 0;
+  auto push = [&](Branch b) {
+    if (b.rank().first < least) return static_cast<void>(cut.left_out++);
+    b.number = numbers++;
+    heap.push_back(std::move(b));
+    std::ranges::push_heap(heap, {}, &Branch::rank);
+  };
   if (path.empty()) {
-    top.nodes.push_back({0, store::none, nodes_[0].total, 0, nodes_[0].before, 0});
-    for (auto& [function, shares] : leaves) level.push_back(branch(function, 0, std::move(shares)));
+    cut.nodes.push_back({0, store::none, nodes_[0].total, 0, nodes_[0].before, 0});
+    least = std::max(nodes_[0].total, nodes_[0].before) / finest + 1;
+    for (auto& [function, shares] : leaves) push(branch(function, 0, std::move(shares)));
   } else {
     auto at = leaves.find(path[0]);
     if (at == leaves.end()) return std::nullopt;
@@ -219,39 +252,27 @@ std::optional<Cut> Paths::upwards(Leaves leaves, const std::vector<uint32_t>& pa
       if (next == above.end()) return std::nullopt;
       root = branch(path[i], 0, std::move(next->second));
     }
-    level.push_back(std::move(root));
+    least = root.rank().first / finest + 1;
+    push(std::move(root));
   }
-  Cycles whole = path.empty() ? std::max(nodes_[0].total, nodes_[0].before) : level.front().size();
-  Cycles least = whole / finest + 1;
-  // Depth first, the largest first; with a coarser measure where that is too much.
-  auto push = [&](std::vector<Branch>& stack, Cut& cut, std::vector<Branch> branches) {
-    std::ranges::stable_sort(branches, {}, &Branch::size);
-    for (Branch& b : branches) {
-      if (b.size() >= least) stack.push_back(std::move(b));
-      else cut.left_out++;
+  for (size_t steps = 0; !heap.empty() && cut.nodes.size() < most && steps < most_steps + 4 * nodes_.size();) {
+    std::ranges::pop_heap(heap, {}, &Branch::rank);
+    Branch b = std::move(heap.back());
+    heap.pop_back();
+    steps += b.shares.size();
+    auto place = static_cast<uint32_t>(cut.nodes.size());
+    cut.nodes.push_back({b.parent, b.function, b.total, 0, b.before, 0});
+    Cycles passed_on = 0;
+    for (auto& [function, shares] : callers(b.shares)) {
+      Branch above = branch(function, place, std::move(shares));
+      passed_on += above.total;
+      push(std::move(above));
     }
-  };
-  for (;; least *= 2) {
-    Cut cut = top;
-    std::vector<Branch> stack;
-    push(stack, cut, level);
-    while (!stack.empty() && cut.nodes.size() < most) {
-      Branch b = std::move(stack.back());
-      stack.pop_back();
-      auto place = static_cast<uint32_t>(cut.nodes.size());
-      cut.nodes.push_back({b.parent, b.function, b.total, 0, b.before, 0});
-      std::vector<Branch> above;
-      Cycles passed_on = 0;
-      for (auto& [function, shares] : callers(b.shares)) {
-        above.push_back(branch(function, place, std::move(shares)));
-        passed_on += above.back().total;
-      }
-      cut.nodes.back().self = b.total - std::min(b.total, passed_on);  // what began there
-      push(stack, cut, std::move(above));
-    }
-    cut.left_out += stack.size();
-    if (stack.empty() || least > whole / 2) return cut;  // (one coarser would show nothing)
+    cut.nodes[place].self = b.total - std::min(b.total, passed_on);  // what began there
   }
+  cut.left_out += heap.size();
+  cut.nodes = in_walk_order(cut.nodes);
+  return cut;
 }
 
 }  // namespace weir::view

@@ -59,6 +59,8 @@ Result<> Queries::open_files() {
     TRY(scale, store::scale_of(reader, *before));
     TRY(same_threads, store::same_threads(reader, *before));
   }
+  std::lock_guard lock(summary_mutex_);
+  summary_.reset();
   models_.clear();
   paths_.clear();
   sources_.clear();
@@ -91,6 +93,9 @@ Result<std::string> Queries::answer(const std::string& name, const Parameters& p
       {"asm", &Queries::assembly},      {"status", &Queries::status},         {"reload", &Queries::reload}};
   auto question = known.find(name);
   if (question == known.end()) return fail("no question “{}”", shortened(name, 100));
+  bool is_whole_summary = name == "summary" && parameters.empty();
+  if (is_whole_summary)
+    if (std::lock_guard lock(summary_mutex_); summary_) return *summary_;
   std::lock_guard lock(mutex_);
   if (name != "status" && name != "reload") TRY_VOID(check_files());
   if (parameters.contains("thread") && !threads_.contains(number_of(parameters, "thread").value_or(store::none)))
@@ -100,6 +105,10 @@ Result<std::string> Queries::answer(const std::string& name, const Parameters& p
   json.begin_object();
   TRY_VOID((this->*question->second)(parameters, json));
   json.end_object();
+  if (is_whole_summary) {
+    std::lock_guard keep(summary_mutex_);
+    summary_ = json.text;
+  }
   return std::move(json.text);
 }
 
@@ -137,8 +146,8 @@ Result<std::shared_ptr<Paths>> Queries::paths(std::optional<uint32_t> thread) {
 }
 
 Result<> Queries::status(const Parameters&, JsonWriter& json) {
-  FileState now = FileState::of(options_.file);
-  json.member("changed", now.is_there && now != state_);
+  FileState now = FileState::of(options_.file), before = FileState::of(options_.before);
+  json.member("changed", (now.is_there && now != state_) || (before.is_there && before != state_before_));
   return {};
 }
 

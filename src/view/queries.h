@@ -42,6 +42,7 @@ struct Rooted {
   std::vector<Function> functions;
   std::vector<Edge> edges;          // by index in the model
   std::set<uint32_t> bounded = {};  // functions (by id) whose figures, and those of whose calls, are upper bounds
+  std::set<uint32_t> parts = {};    // … and that were called elsewhere, too
 };
 
 class Queries {
@@ -55,7 +56,9 @@ class Queries {
   bool is_sampled() const { return is_sampled_; }
   Result<std::shared_ptr<Model>> model(std::optional<uint32_t> thread);
   std::string list_of(const Model& model, const std::vector<uint32_t>& functions) const;  // as `functions` answers
-  void set_pruned(std::vector<std::string> notes) { pruned_ = std::move(notes); }
+  void set_pruned(std::vector<std::string> notes) { pruned_ = std::move(notes), summary_.reset(); }
+  // Whoever gets the file gets the sources: not what a profile only says to be one.
+  void leave_out_unproven_sources() { only_proven_sources_ = true; }
   // How much of a graph or of a tree is sent at most.
   size_t most_graph_nodes = 1000, most_frames = 20'000;
 
@@ -86,7 +89,8 @@ class Queries {
 
   void put_count(JsonWriter& json, const char* key, uint64_t n) const;  // null: samples do not tell
   void put(JsonWriter& json, const Model& model, uint32_t index) const;
-  void put(JsonWriter& json, const Function& f, bool compared) const;
+  // is_part: its figures are not all of the function's, and what was not counted apart is null.
+  void put(JsonWriter& json, const Function& f, bool compared, bool is_part = false) const;
   void put_node(JsonWriter& json, const Function& f, const Model& model, const std::optional<Rooted>& rooted) const;
   void put_edges(JsonWriter& json, const std::vector<Edge>& edges, const Model& model,
                  const std::optional<Rooted>& rooted) const;
@@ -122,6 +126,9 @@ class Queries {
   };
   std::map<std::pair<bool, std::string>, Source> sources_;
   std::vector<std::string> pruned_;
+  bool only_proven_sources_ = false;
+  std::mutex summary_mutex_;
+  std::optional<std::string> summary_;  // of all threads: the page's first question does not wait for long ones
 };
 
 // Parameters.

@@ -54,11 +54,17 @@ auto* found(const Map& map, const Key& key) {
 
 }  // namespace
 
+// Read again only when it has changed: the functions of a file follow each other, and a file may be large.
 Result<std::shared_ptr<const store::SourceText>> Queries::source_of(bool now, const std::string& path) {
   Source& kept = sources_[{now, path}];
   FileState state = FileState::of(store::mapped(path, options_.source_map));
   if (kept.text && kept.state == state) return kept.text;
   TRY(store::SourceText text, store::source_text(now ? *reader_ : *before_, path, options_.source_map));
+  bool is_proven = text.state == store::SourceText::State::Same || store::mapped(path, options_.source_map) != path;
+  if (only_proven_sources_ && !is_proven && text.state != store::SourceText::State::Missing)
+    text = {store::SourceText::State::Missing,
+            "is not in this file: it is not known to be what it was at the run; --source-map OLD=NEW vouches for it",
+            {}};
   constexpr size_t most = 50;
   if (sources_.size() > most) sources_.clear();
   auto made = std::make_shared<const store::SourceText>(std::move(text));

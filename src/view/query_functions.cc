@@ -1,5 +1,6 @@
 // The questions about functions: their list, one of them with who called whom, what changed.
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/text.h"
 #include "store/compare.h"
@@ -15,24 +16,25 @@ void Queries::put(JsonWriter& json, const Model& model, uint32_t index) const {
   put(json, model.functions()[index], model.compared());
 }
 
-void Queries::put(JsonWriter& json, const Function& f, bool compared) const {
+void Queries::put(JsonWriter& json, const Function& f, bool compared, bool is_part) const {
+  auto if_whole = [&](const char* key, uint64_t n) { is_part ? void(json.key(key).null()) : put_count(json, key, n); };
   auto maybe = [&](const char* key, std::optional<uint64_t> n) { n ? json.member(key, *n) : json.key(key).null(); };
   json.member("id", uint64_t{f.id}).member("name", f.name).member("image", f.image);
   f.file.empty() ? json.key("file").null() : json.member("file", f.file);
   maybe("line", f.line ? std::optional<uint64_t>(f.line) : std::nullopt);
   json.member("offset", f.offset).member("size", f.size).member("self", f.self).member("total", f.total);
   put_count(json, "calls", f.calls);
-  maybe("self_min", f.self_min);
-  maybe("self_max", f.self_max);
-  put_count(json, "os_calls", f.os_calls);
-  put_count(json, "os_time", f.os_time);
-  put_count(json, "os_time_total", f.os_time_total);
+  maybe("self_min", is_part ? std::nullopt : f.self_min);
+  maybe("self_max", is_part ? std::nullopt : f.self_max);
+  if_whole("os_calls", f.os_calls);
+  if_whole("os_time", f.os_time);
+  if_whole("os_time_total", f.os_time_total);
   json.member("recursive", f.recursive);
   if (!compared) return;
   json.key("before");
   if (!f.before) return static_cast<void>(json.null());
   json.begin_object().member("self", f.before->self).member("total", f.before->total);
-  put_count(json, "calls", f.before->calls);
+  if_whole("calls", f.before->calls);
   json.end_object();
 }
 
@@ -115,8 +117,16 @@ Result<> Queries::put_calls(JsonWriter& json, const Found& found, bool callers) 
     o.total += o.sites.back().total;
   }));
   std::ranges::stable_sort(others, std::ranges::greater(), [](auto& o) { return o.second.total; });
+  constexpr size_t most_others = 2000;
+  size_t left = others.size() - std::min(others.size(), most_others);
+  others.resize(others.size() - left);
+  std::unordered_map<uint32_t, Cycles> before_of;  // by id
+  for (uint32_t e : callers ? model.into(found.index) : model.out(found.index)) {
+    const Edge& edge = model.edges()[e];
+    before_of[model.functions()[callers ? edge.caller : edge.callee].id] = edge.before;
+  }
   Cycles whole = f.ran ? f.total : f.before->total;
-  json.key(callers ? "callers" : "callees").begin_array();
+  json.member(callers ? "more_callers" : "more_callees", left).key(callers ? "callers" : "callees").begin_array();
   for (auto& [other, o] : others) {
     json.begin_object().key("id");
     other == store::none ? json.null() : json.value(uint64_t{other});
@@ -124,12 +134,8 @@ Result<> Queries::put_calls(JsonWriter& json, const Found& found, bool callers) 
     json.member("name", o.name).member("total", f.ran ? o.total : Cycles{0});
     json.member("share", whole ? static_cast<double>(o.total) / static_cast<double>(whole) : 0.0);
     if (model.compared()) {
-      Cycles before = f.ran ? 0 : o.total;
-      for (uint32_t e : callers ? model.into(found.index) : model.out(found.index)) {
-        const Edge& edge = model.edges()[e];
-        if (model.functions()[callers ? edge.caller : edge.callee].id == other) before = edge.before;
-      }
-      json.member("before", before);
+      auto before = before_of.find(other);
+      json.member("before", before != before_of.end() ? before->second : f.ran ? 0 : o.total);
     }
     json.key("sites").begin_array();
     constexpr size_t most_sites = 12;

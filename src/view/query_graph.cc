@@ -43,6 +43,7 @@ Rooted by_paths(const Model& model, uint32_t root, const Paths::Below& below) {
     if (!index) continue;
     Function f = model.functions()[*index];
     f.root = *index == root;
+    if (f.calls != figures.calls || f.total != figures.total) rooted.parts.insert(id);
     f.calls = figures.calls;
     f.self = figures.self;
     f.total = figures.total;
@@ -124,9 +125,10 @@ Result<std::optional<Rooted>> Queries::rooted(const Parameters& p, const Model& 
 
 void Queries::put_node(JsonWriter& json, const Function& f, const Model& model, const std::optional<Rooted>& rooted) const {
   json.begin_object();
-  put(json, f, model.compared());
+  bool is_bounded = rooted && rooted->bounded.contains(f.id);
+  put(json, f, model.compared(), is_bounded || (rooted && rooted->parts.contains(f.id)));
   json.member("children", uint64_t{f.children}).member("root", f.root);
-  if (rooted && rooted->bounded.contains(f.id)) json.member("at_most", true);
+  if (is_bounded) json.member("at_most", true);
   json.end_object();
 }
 
@@ -238,5 +240,4 @@ Result<> Queries::flame(const Parameters& p, JsonWriter& json) {
   return {};
 }
 
-// Read again only when it has changed: the functions of a file follow each other, and a file may be large.
 }  // namespace weir::view

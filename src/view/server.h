@@ -13,7 +13,7 @@ namespace weir::view {
 
 struct Serving {
   uint16_t port = 0;                                        // 0: any that is free
-  std::function<void(const std::string& address)> started;  // it listens
+  std::function<void(const std::string& address)> started;  // it listens; threads of its own get no SIGINT and SIGTERM
 };
 
 // Until SIGINT or SIGTERM.

@@ -127,7 +127,9 @@ export interface OsRow {
 export interface Detail {
   function: FunctionRow;
   callers: CallRow[];
+  more_callers: number; // that are not listed
   callees: CallRow[];
+  more_callees: number;
   os_calls: OsRow[];
 }
 

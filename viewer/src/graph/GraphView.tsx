@@ -14,7 +14,7 @@ import { apart, GivenUp, LayoutWorker, toDot, withLone, type Flow, type Layout }
 import LayoutCode from './layout.worker?worker&inline';
 import { Overview } from './Overview';
 import { labelOf, widthOf } from './label';
-import { CallGraph, prune, states, type NodeState, type Shown } from './prune';
+import { CallGraph, prune, sizeOf, states, type NodeState, type Shown } from './prune';
 import type { Frame } from './frame';
 import { River } from './River';
 import { belowRoot } from './root';
@@ -81,7 +81,7 @@ function Controlled({ base: sent, root }: { base: Graph; root: FunctionId | null
   }, [sent, root]);
   const rootNode = root === null ? undefined : graph.nodes.get(root);
   const whole = (rootNode ? rootNode.total : summary.value.total) || 1;
-  const totals = useMemo(() => base.nodes.map((n) => n.total).sort((a, b) => b - a), [base]);
+  const totals = useMemo(() => base.nodes.map(sizeOf).sort((a, b) => b - a), [base]);
   const opening = initialFilter(totals, whole);
   // (Where rounding up goes past every function, all are drawn that can be.)
   const filter = get('min') !== '' ? Number(get('min')) : countAbove(totals, whole, opening) > 0 ? opening : 0;

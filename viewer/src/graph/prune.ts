@@ -48,6 +48,11 @@ function push<K, V>(map: Map<K, V[]>, key: K, value: V) {
   else map.set(key, [value]);
 }
 
+// What was large before counts, too: what is gone is to be seen.
+export function sizeOf(node: GraphNode): number {
+  return Math.max(node.total, node.before?.total ?? 0);
+}
+
 // What some way leads to from `starts`; `through` says past which nodes.
 export function reachable(graph: CallGraph, starts: Iterable<FunctionId>, through: (id: FunctionId) => boolean): Set<FunctionId> {
   const seen = new Set(starts);
@@ -62,7 +67,7 @@ export function prune(graph: CallGraph, options: PruneOptions): Shown {
   const { whole, filter, stateOf, root } = options;
   const all = [...graph.nodes.values()];
   const ways = reachable(graph, startsOf(graph, root), (id) => stateOf(id) !== 'hidden');
-  const above = all.filter((n) => ways.has(n.id) && (n.id === root || n.id === options.keep || isAbove(n.total, whole, filter)));
+  const above = all.filter((n) => ways.has(n.id) && (n.id === root || n.id === options.keep || isAbove(sizeOf(n), whole, filter)));
   above.sort((a, b) => rank(b, options) - rank(a, options));
   const shown = new Set(above.slice(0, options.most).map((n) => n.id));
   for (const id of shown) {
@@ -80,7 +85,7 @@ export function prune(graph: CallGraph, options: PruneOptions): Shown {
 }
 
 function rank(node: GraphNode, options: PruneOptions): number {
-  return node.id === options.root || node.id === options.keep ? Infinity : node.total;
+  return node.id === options.root || node.id === options.keep ? Infinity : sizeOf(node);
 }
 
 // Where the river begins. What no root leads to (its callers are not known) begins by itself.

@@ -53,8 +53,8 @@ function Shown({ detail }: { detail: DetailAnswer }) {
           {get('root') === String(f.id) ? 'Not root' : 'Make root'}
         </button>
       </div>
-      <Calls title="Callers" about="who is responsible for it" of={f.id} rows={detail.callers} nobody="nobody" />
-      <Calls title="Callees" about="what it called" of={f.id} rows={detail.callees} nobody="nothing" />
+      <Calls title="Callers" about="who is responsible for it" of={f.id} rows={detail.callers} more={detail.more_callers} nobody="nobody" />
+      <Calls title="Callees" about="what it called" of={f.id} rows={detail.callees} more={detail.more_callees} nobody="nothing" />
       {detail.os_calls.length > 0 && <OsCalls detail={detail} />}
     </>
   );
@@ -79,7 +79,7 @@ function Facts({ f }: { f: FunctionRow }) {
 const titleHeight = 26;
 
 // Keys move a mark, and Enter goes there: to go at once would take the table away from under them. It is as high as its rows.
-function Calls({ title, about, of, rows, nobody }: { title: string; about: string; of: FunctionId; rows: CallRow[]; nobody: string }) {
+function Calls({ title, about, of, rows, more, nobody }: { title: string; about: string; of: FunctionId; rows: CallRow[]; more: number; nobody: string }) {
   const at = useSignal<number | null>(null);
   useEffect(() => void (at.value = null), [of]);
   const goTo = (c: CallRow) => c.id !== null && select(c.id);
@@ -94,7 +94,7 @@ function Calls({ title, about, of, rows, nobody }: { title: string; about: strin
   return (
     <div class="calls" style={{ flexBasis: height + 'px', minHeight: Math.min(height, 6 * rowHeight) + 'px' }}>
       <h3>
-        {title} <span class="faint">{about}</span>
+        {title} <span class="faint">{about}{more > 0 && `; ${withCommas(more)} smaller ones are not shown`}</span>
       </h3>
       <Table label={title} of={of} columns={columns.filter((c) => c !== false)} count={rows.length} row={(i) => rows[i]} current={at.value} onMove={(_, i) => (at.value = i)} onSelect={goTo} onOpen={goTo} empty={nobody} />
     </div>
