@@ -236,6 +236,12 @@ class Stepper {
     return out.caller.pc ? Stop::None : Stop::Complete;
   }
 
+  // Code that somebody wrote at run time is returned to where he likes: Java's interpreter pushes addresses that no call stands before.
+  bool is_written_code(uint64_t pc) const {
+    const CodeRange* range = code_.find(pc);
+    return range && !range->table;
+  }
+
   [[gnu::noinline]] Stop without_rule(const State& s, Stop why, Step& out) const {
     if (is_restorer(s)) return by_signal_frame(s, out);
     out.has_sp_word = out.is_unsure = false;
@@ -248,7 +254,7 @@ class Stepper {
           memory_.read(out.second_slot, out.second)) {
         out.caller.sp = cfa, out.caller.bp = out.second, out.caller.is_exact = false;
         if (out.caller.pc == 0) return Stop::Complete;
-        if (is_behind_call(out.caller.pc)) return Stop::None;
+        if (is_written_code(out.caller.pc) || is_behind_call(out.caller.pc)) return Stop::None;
       }
     }
     return use_.guesses ? guess(s, why, out) : why;

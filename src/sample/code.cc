@@ -18,7 +18,12 @@ bool is_ours(const process::Region& r) { return r.path.starts_with("/memfd:weir-
 
 }  // namespace
 
-const Images::Known* Images::of(pid_t pid, const process::Region& region) {
+const Sites& Images::Known::sites() {
+  if (!sites_) sites_ = sample::find_sites(*image);
+  return *sites_;
+}
+
+Images::Known* Images::of(pid_t pid, const process::Region& region) {
   if (region.path == "[vdso]" && !vdso_) vdso_ = symbols::open_image(pid, region).value_or(nullptr);
   auto image = region.path == "[vdso]" ? vdso_ : symbols::open_image(pid, region).value_or(nullptr);
   if (!image) return nullptr;
@@ -26,7 +31,6 @@ const Images::Known* Images::of(pid_t pid, const process::Region& region) {
   Known& k = at->second;
   if (!is_new) return &k;
   k.image = image;
-  k.sites = find_sites(*image);
   auto debug_frame = [&] { return symbols::debug_frame_of(image->path()); };
   if (auto table = unwind::table_of(*image, debug_frame)) k.table = shared_.append((*table)->bytes());
   return &k;
@@ -38,52 +42,69 @@ uint32_t Code::name(const std::string& path) {
   return static_cast<uint32_t>(at - names_.begin());
 }
 
+std::vector<Code::Found> Code::find_code(pid_t pid, Images& images) {
+  std::vector<Found> code;
+  for (const process::Region& r : regions_) {
+    if (!r.executable || is_ours(r) || r.path == "[vsyscall]") continue;
+    Images::Known* known = images.of(pid, r);
+    std::string path = known ? r.path : "[code written at run time]";
+    code.push_back({{r.range.begin.value, r.range.end.value, known ? symbols::bias_of(r, *known->image) : 0, name(path),
+                     known ? known->table : 0},
+                    known});
+  }
+  std::ranges::sort(code, {}, [](const Found& f) { return f.range.begin; });
+  return code;
+}
+
 bool Code::look(pid_t pid, uint32_t index, Shared& shared, Images& images) {
   pid = process::living_thread(pid);
   auto regions = process::regions(pid);
   if (!regions || regions->empty()) return false;
   regions_ = std::move(*regions);
   has_ours_ = std::ranges::any_of(regions_, is_ours);
-  needs_any_ = false;
+  std::vector<Found> code = find_code(pid, images);
   std::vector<Range> now;
-  std::vector<Site> sites;
-  bool names_execveat = false;
-  for (const process::Region& r : regions_) {
-    if (!r.executable || is_ours(r) || r.path == "[vsyscall]") continue;
-    const Images::Known* known = images.of(pid, r);
-    std::string path = known ? r.path : "[code written at run time]";
-    Range range{r.range.begin.value, r.range.end.value, known ? symbols::bias_of(r, *known->image) : 0, name(path),
-                known ? known->table : 0};
-    now.push_back(range);
-    // (The C library's loader has the calls, too, and makes none of them once a program runs.)
-    if (!known || r.path.contains("/ld-linux-")) continue;
-    needs_any_ |= known->sites.hides_calls;
-    names_execveat |= known->sites.names_execveat && !is_c_library(r.path);
-    for (Site site : known->sites.list) {
-      site.at += range.bias;
-      if (site.at >= range.begin && site.at < range.end) sites.push_back(site);
-    }
-  }
-  std::ranges::sort(now, {}, &Range::begin);
+  for (const Found& f : code) now.push_back(f.range);
   if (now == ranges_) return false;
   for (const Range& r : ranges_)
     if (std::ranges::find(now, r) == now.end()) earlier_.push_back(r);
   ranges_ = std::move(now);
-  // There are not breakpoints for all: those that nobody calls are left out, and the C library's come first.
-  std::erase_if(sites, [&](const Site& s) {
-    bool is_of_library = is_c_library(names_[find(s.at).image]);
-    return (s.call == Site::Any && !needs_any_) || (s.call == Site::ExecuteAt && is_of_library && !names_execveat);
-  });
-  std::ranges::stable_partition(sites, [&](const Site& s) { return is_c_library(names_[find(s.at).image]); });
-  sites_ = std::move(sites);
+  tell(index, shared);  // first: samples are waiting
+  find_sites(code);
+  return true;
+}
 
+void Code::tell(uint32_t index, Shared& shared) {
   std::vector<rt::CodeRange> told;
   for (const Range& r : ranges_) told.push_back({r.begin, r.end, r.bias, reinterpret_cast<const rt::TableHead*>(r.table)});
   uint64_t list = shared.append(std::as_bytes(std::span(told)));
   rt::Code code{reinterpret_cast<const rt::CodeRange*>(list), static_cast<uint32_t>(told.size()), ++generation_};
   uint64_t at = list ? shared.append(std::as_bytes(std::span(&code, 1))) : 0;
   if (at) __atomic_store_n(&shared.control().processes[index].code, at, __ATOMIC_RELEASE);
-  return true;
+}
+
+void Code::find_sites(const std::vector<Found>& code) {
+  sites_.clear();
+  needs_any_ = false;
+  bool names_execveat = false;
+  for (auto& [range, known] : code) {
+    const std::string& path = names_[range.image];
+    // (The C library's loader has the calls, too, and makes none of them once a program runs.)
+    if (!known || path.contains("/ld-linux-")) continue;
+    const Sites& sites = known->sites();
+    needs_any_ |= sites.hides_calls;
+    names_execveat |= sites.names_execveat && !is_c_library(path);
+    for (Site site : sites.list) {
+      site.at += range.bias;
+      if (site.at >= range.begin && site.at < range.end) sites_.push_back(site);
+    }
+  }
+  // There are not breakpoints for all: those that nobody calls are left out, and the C library's come first.
+  std::erase_if(sites_, [&](const Site& s) {
+    bool is_of_library = is_c_library(names_[find(s.at).image]);
+    return (s.call == Site::Any && !needs_any_) || (s.call == Site::ExecuteAt && is_of_library && !names_execveat);
+  });
+  std::ranges::stable_partition(sites_, [&](const Site& s) { return is_c_library(names_[find(s.at).image]); });
 }
 
 namespace {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 
 #include "process/program.h"
 #include "sample/shared.h"
@@ -17,10 +18,13 @@ class Images {
   struct Known {
     std::shared_ptr<elf::Image> image;
     uint64_t table = 0;  // in the tables; 0: it has none
-    Sites sites;
+    const Sites& sites();
+
+   private:
+    std::optional<Sites> sites_;  // once somebody has asked: all of the code is read for them
   };
   // Null where the region is of no image.
-  const Known* of(pid_t pid, const process::Region& region);
+  Known* of(pid_t pid, const process::Region& region);
 
  private:
   Shared& shared_;
@@ -59,7 +63,14 @@ class Code {
     uint64_t table;
     bool operator==(const Range&) const = default;
   };
+  struct Found {
+    Range range;
+    Images::Known* known;  // null: it was written at run time
+  };
   uint32_t name(const std::string& path);
+  std::vector<Found> find_code(pid_t pid, Images& images);
+  void tell(uint32_t index, Shared& shared);
+  void find_sites(const std::vector<Found>& code);
   std::vector<process::Region> regions_;
   std::vector<Range> ranges_, earlier_;  // earlier: what is no longer there, the latest last
   std::vector<std::string> names_;

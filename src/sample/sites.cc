@@ -13,7 +13,8 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr int guarded_calls[] = {SYS_execve, SYS_rt_sigaction, SYS_execveat};
+constexpr std::pair<int, Site::Call> guarded_calls[] = {
+    {SYS_execve, Site::Execute}, {SYS_rt_sigaction, Site::Action}, {SYS_execveat, Site::ExecuteAt}};
 
 // The file, by the addresses that it says of itself. What is not there reads as nothing.
 class Contents {
@@ -69,23 +70,24 @@ int32_t word(std::string_view text, size_t at) {
 }
 
 // Compilers and assemblers put the number into eax, and make the call there, or some instructions later. (What only looks so is never met.)
+// It is the calls that are looked for: they are rare, and the bytes that set eax are not.
 void find_calls(const Contents& file, std::vector<Site>& found) {
   constexpr size_t near = 64;
-  for (int number : guarded_calls) {
-    const char low = static_cast<char>(number & 0xff), high = static_cast<char>(number >> 8);
-    const Site::Call kind = number == SYS_execve ? Site::Execute : number == SYS_execveat ? Site::ExecuteAt : Site::Action;
-    const std::string numbers[] = {
-        {'\xb8', low, high, 0, 0}, {'\x48', '\xc7', '\xc0', low, high, 0, 0}, {'\x6a', low, '\x58'}};
-    file.each_text([&](uint64_t base, std::string_view text) {
-      for (const std::string& set_eax : numbers)
-        each_match(text, set_eax, [&](size_t at) {
-          size_t behind = at + set_eax.size(), call = text.substr(behind, near).find("\x0f\x05"sv);
-          Site site{base + behind + call, kind};
-          bool is_known = std::ranges::any_of(found, [&](const Site& s) { return s.at == site.at; });
-          if (call != text.npos && !is_known) found.push_back(site);
-        });
+  file.each_text([&](uint64_t base, std::string_view text) {
+    size_t last = 0;  // behind the call before
+    each_match(text, "\x0f\x05"sv, [&](size_t at) {
+      size_t begin = std::max(last, at - std::min(at, near));
+      std::string_view before = text.substr(begin, at - begin);
+      last = at + 2;
+      for (auto [number, kind] : guarded_calls) {
+        const char low = static_cast<char>(number & 0xff), high = static_cast<char>(number >> 8);
+        const std::string numbers[] = {
+            {'\xb8', low, high, 0, 0}, {'\x48', '\xc7', '\xc0', low, high, 0, 0}, {'\x6a', low, '\x58'}};
+        if (std::ranges::any_of(numbers, [&](const std::string& set_eax) { return before.contains(set_eax); }))
+          return found.push_back({base + at, kind});
+      }
     });
-  }
+  });
 }
 
 // The places that the dynamic linker fills with the address of syscall().
@@ -124,7 +126,8 @@ void look_at_callers(const Contents& file, Sites& sites) {
     size_t set_edi = before.rfind('\xbf');  // mov $number, %edi
     int32_t number = set_edi == before.npos ? -1 : word(before, set_edi + 1);
     constexpr int32_t most = 1000;
-    bool is_harmless = number >= 0 && number < most && std::ranges::find(guarded_calls, number) == std::end(guarded_calls);
+    bool is_guarded = std::ranges::any_of(guarded_calls, [&](const auto& c) { return c.first == number; });
+    bool is_harmless = number >= 0 && number < most && !is_guarded;
     sites.hides_calls |= !is_harmless;
   };
   file.each_text([&](uint64_t base, std::string_view text) {
@@ -142,9 +145,9 @@ void look_at_callers(const Contents& file, Sites& sites) {
 void find_syscall_function(const Contents& file, std::vector<Site>& found) {
   constexpr size_t near = 32;
   file.each_text([&](uint64_t base, std::string_view text) {
-    each_match(text, "\x48\x89\xf8\x48\x89\xf7"sv, [&](size_t at) {
-      size_t call = text.substr(at, near).find("\x0f\x05"sv);
-      if (call != text.npos) found.push_back({base + at + call, Site::Any});
+    each_match(text, "\x0f\x05"sv, [&](size_t at) {
+      if (text.substr(at - std::min(at, near), std::min(at, near)).contains("\x48\x89\xf8\x48\x89\xf7"sv))
+        found.push_back({base + at, Site::Any});
     });
   });
 }
