@@ -108,6 +108,14 @@ Result<> Sampler::choose_source() {
 }
 
 Result<> Sampler::set_up() {
+  signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is told as an error
+  getrlimit(RLIMIT_NOFILE, &descriptors_);
+  rlimit more{descriptors_.rlim_max, descriptors_.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &more);
+  constexpr rlim_t fewest = 64;
+  if (more.rlim_max < fewest)
+    return fail("weir may open {} files, which are too few, and the result would be lost: ulimit -n {}", more.rlim_max,
+                fewest);
   TRY_VOID(choose_source());
   TRY(shared_, Shared::create());
   images_.emplace(*shared_);
@@ -120,9 +128,6 @@ Result<> Sampler::set_up() {
   if (is_time()) control.nanoseconds = static_cast<uint64_t>(1e9 / options_.rate);
   if (switches_) control.period = period_ = static_cast<uint64_t>(ticks_per_second() / options_.rate);
   began_ = __rdtsc();
-  getrlimit(RLIMIT_NOFILE, &descriptors_);
-  rlimit more{descriptors_.rlim_max, descriptors_.rlim_max};
-  setrlimit(RLIMIT_NOFILE, &more);
   sigset_t wanted;
   sigemptyset(&wanted);
   for (int sig : {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT}) sigaddset(&wanted, sig);
@@ -135,6 +140,7 @@ Result<> Sampler::set_up() {
 Result<> Sampler::spawn() {
   TRY(process::Tracee program, process::spawn(options_.command, [&] {
         sigprocmask(SIG_SETMASK, &mask_, nullptr);
+        signal(SIGXFSZ, SIG_DFL);
         setrlimit(RLIMIT_NOFILE, &descriptors_);
       }));
   main_pid_ = program.pid();
@@ -408,7 +414,7 @@ void Sampler::note_unseen_time() {
   if (main != programs_.end())
     main->notes.push_back(
         fmt::format("{:.2f} s of the {:.2f} s of CPU time that it and its children took are not in the samples; "
-                    "most often of processes that end some milliseconds after they begin",
+                    "most often of processes that end some milliseconds after they begin, or that weir could not follow",
                     unseen, cpu_seconds_));
 }
 

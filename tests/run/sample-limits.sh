@@ -2,6 +2,8 @@
 . "$(dirname "$0")/lib.sh"
 (ulimit -v 4000000; expect_fail 125 'annot allocate|no room' "$WEIR" sample -o "$T/x.weir" -- true) || exit 1
 RATE=5000 sampled sh -c 'ulimit -v 4000000; /bin/echo one; (exec /bin/echo two); exec /bin/echo three'
+(ulimit -n 16; expect_fail 125 'ulimit -n 64' "$WEIR" sample -o "$T/x.weir" -- true) || exit 1
+(ulimit -f 10; expect_fail 125 'ulimit -f' "$WEIR" sample -o "$T/x.weir" -- true) || exit 1
 (ulimit -n 64; RATE=5000 sampled sh -c 'ulimit -n; echo $(seq 3)') || exit 1
 compile own.c <<'C'
 #include "posix.h"
