@@ -222,6 +222,23 @@ TEST_F(ViewTest, V8_PathsOfOneSizeAreShownAsFarAsThereIsRoom) {
   }
 }
 
+TEST_F(ViewTest, V8_ADeepRecursionIsFollowedTowardsItsCallersForSomeTimeOnly) {
+  profile::Profile p = fixture::tables();
+  p.threads[0].contexts.clear();
+  for (uint32_t i = 0; i < 30'000; i++) p.threads[0].contexts.push_back({i - 1, 0, 5 - i % 2, 1, 1000, 0});
+  put(p);
+  auto reader = store::Reader::open(options.file);
+  auto model = Model::load(*reader, nullptr);
+  auto paths = Paths::load(*reader, nullptr, *model);
+  ASSERT_TRUE(paths);
+  auto cut = paths->inverted({}, 20'000);
+  ASSERT_TRUE(cut);
+  EXPECT_GT(cut->nodes.size(), 100u);
+  EXPECT_LT(cut->nodes.size(), 20'000u);  // each level has 15,000 leaves
+  EXPECT_EQ(cut->nodes[0].total, 30'000'000u);
+  EXPECT_EQ(cut->left_out, 2u);
+}
+
 TEST_F(ViewTest, V8_TheWidestFirst) {
   json flame = ask("flame");
   Names order;

@@ -35,6 +35,12 @@ describe('pruning', () => {
     expect(shown(seed, 50000 / 101100).ids).toEqual([0, 1, 2, 3]); // "at least equal"
   });
 
+  it('shows what was large before, and is gone', () => {
+    const gone = graph({ 0: 100, 1: 1 }, [[0, 1, 1]]);
+    gone.nodes.get(1)!.before = { calls: 1, self: 50, total: 50 };
+    expect(shown(gone, 0.2, {}, null, 100).ids).toEqual([0, 1]);
+  });
+
   it('hides the children of a node, unless another way leads to them', () => {
     expect(shown(seed, 0, { 2: 'hidden' }).ids).toEqual([0, 1, 2]);
     expect(shown(seed, 0, { 3: 'hidden' }).ids).toEqual([0, 1, 2, 3, 4, 5]);
