@@ -75,7 +75,10 @@ Result<> Model::add_functions(const store::Reader& now, const store::Reader* bef
       functions_.push_back(std::move(f));
     }
   }
-  for (uint32_t i = 0; i < functions_.size(); i++) index_[functions_[i].id] = i;
+  for (uint32_t i = 0; i < functions_.size(); i++) {
+    index_[functions_[i].id] = i;
+    calls_ += functions_[i].calls;
+  }
   return {};
 }
 

@@ -42,6 +42,7 @@ struct Rooted {
   std::vector<Function> functions;
   std::vector<Edge> edges;          // by index in the model
   std::set<uint32_t> bounded = {};  // functions (by id) whose figures, and those of whose calls, are upper bounds
+  uint64_t missing_calls = 0;       // of the run, that are on no call path
 };
 
 class Queries {
