@@ -17,6 +17,10 @@ export function FunctionName({ name, room }: { name: string; room: number }) {
   );
 }
 
+export function nothingRan(): string {
+  return summary.value.sampling ? 'No sample was taken.' : 'No function ran.';
+}
+
 export function functionColumns(): Column<FunctionRow>[] {
   const { unit, calls_known, os_time } = summary.value;
   const columns: (Column<FunctionRow> | false)[] = [
