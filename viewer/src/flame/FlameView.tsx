@@ -9,6 +9,7 @@ import { baseName, commandLine, percent, plural, printable, shortName, withComma
 import { comparing, get, go, moveTo, select, selected, summary, thread, tune } from '../state';
 import { amount } from '../table/figures';
 import { Choice } from '../views/Choice';
+import { nothingRan } from '../views/columns';
 import { MissingCalls } from '../views/MissingCalls';
 import { Failed, Waiting } from '../views/Waiting';
 import { isDark, mostImages, paletteOf, type Palette } from './colours';
@@ -17,7 +18,7 @@ import { callersOf, find, framesOf, matched, pathTo, treeOf, type Frame } from '
 
 // With `of` in the address: who called that function, upwards. A file has only the graph of all, from which it is made.
 export function FlameView() {
-  const { paths_known, command, contexts, sampling } = summary.value;
+  const { paths_known, contexts, sampling } = summary.value;
   const of = get('of');
   const inverted = of !== '' || get('inverted') === '1';
   const params = () => ({ thread: thread.value, of: source.live ? get('of') : '', inverted: get('of') === '' && get('inverted') === '1' });
@@ -27,12 +28,7 @@ export function FlameView() {
   if (!paths_known)
     return (
       <section class="view" aria-label="Flame graph">
-        {sampling ? <div class="hint">No sample was taken.</div> : <div class="hint">
-          <p>This profile holds who called whom, but no call paths; guessing them from callers would be wrong.</p>
-          <p>
-            To see a flame graph, profile again with: <code>weir profile --paths=full -- {commandLine(command)}</code>
-          </p>
-        </div>}
+        <div class="hint">{sampling ? nothingRan() : <NoPaths />}</div>
       </section>
     );
   const mine = (flame: Flame | undefined) => flame && (flame.path.join('.') === get('zoom') ? flame : undefined);
@@ -48,6 +44,17 @@ export function FlameView() {
         <Waiting since={sent.since} what={`Reading ${withCommas(contexts)} call paths`} />
       )}
     </section>
+  );
+}
+
+function NoPaths() {
+  return (
+    <>
+      <p>This profile holds who called whom, but no call paths; guessing them from callers would be wrong.</p>
+      <p>
+        To see a flame graph, profile again with: <code>weir profile --paths=full -- {commandLine(summary.value.command)}</code>
+      </p>
+    </>
   );
 }
 
