@@ -10,10 +10,14 @@ const inTables = [
 export function Help({ onClose }: { onClose: () => void }) {
   const box = useRef<HTMLDialogElement>(null);
   useEffect(() => {
+    const before = document.activeElement as HTMLElement | null;
     const dialog = box.current!;
     dialog.showModal();
     dialog.focus(); // not its only button, which is at its end
-    return () => dialog.close(); // the focus goes back to where it was
+    return () => {
+      dialog.close();
+      before?.focus();
+    };
   }, []);
   const shown = (keys: string) => keys.split(' ').map((k) => <kbd key={k}>{names[k] ?? k}</kbd>);
   return (
