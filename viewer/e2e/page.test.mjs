@@ -216,6 +216,10 @@ for (const kind of ['live', 'file']) {
     }
     await page.getByRole('button', { name: 'OS calls' }).click();
     await row(page, 'write').waitFor();
+    await page.getByRole('button', { name: 'Calls', exact: true }).click();
+    await page.waitForFunction(() => location.hash.includes('oscalls_by=calls'));
+    const made = (await page.locator('.view .row .cell:nth-child(3)').allInnerTexts()).map((c) => Number(c.replaceAll(',', '')));
+    assert.deepEqual(made, [...made].sort((a, b) => b - a));
     await row(page, 'write').locator('a').first().click();
     assert.notEqual(await detail(page), '');
     await page.getByRole('button', { name: 'Coverage' }).click();

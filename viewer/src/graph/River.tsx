@@ -208,7 +208,7 @@ function NodeBox({ box, node, drawn, state, isRoot, isFound, onSelect }: { box: 
   return (
     <g class={`node ${at ? 'at' : ''} ${isRoot ? 'is-root' : ''} ${warmth > 0.15 ? 'warm' : ''} ${isFound ? 'found' : ''} ${change}`} role="button" aria-label={`${node.name.slice(0, 300)}, ${percent(node.total / drawn.whole)}`} aria-pressed={at} data-function={node.id} onClick={onSelect} onDblClick={() => select(node.id, { view: 'source' })} transform={`translate(${left} ${top})`}>
       <title>{`${printable(node.name.slice(0, 1000))}\nself ${withUnit(node.self)} (${percent(node.self / drawn.whole)}), total ${atMost(node)}${withUnit(node.total)} (${percent(node.total / drawn.whole)})${get('root') ? ' of the root' : ''}${node.at_most ? '\nIt is called elsewhere too: call paths would tell how much of it is below the root.' : ''}`}</title>
-      <rect width={box.width} height={box.height} rx={5} class="node-box" style={strengthOf(change, node.total, before)} />
+      <rect width={box.width} height={box.height} rx={5} class="node-box" style={at ? undefined : strengthOf(change, node.total, before)} />
       <rect width={box.width} height={box.height} rx={5} class="node-heat" style={{ opacity: warmth }} />
       {node.recursive && (
         <path class="recursive" d={`M8 -1 Q${box.width / 2} -11 ${box.width - 8} -1`}>

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { useAnswer } from '../data/ask';
 import type { CallRow, Detail as DetailAnswer, FunctionId, FunctionRow } from '../data/types';
-import { baseName, hex, percent, plural, printable, withCommas, withUnit } from '../format';
+import { baseName, cut, hex, percent, plural, printable, withCommas, withUnit } from '../format';
 import { comparing, get, go, select, selected, summary, thread } from '../state';
 import { amount, Change, Count, inSeconds, Share, Time } from '../table/figures';
 import { headHeight, rowHeight, Table, type Column } from '../table/Table';
@@ -33,7 +33,7 @@ function Shown({ detail }: { detail: DetailAnswer }) {
   const f = detail.function;
   return (
     <>
-      <h2 class="name" title={f.name.length > 2000 ? f.name.slice(0, 2000) + '…' : f.name}>{printable(f.name)}</h2>
+      <h2 class="name" title={cut(f.name, 2000)}>{printable(f.name)}</h2>
       <p class="where">
         {f.file && (
           <a href="#" onClick={(e) => (e.preventDefault(), select(f.id, { view: 'source' }))}>

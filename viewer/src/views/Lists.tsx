@@ -157,7 +157,7 @@ export function Coverage() {
   const bar = (run: number, all: number) => (all ? <Share of={run} whole={all} kind="plain" /> : <span class="faint">–</span>);
   const columns: Column<CoverageRow>[] = [
     { key: 'functions', title: 'Functions', width: '6em', right: true, value: (c) => part(c.functions_run, c.functions), cell: (c) => bar(c.functions_run, c.functions) },
-    { key: 'functions_', title: 'ran of', width: '7em', spare: 2, right: true, cell: (c) => <span class="faint">{c.functions ? `${withCommas(c.functions_run)} / ${withCommas(c.functions)}` : ''}</span> },
+    { key: 'functions_', title: 'ran of', width: '8.6em', spare: 2, right: true, cell: (c) => <span class="faint">{c.functions ? `${withCommas(c.functions_run)} / ${withCommas(c.functions)}` : ''}</span> },
     { key: 'blocks', title: 'Blocks', about: `of functions that ran${anywhere}`, width: '6em', right: true, value: (c) => part(c.blocks_run, c.blocks), cell: (c) => bar(c.blocks_run, c.blocks) },
     { key: 'lines', title: 'Lines', about: `of functions that ran${anywhere}`, width: '6em', right: true, value: (c) => part(c.lines_run, c.lines), cell: (c) => bar(c.lines_run, c.lines) },
     { key: 'lines_', title: 'ran of', width: '7em', spare: 1, right: true, cell: (c) => <span class="faint">{c.lines ? `${withCommas(c.lines_run)} / ${withCommas(c.lines)}` : ''}</span> },
