@@ -27,7 +27,9 @@ std::string with_commas(uint64_t n) {
   return s;
 }
 
-std::string counted(uint64_t n, std::string_view one) { return fmt::format("{} {}{}", with_commas(n), one, n == 1 ? "" : "s"); }
+std::string counted(uint64_t n, std::string_view one) {
+  return fmt::format("{} {}{}", with_commas(n), one, n == 1 ? "" : "s");
+}
 
 std::string in_seconds(double s) {
   if (!(s > 0)) return "·";

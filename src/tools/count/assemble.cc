@@ -217,8 +217,7 @@ void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process)
   ran_.resize(p_.functions.size());
   for (const profile::FunctionCount& f : out.functions) ran_[f.function] = true;
   if (t.lost)
-    p_.processes[process == none ? 0 : process].notes.push_back(
-        fmt::format("thread {}: {}", t.tid, what_is_lost(t, out)));
+    p_.processes[process == none ? 0 : process].notes.push_back(fmt::format("thread {}: {}", t.tid, what_is_lost(t, out)));
   bool is_first = process != none && !parents_[process] && t.tid == p_.processes[process].pid;
   if (process == none || (p_.threads.size() >= kept_threads && !is_first)) add_to_others(out);
   else p_.threads.push_back(std::move(out));
@@ -300,8 +299,8 @@ void Assembler::finish() {
     p_.threads[others_].name = fmt::format("{} threads", others_count_);
     for (const profile::Process& process : p_.processes)
       p_.processes[others_process_].ended = std::max(p_.processes[others_process_].ended, process.ended);
-    p_.processes[others_process_].notes.push_back(
-        fmt::format("{} that ended after the first {} are added up", counted(others_count_, "thread"), with_commas(kept_threads)));
+    p_.processes[others_process_].notes.push_back(fmt::format("{} that ended after the first {} are added up",
+                                                              counted(others_count_, "thread"), with_commas(kept_threads)));
   }
   profile::find_parents(p_.processes, parents_);
   cut_blocks();
