@@ -27,6 +27,10 @@ std::string with_commas(uint64_t n) {
   return s;
 }
 
+std::string counted(uint64_t n, std::string_view one) {
+  return fmt::format("{} {}{}", with_commas(n), one, n == 1 ? "" : "s");
+}
+
 std::string in_seconds(double s) {
   if (!(s > 0)) return "·";
   return s < 0.0005 ? "<0.001 s" : fmt::format("{:.3f} s", s);

@@ -13,6 +13,8 @@ namespace weir {
 std::string with_unit(uint64_t n);
 // "1,234,567": exact, for counts.
 std::string with_commas(uint64_t n);
+// "1 call", "1,234 calls".
+std::string counted(uint64_t n, std::string_view one);
 // "1.234 s"; "·" for nothing.
 std::string in_seconds(double s);
 // "12.34 %" of a fraction; "·" for nothing.

@@ -51,7 +51,7 @@ Result<int> view_profile(const Words& words) {
       "weir export a.weir --format html -o a.html writes the same page with its data as one file."};
   app.name("weir view");
   app.add_option("FILE", options.file, "a profile, as weir profile writes it")->required();
-  app.add_option("--port", port, "listen there; without it, a free port is taken")
+  app.add_option("--port", port, "listen there; without it, at 8347, or at any port that is free")
       ->check(CLI::Range(1, 65535))
       ->type_name("N");
   app.add_flag("--no-open", no_open, "do not open a browser, print the address only");

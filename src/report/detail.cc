@@ -84,7 +84,7 @@ Result<> describe(View& v, const store::FunctionRow& f, std::string_view prefix)
   line(fmt::format("self   {}  {} of the program{}", with_unit(f.self), percent(v.share(f.self)), range));
   line(fmt::format("total  {}  {} of the program", with_unit(f.total), percent(v.share(f.total))));
   if (f.os_calls || f.os_time_total)
-    line(fmt::format("OS     {} calls of its own, {}{}; with descendants {}", with_commas(f.os_calls), with_unit(f.os_time),
+    line(fmt::format("OS     {} of its own, {}{}; with descendants {}", counted(f.os_calls, "call"), with_unit(f.os_time),
                      v.options.os == store::OsTime::InSelf ? " (in self)" : " (not in self)", with_unit(f.os_time_total)));
   return {};
 }

@@ -37,13 +37,13 @@ std::string dot_of(const River& river, const profile::Run& run) {
     auto heat = static_cast<int>(std::lround(255 * std::min(0.75, std::sqrt(share(f.self)))));
     dot += fmt::format("  {} [label={}, tooltip={}, fillcolor=\"#e0761b{:02x}\"];\n", f.id,
                        quoted(fmt::format("{}  {}", shortened(f.name, 40), percent(share(f.total)))),
-                       quoted(fmt::format("{}: self {}, total {}, {} calls", shortened(f.name, 300), percent(share(f.self)),
-                                          percent(share(f.total)), with_commas(f.calls))),
+                       quoted(fmt::format("{}: self {}, total {}, {}", shortened(f.name, 300), percent(share(f.self)),
+                                          percent(share(f.total)), counted(f.calls, "call"))),
                        heat);
   }
   for (const River::Arc& a : river.arcs)
     dot += fmt::format("  {} -> {} [penwidth={:.2f}, tooltip={}{}];\n", a.caller, a.callee, arc_width(share(a.total)),
-                       quoted(fmt::format("{} calls, {}", with_commas(a.calls), percent(share(a.total)))),
+                       quoted(fmt::format("{}, {}", counted(a.calls, "call"), percent(share(a.total)))),
                        a.caller == a.callee ? ", color=\"#e0761b\"" : "");
   return dot + "}\n";
 }

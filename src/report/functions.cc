@@ -155,7 +155,7 @@ void exact_lines(const View& v, const Line& line) {
   line("  code", fmt::format("{} cycles  {}, {} instructions", with_unit(t.cycles), percent(v.share(t.cycles)),
                              with_unit(t.instructions)));
   line("  OS calls",
-       fmt::format("{} cycles  {}, {} calls", with_unit(t.os_time), percent(v.share(t.os_time)), with_commas(t.os_calls)));
+       fmt::format("{} cycles  {}, {}", with_unit(t.os_time), percent(v.share(t.os_time)), counted(t.os_calls, "call")));
   if (t.waited)
     line("waited",
          fmt::format("{} cycles{} for a child or a person: not in the total", with_unit(t.waited), seconds(v, t.waited)));

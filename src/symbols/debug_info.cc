@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "symbols/debug_file.h"
 
 namespace weir::symbols {
@@ -63,8 +64,8 @@ void DebugInfo::list_units(const Object& image, std::vector<std::string>& notes)
   }
   if (status < 0) notes.push_back(fmt::format("{}: lines end early: {}", image.path, dwarf_errmsg(-1)));
   if (without_tree > 0)
-    notes.push_back(
-        fmt::format("{}: {} units without their .dwo file: their inlined calls are not known", image.path, without_tree));
+    notes.push_back(fmt::format("{}: {} without their .dwo file: their inlined calls are not known", image.path,
+                                counted(without_tree, "unit")));
   std::ranges::sort(ranges_, {}, &UnitRange::range);
 }
 

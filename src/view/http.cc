@@ -53,9 +53,13 @@ void exclusive(int socket) {
   setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
 }
 
+// Browsers keep what a page remembers (theme, last view) by its port: with the same one it is there the next time.
+constexpr uint16_t usual_port = 8347;
+
 Result<int> bind(httplib::Server& server, uint16_t port) {
   const char* host = "127.0.0.1";
   if (port == 0) {
+    if (server.bind_to_port(host, usual_port)) return usual_port;
     int any = server.bind_to_any_port(host);
     if (any <= 0) return fail_errno("{}: no port is free", host);
     return any;

@@ -77,7 +77,10 @@ Result<> Model::add_functions(const store::Reader& now, const store::Reader* bef
   }
   // What has the number of nobody, or that of another, was written by no Weir.
   std::erase_if(functions_, [&](const Function& f) { return f.id == store::none || !index_.try_emplace(f.id, 0).second; });
-  for (uint32_t i = 0; i < functions_.size(); i++) index_[functions_[i].id] = i;
+  for (uint32_t i = 0; i < functions_.size(); i++) {
+    index_[functions_[i].id] = i;
+    calls_ += functions_[i].calls;
+  }
   return {};
 }
 

@@ -46,6 +46,7 @@ class Model {
   const std::vector<uint32_t>& into(uint32_t function) const { return into_[function]; }
   std::optional<uint32_t> index_of(uint64_t id) const;
   bool compared() const { return compared_; }
+  uint64_t calls() const { return calls_; }  // of all functions
   // The function of the run before with this id, as the page names it.
   uint32_t id_of_before(uint32_t id) const;
   // And back: of a function that only ran before.
@@ -68,6 +69,7 @@ class Model {
   void mark_recursion();
 
   bool compared_ = false;
+  uint64_t calls_ = 0;
   double scale_ = 1;
   uint32_t first_before_ = 0;
   std::vector<Function> functions_;

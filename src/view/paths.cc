@@ -48,7 +48,9 @@ Result<> Paths::add(const store::Reader& reader, const Model& model, bool of_bef
       given_out += self;
     }
     (of_before ? node.self_before : node.self) += self;
-    if (!of_before) node.calls += c.calls;
+    if (of_before) return;
+    node.calls += c.calls;
+    calls_ += c.calls;
   });
 }
 

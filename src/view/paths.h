@@ -28,6 +28,7 @@ class Paths {
   // Times of the run before are multiplied by `scale`.
   static Result<Paths> load(const store::Reader& now, const store::Reader* before, const Model& model, double scale = 1);
   bool compared() const { return compared_; }  // the run before has call paths, too
+  uint64_t calls() const { return calls_; }    // on all paths: fewer than were made where the table of call paths was full
 
   // Below the node that a path of function ids leads to; nothing where it leads nowhere. At most `most` nodes.
   std::optional<Cut> cut(const std::vector<uint32_t>& path, size_t most) const;
@@ -68,6 +69,7 @@ class Paths {
   std::vector<std::pair<uint32_t, std::vector<Share>>> callers(const std::vector<Share>& shares) const;
 
   bool compared_ = false;
+  uint64_t calls_ = 0;
   std::vector<Node> nodes_;  // a parent before its children; node 0: the whole run
   std::vector<uint32_t> first_,
       children_;  // the children of node i: children_[first_[i]] … children_[first_[i + 1] - 1], the largest first

@@ -43,6 +43,7 @@ struct Rooted {
   std::vector<Edge> edges;          // by index in the model
   std::set<uint32_t> bounded = {};  // functions (by id) whose figures, and those of whose calls, are upper bounds
   std::set<uint32_t> parts = {};    // … and that were called elsewhere, too
+  uint64_t missing_calls = 0;       // of the run, that are on no call path
 };
 
 class Queries {

@@ -89,6 +89,16 @@ Rooted by_calls(const Model& model, uint32_t root) {
   return rooted;
 }
 
+// Calls that found no place in the table of call paths: their time stands at their callers. (Samples have no calls, and other
+// profiles may have no paths.)
+uint64_t missing_calls(const Model& model, const Paths& paths) {
+  return paths.calls() ? model.calls() - std::min(model.calls(), paths.calls()) : 0;
+}
+
+void put_missing(JsonWriter& json, const Model& model, uint64_t missing) {
+  if (missing) json.member("missing_calls", missing).member("made_calls", model.calls());
+}
+
 // "12.55.9"; empty: the whole run.
 std::optional<std::vector<uint32_t>> path_of(const std::string& text) {
   std::vector<uint32_t> path;
@@ -120,7 +130,10 @@ Result<std::optional<Rooted>> Queries::rooted(const Parameters& p, const Model& 
   if (!root) return std::nullopt;
   TRY(std::shared_ptr<Paths> tree, paths(thread_of(p)));
   Paths::Below below = tree->below(model.functions()[*root].id);
-  return below.functions.empty() ? by_calls(model, *root) : by_paths(model, *root, below);
+  if (below.functions.empty()) return by_calls(model, *root);
+  Rooted rooted = by_paths(model, *root, below);
+  rooted.missing_calls = missing_calls(model, *tree);
+  return rooted;
 }
 
 void Queries::put_node(JsonWriter& json, const Function& f, const Model& model, const std::optional<Rooted>& rooted) const {
@@ -150,7 +163,10 @@ void Queries::put_edges(JsonWriter& json, const std::vector<Edge>& edges, const 
 Result<> Queries::graph(const Parameters& p, JsonWriter& json) {
   TRY(std::shared_ptr<Model> m, model(thread_of(p)));
   TRY(std::optional<Rooted> below, rooted(p, *m));
-  if (below) json.member("below", true);
+  if (below) {
+    json.member("below", true);
+    put_missing(json, *m, below->missing_calls);
+  }
   std::vector<const Function*> shown;
   for (const Function& f : below ? below->functions : m->functions()) shown.push_back(&f);
   json.member("functions", shown.size()).key("nodes").begin_array();
@@ -217,6 +233,7 @@ Result<> Queries::flame(const Parameters& p, JsonWriter& json) {
           : p.contains("inverted") ? tree->inverted(*path, most_frames)
                                    : tree->cut(*path, most_frames);
   if (!cut) return fail("this path is not in the profile");
+  put_missing(json, *m, missing_calls(*m, *tree));
   json.key("path").begin_array();
   for (uint32_t id : *path) json.value(uint64_t{id});
   json.end_array();

@@ -79,6 +79,8 @@ Result<> Queries::summary(const Parameters&, JsonWriter& json) {
   }
   TRY(profile::Run then, before_->run());
   TRY(store::Totals before, before_->totals());
+  if (run.command != then.command)
+    notes.push_back(fmt::format("the commands differ: before it was {}", shortened(quoted_command(then.command), 200)));
   if (scale_ != 1)
     notes.push_back(fmt::format("the samples of the run before are multiplied by {:.4g}: their rate was another", scale_));
   if (run.clock == "cycles" && run.cpu != then.cpu)
@@ -87,9 +89,9 @@ Result<> Queries::summary(const Parameters&, JsonWriter& json) {
     notes.push_back("the run before has no call paths: flame graphs are not compared (weir profile --paths=full has them)");
   json.strings("notes", notes).strings("pruned", pruned_);
   json.key("compared").begin_object().member("file", options_.before).strings("command", then.command);
-  json.member("total", store::scaled(before.all(), scale_))
-      .member("paths_known", before.contexts > 0)
-      .member("scale", scale_);
+  json.member("total", store::scaled(before.all(), scale_)).member("cycles", store::scaled(before.cycles, scale_));
+  json.member("os_time", store::scaled(before.os_time, scale_));
+  json.member("paths_known", before.contexts > 0).member("scale", scale_);
   json.key("threads").begin_array();
   for (auto& [thread, same] : same_threads_) json.value(uint64_t{thread});
   json.end_array().end_object();

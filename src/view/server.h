@@ -12,7 +12,7 @@
 namespace weir::view {
 
 struct Serving {
-  uint16_t port = 0;                                        // 0: any that is free
+  uint16_t port = 0;                                        // 0: the usual one, or any that is free
   std::function<void(const std::string& address)> started;  // it listens; threads of its own get no SIGINT and SIGTERM
 };
 

@@ -22,6 +22,8 @@ TEST(Text, Units) {
   EXPECT_EQ(with_unit(UINT64_MAX), "18.4 E");
   EXPECT_EQ(with_commas(1234567), "1,234,567");
   EXPECT_EQ(with_commas(999), "999");
+  EXPECT_EQ(counted(1, "call"), "1 call");
+  EXPECT_EQ(counted(1234, "call"), "1,234 calls");
   EXPECT_EQ(percent(0.12345), "12.35 %");
   EXPECT_EQ(percent(0.00001), "<0.01 %");
   EXPECT_EQ(percent(0), "·");

@@ -178,6 +178,21 @@ TEST_F(ViewTest, V8_ACutHasEveryPathThatCanBeSeenOnceWithItsSums) {
   }
 }
 
+TEST_F(ViewTest, V8_CallsThatFoundNoPlaceInTheTableOfCallPathsAreTold) {
+  Parameters root = {{"root", std::to_string(id_of("main"))}};
+  EXPECT_FALSE(ask("flame").contains("missing_calls"));
+  EXPECT_FALSE(ask("graph", root).contains("missing_calls"));
+  profile::Profile p = fixture::tables();
+  uint64_t missing = p.threads[0].contexts.back().calls;
+  p.threads[0].contexts.pop_back();
+  put(p);
+  for (const json& answer : {ask("flame"), ask("flame", {{"inverted", "1"}}), ask("graph", root)}) {
+    EXPECT_EQ(answer["missing_calls"], missing);
+    EXPECT_GT(answer["made_calls"], missing);
+  }
+  EXPECT_FALSE(ask("graph").contains("missing_calls"));  // who called whom is known of all
+}
+
 TEST_F(ViewTest, V8_ReversedPathsHaveTheTimeOfTheirLeaves) {
   for (uint32_t seed = 1; seed <= 6; seed++) {
     profile::Profile p = with_random_paths(seed, 3000);
@@ -314,6 +329,17 @@ TEST_F(ViewTest, V8_PathsOfTwoRunsLieOverEachOther) {
 TEST_F(ViewTest, V8_KindsThatCannotBeCompared) {
   put_before(fixture::sampled());
   EXPECT_TRUE(ask("summary").get<std::string>().contains("cannot be compared"));
+}
+
+TEST_F(ViewTest, V8_CodeApartFromOsTimeAndOtherCommands) {
+  profile::Profile before = fixture::tables();
+  before.run.command.push_back("-x");
+  put_before(before);
+  json summary = ask("summary"), compared = summary["compared"];
+  EXPECT_EQ(compared["cycles"], summary["cycles"]);
+  EXPECT_EQ(compared["os_time"], summary["os_time"]);
+  EXPECT_EQ(summary["notes"].size(), 1u);
+  EXPECT_TRUE(summary["notes"][0].get<std::string>().contains("the commands differ")) << summary["notes"];
 }
 
 // ---- questions that nobody should ask ----

@@ -10,7 +10,7 @@ __attribute__((noinline)) int refuse(int n) { return printf("%d\n", n); }
 
 __attribute__((noinline)) int fibonacci(int n) {
   if (n > 90)
-    return refuse(n);
+    return refuse(n + 1);
   if (n < 2) return n;
   return fibonacci(n - 1) + fibonacci(n - 2);
 }

@@ -127,6 +127,8 @@ for (const kind of ['live', 'file']) {
     const shown = await drawn(page);
     assert.ok(shown >= 5 && shown <= 30, `${shown} functions`);
     assert.match(await page.locator('.filter label').innerText(), /≥ [\d.]+ %/);
+    const odd = await start('#view=graph&min=abc');
+    assert.equal(await drawn(odd), shown);
   });
 
   test(`${kind}: flame graph: select, zoom, search, icicle, reversed, keys`, async () => {
@@ -140,14 +142,19 @@ for (const kind of ['live', 'file']) {
     await page.waitForFunction(() => document.querySelector('.full-name').textContent !== 'Nothing is selected');
     await canvas.dblclick(at(3));
     await page.waitForFunction(() => location.hash.includes('zoom='));
+    assert.equal(await page.locator('.tip').count(), 0, 'the tip was of a frame of the picture before');
+    assert.match(await page.locator('.caption').innerText(), /Click selects/);
     await page.getByRole('button', { name: /All of it/ }).click();
     await page.waitForFunction(() => !location.hash.includes('zoom='));
+    await page.fill('#find-here', 'no such name');
+    assert.equal(await page.locator('.matched').innerText(), 'no match');
     await page.fill('#find-here', 'sum_of_squares');
     assert.ok(parseFloat(await page.locator('.matched').innerText()) > 10, 'the share of what matches');
     await page.locator('#find-here').blur();
     await page.getByRole('radio', { name: 'Icicle' }).click();
     await page.getByRole('radio', { name: 'Reversed' }).click();
     await page.waitForFunction(() => location.hash.includes('inverted=1') && location.hash.includes('shape=icicle'));
+    await canvas.focus();
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('ArrowDown');
     await page.waitForFunction(() => document.querySelector('canvas').getAttribute('aria-label').includes('total'));
@@ -179,6 +186,7 @@ for (const kind of ['live', 'file']) {
     assert.ok(await page.getByRole('grid', { name: 'Disassembly' }).locator('.row').count());
     await page.getByRole('radio', { name: 'Disassembly' }).click();
     assert.equal(await page.getByRole('grid', { name: 'Source' }).count(), 0);
+    assert.ok((await page.locator('.listing .row.never:not(.begins)').count()) > 0, 'all of a block that never ran');
     assert.deepEqual(page.wrong, []);
   });
 
@@ -189,6 +197,17 @@ for (const kind of ['live', 'file']) {
     if (kind === 'live') {
       await page.locator('.view .row').nth(1).click();
       await page.waitForFunction(() => location.hash.includes('thread='));
+      const entries = await page.evaluate(() => history.length);
+      for (const key of ['ArrowUp', 'ArrowDown']) await page.keyboard.press(key);
+      assert.equal(await page.evaluate(() => history.length), entries, 'keys leave no trail');
+      await page.keyboard.press('7');
+      await settled(page);
+      const calls = await page.locator('.view .row .cell:nth-child(3)').allInnerTexts();
+      const sum = calls.reduce((n, c) => n + Number(c.replaceAll(',', '')), 0);
+      assert.match(await page.locator('.view .bar').innerText(), new RegExp(`^${sum} OS calls? took`), 'of this thread');
+      await page.evaluate(() => (location.hash += '&fn=' + 1e6));
+      await page.waitForFunction(() => /no function 1000000/.test(document.querySelector('.full-name').textContent));
+      await page.goBack();
       await page.keyboard.press('1');
       await page.fill('#find-here', 'sum_of_squares');
       // Called once there, and 8,000 times in the other thread.
@@ -197,21 +216,73 @@ for (const kind of ['live', 'file']) {
     }
     await page.getByRole('button', { name: 'OS calls' }).click();
     await row(page, 'write').waitFor();
+    await page.getByRole('button', { name: 'Calls', exact: true }).click();
+    await page.waitForFunction(() => location.hash.includes('oscalls_by=calls'));
+    const made = (await page.locator('.view .row .cell:nth-child(3)').allInnerTexts()).map((c) => Number(c.replaceAll(',', '')));
+    assert.deepEqual(made, [...made].sort((a, b) => b - a));
     await row(page, 'write').locator('a').first().click();
     assert.notEqual(await detail(page), '');
     await page.getByRole('button', { name: 'Coverage' }).click();
+    await row(page, '/demo.cc').waitFor();
+    assert.match(await page.locator('.view .row').first().innerText(), /demo/, 'the program comes first');
     await page.fill('#find-here', 'demo.cc');
     await row(page, '/src/demo.cc').dblclick();
     await page.getByRole('grid', { name: 'Source' }).locator('.row', { hasText: 'fibonacci(int n)' }).waitFor();
+    await page.locator('.detail .calls .row').first().click();
+    await page.waitForFunction(() => !location.hash.includes('file='));
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     assert.match(await page.locator('.view.run').innerText(), /\.\/demo[^]*Is the data whole\?/);
     assert.deepEqual(page.wrong, []);
   });
 }
 
+test('keys of a focused control are its own; the focus is not lost', async () => {
+  const page = await open(live.address + '#view=functions');
+  await page.waitForSelector('.row');
+  const address = () => page.evaluate(() => location.hash);
+  const focused = (what) => page.evaluate((w) => document.activeElement.matches(w), what);
+  await page.getByRole('button', { name: 'Total' }).focus();
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => /view=functions.*sort=total/.test(location.hash));
+  await page.keyboard.press('/');
+  await page.keyboard.type('fibonacci');
+  await page.waitForSelector('#found li[role=option]');
+  await page.keyboard.press('Enter');
+  assert.ok(await focused('.view .body'));
+  await page.keyboard.press('?');
+  for (let i = 0; i < 3; i++) {
+    await page.keyboard.press('Tab');
+    assert.ok(await focused('body, dialog, dialog *'), 'Tab stays in the list of keys');
+  }
+  await page.keyboard.press('Escape');
+  assert.ok(await focused('.view .body'), 'and the focus goes back');
+  await page.keyboard.press('2');
+  await drawn(page);
+  const before = await address();
+  const slider = page.locator('#min');
+  const at = await slider.inputValue();
+  await slider.focus();
+  await page.keyboard.press('ArrowRight');
+  assert.equal(Number(await slider.inputValue()), Number(at) + 1);
+  assert.ok((await address()).startsWith(before), 'no other function is selected');
+  await page.locator('.icon[aria-label^=Theme]').focus();
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => document.documentElement.dataset.theme === 'light');
+  assert.match(await address(), /view=graph/);
+  const entries = await page.evaluate(() => history.length);
+  await page.keyboard.press('r');
+  assert.equal(await page.evaluate(() => history.length), entries + 1, 'Back leads to the root before');
+  await page.keyboard.press('3');
+  await page.getByRole('radio', { name: 'Flame' }).focus();
+  await page.keyboard.press('ArrowRight');
+  await page.waitForFunction(() => document.activeElement.textContent === 'Icicle' && document.activeElement.getAttribute('aria-checked') === 'true');
+  assert.deepEqual(page.wrong, []);
+});
+
 test('keys for everything, and `?` lists them; the theme', async () => {
   const page = await open(live.address);
   await page.waitForSelector('.row');
+  assert.match(new URL(page.url()).hash, /view=functions/, 'a link has its view');
   for (const [key, title] of [['2', 'Graph'], ['3', 'Flame graph'], ['4', 'Source'], ['6', 'Threads'], ['7', 'OS calls'], ['8', 'Coverage'], ['9', 'Run'], ['1', 'Functions']]) {
     await page.keyboard.press(key);
     await page.waitForFunction((t) => document.querySelector('nav [aria-current]')?.textContent === t, title);
@@ -287,14 +358,20 @@ test('two runs: changes apart, coloured graph and flame graph', async () => {
     assert.match(await list('Worse').innerText(), /fibonacci/);
     assert.match(await list('Better').innerText(), /parse/);
     assert.doesNotMatch(await list('Worse').innerText(), /parse\(/);
+    assert.match(await page.locator('.view .bar').innerText(), /; its code: .* cycles[^]*The commands differ: before it was \.\/demo/);
     await page.keyboard.press('2');
     await drawn(page);
     assert.ok((await page.locator('#river .node.worse').count()) > 0 && (await page.locator('#river .node.better').count()) > 0);
+    assert.equal(await page.locator('#river > .arc:not(.worse, .better, .same, .folded)').count(), 0, 'blue is what shrank');
+    const strengths = await page.locator('#river .node.worse .node-box').evaluateAll((all) => all.map((b) => Number(getComputedStyle(b).strokeOpacity)));
+    assert.ok(Math.min(...strengths) < 1, 'small changes have faint borders');
     await shot(page, 'diff-graph');
     await page.keyboard.press('3');
     await page.locator('canvas').waitFor();
     await page.getByRole('radio', { name: 'Before' }).click();
     await shot(page, 'diff-flame');
+    await page.keyboard.press('9');
+    assert.match(await page.locator('.view.run').innerText(), /Compared with\s+demo\.weir: \.\/demo[^]*the commands differ/);
     assert.deepEqual(page.wrong, []);
   }
   await server.stop();
@@ -350,6 +427,23 @@ test('without call paths the flame graph says what to type', async () => {
   await server.stop();
 });
 
+test('calls without a place in the table of call paths are told where they are missing', async () => {
+  copyFileSync(join(work, 'demo.weir'), join(work, 'full.weir'));
+  run('sqlite3', 'full.weir', 'UPDATE context SET calls = 0 WHERE id IN (SELECT id FROM context ORDER BY calls DESC LIMIT 1)');
+  const server = await view('full.weir');
+  const page = await open(server.address + '#view=flame');
+  const banner = page.locator('.view .banner', { hasText: /[\d,]+ of [\d,]+ calls found no place in the table of call paths/ });
+  await banner.waitFor();
+  await page.keyboard.press('2');
+  await drawn(page);
+  assert.equal(await banner.count(), 0, 'who called whom is known of all');
+  await page.keyboard.press('r');
+  await banner.waitFor();
+  await shot(page, 'missing-calls');
+  assert.deepEqual(page.wrong, []);
+  await server.stop();
+});
+
 test('a profile that is replaced while it is open; a second viewer', async () => {
   copyFileSync(join(work, 'demo.weir'), join(work, 'new.weir'));
   const [server, second] = await Promise.all([view('new.weir'), view('new.weir')]);
@@ -377,8 +471,7 @@ test('a hundred thousand functions, a million call paths: the list, the graph an
   const first = Date.now() - begin;
   await page.locator('.table .body').first().focus();
   await page.keyboard.press('End');
-  await page.keyboard.press('End');
-  await page.waitForFunction(() => [...document.querySelectorAll('.view .row')].some((r) => r.getAttribute('aria-rowindex') === '100001' && /Class/.test(r.textContent)));
+  await page.waitForFunction(() => [...document.querySelectorAll('.view .row.current')].some((r) => r.getAttribute('aria-rowindex') === '100001' && /Class/.test(r.textContent)));
   await page.fill('#find-here', 'Class777');
   await page.waitForFunction(() => document.querySelector('.bar [role=status]').textContent === '111 functions match');
   await page.locator('#find-here').blur();
@@ -426,6 +519,17 @@ test('an empty profile, and one that is cut short, newer, or something else', as
   await says('demo.weir', /port \d+ is in use: give another/, '--port', port);
 });
 
+test('the port stays the same where it is free', async () => {
+  const known = new Set();
+  for (let i = 0; i < 3 && !known.has('8347'); i++) {
+    const server = await view('demo.weir');
+    known.add(new URL(server.address).port);
+    if (await fetch('http://127.0.0.1:8347/').then(() => true, () => false)) known.add('8347'); // (another has it)
+    await server.stop();
+  }
+  assert.ok(known.has('8347'), [...known].join());
+});
+
 test('only who knows the address gets an answer', async () => {
   const { origin, host } = new URL(live.address);
   assert.equal((await fetch(origin + '/')).status, 404);
@@ -447,7 +551,7 @@ test('a sampled profile: samples, and no calls', async (t) => {
   const server = await view('sampled.weir', ...sourceMap);
   const page = await open(server.address + '#view=functions');
   await settled(page);
-  assert.match(await page.locator('.run-line').innerText(), /samples/);
+  assert.match(await page.locator('.run-line').innerText(), /samples?/);
   assert.equal(await page.getByRole('button', { name: 'Calls', exact: true }).count(), 0);
   for (const key of ['2', '3', '4', '9']) {
     await page.keyboard.press(key);
@@ -630,6 +734,27 @@ test('captions count all functions; keys in a list leave no trail; keys wait beh
     assert.equal(await page.evaluate(() => document.activeElement.id), 'find-here', key);
     await page.keyboard.press('Escape');
   }
+  assert.deepEqual(page.wrong, []);
+  await server.stop();
+});
+
+test('without a sample, no view speaks of what ran', async (t) => {
+  writeFileSync(join(work, 'dead.s'), '.globl _start\n_start: mov $60, %eax\nxor %edi, %edi\nsyscall\n');
+  run('gcc', '-nostdlib', '-static', '-o', 'dead', 'dead.s');
+  try {
+    run(weir, 'sample', '-q', '-o', 'dead.weir', '--', './dead');
+  } catch (e) {
+    return t.skip('no sampling here: ' + e.message);
+  }
+  if (JSON.parse(run(weir, 'report', 'dead.weir', 'functions', '--format', 'json')).functions.length) return t.skip('it was sampled');
+  const server = await view('dead.weir');
+  const page = await open(server.address + '#view=functions');
+  for (const key of ['1', '2', '3']) {
+    await page.keyboard.press(key);
+    await page.locator('.view', { hasText: 'No sample was taken.' }).waitFor();
+  }
+  await page.keyboard.press('9');
+  assert.match(await page.locator('.view.run').innerText(), /Call paths\s+none/);
   assert.deepEqual(page.wrong, []);
   await server.stop();
 });

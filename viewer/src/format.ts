@@ -50,6 +50,11 @@ export function plural(n: number, one: string, many = one + 's'): string {
   return `${withCommas(n)} ${n === 1 ? one : many}`;
 }
 
+// The beginning of a text that is no name.
+export function cut(text: string, width: number): string {
+  return text.length > width ? text.slice(0, width - 1) + '…' : text;
+}
+
 // Control characters would move or colour what stands behind them.
 export function printable(text: string): string {
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '·');

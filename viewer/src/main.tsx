@@ -15,8 +15,9 @@ try {
   summary.value = await source.ask<Summary>('summary');
   followAddress();
   listenToKeys();
-  const last = remembered('view');
-  if (!get('view') && views.some((v) => v.id === last && v.shown(summary.value))) tune({ view: last });
+  // The view is in every address: a link opens for others what it shows here.
+  const last = views.find((v) => v.id === remembered('view') && v.shown(summary.value)) ?? views[0]!;
+  if (!get('view')) tune({ view: last.id });
   if (!get('fn')) {
     // The function with the most self time: nobody starts with an empty page.
     const top = await source.ask<FunctionPage>('functions', { sort: 'self', offset: 0, limit: 1 });

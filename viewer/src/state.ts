@@ -49,13 +49,17 @@ export function followAddress() {
 }
 
 export const selected = computed<FunctionId | null>(() => (get('fn') === '' ? null : Number(get('fn'))));
+// Who selects a function has left the file that was looked at as a whole.
+function choice(id: FunctionId | null): Record<string, string | null> {
+  return { fn: id === null ? null : String(id), file: null };
+}
 export function select(id: FunctionId | null, more: Record<string, string | null> = {}) {
-  go({ fn: id === null ? null : String(id), ...more });
+  go({ ...choice(id), ...more });
 }
 
 // By an arrow key: Back leads to where one came from, not through all rows.
 export function moveTo(id: FunctionId | null) {
-  tune({ fn: id === null ? null : String(id) });
+  tune(choice(id));
 }
 
 export const view = computed(() => get('view', 'functions'));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { percent, printable, seconds, shortName, withUnit } from '../src/format';
+import { cut, percent, printable, seconds, shortName, withUnit } from '../src/format';
 
 describe('figures', () => {
   it('have three digits that count', () => {
@@ -30,6 +30,10 @@ describe('names', () => {
     expect(shortName('libsqlite3.so.0.8.6+0xfc9b0', 9)).toBe('…+0xfc9b0');
     expect(shortName('libsqlite3.so.0.8.6+0xfc9b0', 8)).toHaveLength(8);
     expect(shortName('a(b+0x1)', 7)).toBe('a(…)');
+  });
+  it('that are sentences are cut at their end', () => {
+    expect(cut('the run was cut short', 8)).toBe('the run…');
+    expect(cut('short', 5)).toBe('short');
   });
   it('obey nobody', () => {
     expect(printable('a\n<script>\x1b[31m')).toBe('a·<script>·[31m');

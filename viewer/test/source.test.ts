@@ -1,5 +1,5 @@
-import { describe, expect, it } from 'vitest';
-import { functionPage, question } from '../src/data/source';
+import { describe, expect, it, vi } from 'vitest';
+import { functionPage, openSource, question } from '../src/data/source';
 import { splitLines } from '../src/code/highlight';
 import type { FunctionPage, FunctionRow } from '../src/data/types';
 
@@ -22,6 +22,17 @@ describe('functions of an exported file', () => {
   it('have one name for one question', () => {
     expect(question('function', { thread: '', id: 5, regex: false })).toBe('function?id=5');
     expect(question('a', { z: 1, b: true })).toBe('a?b=1&z=1');
+  });
+});
+
+describe('answers of the server', () => {
+  it('are errors where they cannot be read, whatever their status', async () => {
+    vi.stubGlobal('document', { getElementById: () => null });
+    for (const status of [200, 500]) {
+      vi.stubGlobal('fetch', async () => new Response('{"cut', { status }));
+      await expect((await openSource()).ask('summary')).rejects.toThrow(`cannot be read (status ${status})`);
+    }
+    vi.unstubAllGlobals();
   });
 });
 

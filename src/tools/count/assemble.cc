@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/text.h"
 #include "profile/processes.h"
 #include "profile/sums.h"
 
@@ -153,6 +154,19 @@ void add_up_os_calls(std::vector<profile::OsCount>& counts) {
   });
 }
 
+// What a thread's full tables mean for its figures.
+std::string what_is_lost(const Thread& t, const profile::Thread& out) {
+  if (t.contexts.size() < rt::max_contexts)
+    return fmt::format("the tables of calls or of OS calls were full: {} are not counted", with_commas(t.lost));
+  uint64_t calls = 0, on_paths = 0;
+  for (const auto& c : out.calls) calls += c.calls;
+  for (const profile::Context& c : out.contexts) on_paths += c.calls;
+  return fmt::format(
+      "{} of {} calls found no place in the table of call paths, which holds {}: on call paths their time stands at their "
+      "callers",
+      with_commas(calls - std::min(calls, on_paths)), with_commas(calls), with_commas(rt::max_contexts));
+}
+
 }  // namespace
 
 void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process) {
@@ -203,8 +217,7 @@ void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process)
   ran_.resize(p_.functions.size());
   for (const profile::FunctionCount& f : out.functions) ran_[f.function] = true;
   if (t.lost)
-    p_.processes[process == none ? 0 : process].notes.push_back(
-        fmt::format("thread {}: {} calls did not fit into a table", t.tid, t.lost));
+    p_.processes[process == none ? 0 : process].notes.push_back(fmt::format("thread {}: {}", t.tid, what_is_lost(t, out)));
   bool is_first = process != none && !parents_[process] && t.tid == p_.processes[process].pid;
   if (process == none || (p_.threads.size() >= kept_threads && !is_first)) add_to_others(out);
   else p_.threads.push_back(std::move(out));
@@ -286,8 +299,8 @@ void Assembler::finish() {
     p_.threads[others_].name = fmt::format("{} threads", others_count_);
     for (const profile::Process& process : p_.processes)
       p_.processes[others_process_].ended = std::max(p_.processes[others_process_].ended, process.ended);
-    p_.processes[others_process_].notes.push_back(
-        fmt::format("{} threads that ended after the first {} are added up", others_count_, kept_threads));
+    p_.processes[others_process_].notes.push_back(fmt::format("{} that ended after the first {} are added up",
+                                                              counted(others_count_, "thread"), with_commas(kept_threads)));
   }
   profile::find_parents(p_.processes, parents_);
   cut_blocks();

@@ -3,7 +3,7 @@ import { signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { source, useAnswer } from '../data/ask';
 import type { Detail as DetailAnswer, ThreadRow } from '../data/types';
-import { baseName, commandLine, percent, plural, printable, shortName } from '../format';
+import { baseName, commandLine, cut, percent, plural, printable, shortName } from '../format';
 import { comparing, go, remember, remembered, selected, summary, thread, view } from '../state';
 import { amount, inSeconds } from '../table/figures';
 import { Detail } from '../views/Detail';
@@ -89,7 +89,7 @@ function Top({ current, tabs }: { current: string; tabs: typeof views }) {
       </div>
       <nav aria-label="Views">
         {tabs.map((v) => (
-          <button key={v.id} aria-current={v.id === current ? 'page' : undefined} onClick={() => show(v.id)} title={`${v.title}   ${v.key}`}>
+          <button key={v.id} aria-current={v.id === current ? 'page' : undefined} onClick={() => show(v.id)} title={`${v.title}   ${v.key}`} data-title={v.title}>
             {v.title}
           </button>
         ))}
@@ -173,10 +173,10 @@ function Status() {
   const name = answer.value?.function.name;
   return (
     <footer>
-      <span class="full-name name" aria-live="polite">{name ? printable(name) : 'Nothing is selected'}</span>
+      <span class="full-name name" aria-live="polite">{selected.value === null ? 'Nothing is selected' : printable(name ?? answer.error ?? '')}</span>
       <span class="space" />
       <button class={s.notes.length ? 'quality warn' : 'quality'} onClick={() => show('run')} title={s.notes.slice(0, 20).join('\n')}>
-        {s.sampling ? `data: ${quality(s.sampling)}` : s.notes.length === 0 ? 'data: complete' : `data: ${shortName(s.notes[0]!, 60)}${s.notes.length > 1 ? `; ${s.notes.length - 1} more` : ''}`}
+        {s.sampling ? `data: ${quality(s.sampling)}` : s.notes.length === 0 ? 'data: complete' : `data: ${cut(s.notes[0]!, 60)}${s.notes.length > 1 ? `; ${s.notes.length - 1} more` : ''}`}
       </button>
     </footer>
   );

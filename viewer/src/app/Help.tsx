@@ -8,16 +8,21 @@ const inTables = [
 ];
 
 export function Help({ onClose }: { onClose: () => void }) {
-  const box = useRef<HTMLDivElement>(null);
+  const box = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null;
-    box.current?.focus();
-    return () => before?.focus();
+    const dialog = box.current!;
+    dialog.showModal();
+    dialog.focus(); // not its only button, which is at its end
+    return () => {
+      dialog.close();
+      before?.focus();
+    };
   }, []);
   const shown = (keys: string) => keys.split(' ').map((k) => <kbd key={k}>{names[k] ?? k}</kbd>);
   return (
-    <div class="overlay" onClick={onClose}>
-      <div class="help" role="dialog" aria-modal="true" aria-label="Keys" tabIndex={-1} ref={box} onClick={(e) => e.stopPropagation()}>
+    <dialog class="help" aria-label="Keys" tabIndex={-1} ref={box} onClose={onClose} onClick={(e) => e.target === box.current && onClose()}>
+      <div>
         <h2>Keys</h2>
         <dl>
           {commands.value.map((c) => (
@@ -38,7 +43,7 @@ export function Help({ onClose }: { onClose: () => void }) {
         </dl>
         <button onClick={onClose}>Close</button>
       </div>
-    </div>
+    </dialog>
   );
 }
 

@@ -4,6 +4,7 @@ import { useAnswer } from '../data/ask';
 import type { FunctionPage } from '../data/types';
 import { baseName, percent, shortName } from '../format';
 import { select, summary, thread } from '../state';
+import { focusView } from './keys';
 
 export function Search() {
   const text = useSignal('');
@@ -18,7 +19,7 @@ export function Search() {
     select(row.id);
     open.value = false;
     text.value = '';
-    (document.activeElement as HTMLElement | null)?.blur();
+    focusView();
   };
   const onKey = (e: KeyboardEvent) => {
     if (e.key === 'ArrowDown') at.value = Math.min(rows.length - 1, at.value + 1);

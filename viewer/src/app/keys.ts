@@ -24,16 +24,37 @@ export function useCommands(list: Command[]) {
   }, []);
 }
 
-function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && (target.matches('input:not([type=checkbox]):not([type=range]), textarea, select') || target.isContentEditable);
+// What a focused control does with its keys comes before any command.
+const typing = 'input:not([type=checkbox]):not([type=range]), textarea, select';
+const keysOf: [control: string, keys: RegExp][] = [
+  [typing, /./],
+  ['button, a[href], summary, [role=button]', /^(Enter|Space)$/],
+  ['input[type=checkbox]', /^Space$/],
+  ['input[type=range]', /^(Arrow|Home|End|Page)/],
+];
+
+export function keyOf(e: KeyboardEvent): string {
+  return (e.altKey ? 'Alt+' : '') + (e.key === ' ' ? 'Space' : e.key);
+}
+
+export function isOfControl(e: KeyboardEvent): boolean {
+  const { target } = e;
+  return target instanceof HTMLElement && keysOf.some(([control, keys]) => target.matches(control) && keys.test(keyOf(e)));
+}
+
+// What keys of the view at hand go to: its first table, or its picture.
+export function focusView() {
+  const pane = document.querySelector<HTMLElement>('.view .body, .view canvas, .view .river');
+  if (pane) pane.focus({ preventScroll: true });
+  else (document.activeElement as HTMLElement | null)?.blur();
 }
 
 export function listenToKeys() {
   addEventListener('keydown', (e) => {
     if (e.ctrlKey || e.metaKey || e.defaultPrevented) return;
-    const key = (e.altKey ? 'Alt+' : '') + (e.key === ' ' ? 'Space' : e.key);
-    if (isTyping(e.target)) {
-      if (key === 'Escape') (e.target as HTMLElement).blur();
+    const key = keyOf(e);
+    if (isOfControl(e)) {
+      if (key === 'Escape') focusView();
       return;
     }
     const command = commands.value.findLast((c) => c.keys.split(' ').includes(key));

@@ -7,6 +7,7 @@ import { baseName, hex, percent, plural, printable, shortName, withCommas } from
 import { get, go, select, selected, summary, thread, tune } from '../state';
 import { amount, Count, Share, Time } from '../table/figures';
 import { Table, type Column } from '../table/Table';
+import { Choice } from '../views/Choice';
 import { With } from '../views/Waiting';
 import { useCommands } from '../app/keys';
 import { highlightLines } from './highlight';
@@ -30,11 +31,7 @@ function OfFunction() {
   return (
     <section class="view code" aria-label="Source and disassembly">
       <div class="bar">
-        <div class="choice" role="radiogroup" aria-label="What is shown">
-          {[['source', 'Source'], ['both', 'Both'], ['asm', 'Disassembly']].map(([key, title]) => (
-            <button key={key} role="radio" aria-checked={mode === key} onClick={() => tune({ code: key! })}>{title}</button>
-          ))}
-        </div>
+        <Choice label="What is shown" value={mode} options={[['source', 'Source'], ['both', 'Both'], ['asm', 'Disassembly']]} onChange={(code) => tune({ code })} />
         <Find />
         <Legend />
       </div>
@@ -245,7 +242,7 @@ function Code({ asm }: { asm: Asm }) {
   return (
     <div class="listing">
       <Jump label="Disassembly" hottest={hottest} />
-      <Table label="Disassembly" columns={columns.filter((c) => c !== false)} count={asm.rows.length} row={(i) => asm.rows[i]} current={hottest.at.value?.index ?? null} onSelect={(_, i) => (hottest.at.value = { index: i, rank: -1 })} rowClass={(r, i) => (hottest.found.has(i) ? 'found ' : '') + (r.mark === '#' ? 'never' : r.mark ? 'begins' : '')} empty="Its code is not in the profile." />
+      <Table label="Disassembly" columns={columns.filter((c) => c !== false)} count={asm.rows.length} row={(i) => asm.rows[i]} current={hottest.at.value?.index ?? null} onSelect={(_, i) => (hottest.at.value = { index: i, rank: -1 })} rowClass={(r, i) => (hottest.found.has(i) ? 'found ' : '') + (r.count === 0 ? 'never ' : '') + (r.mark ? 'begins' : '')} empty="Its code is not in the profile." />
     </div>
   );
 }

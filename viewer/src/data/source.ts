@@ -28,8 +28,8 @@ class Server implements Source {
     } catch {
       throw new Told('weir view does not answer: has it ended? Start it again and open the address that it prints: that is another one each time.');
     }
-    const answer = await response.json().catch(() => ({ error: `weir view answered with status ${response.status}` }));
-    if (!response.ok) throw new Told(answer.error);
+    const answer = await response.json().catch(() => ({ error: `The answer of weir view cannot be read (status ${response.status}).` }));
+    if ('error' in answer) throw new Told(answer.error);
     return answer as T;
   }
 }

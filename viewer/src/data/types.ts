@@ -58,6 +58,8 @@ export interface Compared {
   file: string;
   command: string[];
   total: number;
+  cycles: number;
+  os_time: number;
   paths_known: boolean;
   threads: number[]; // of this run that have a counterpart there
 }
@@ -148,7 +150,13 @@ export interface GraphEdge {
   at_most?: boolean;
 }
 
-export interface Graph {
+// What is added up from call paths, whose table may have been full.
+export interface OnPaths {
+  missing_calls?: number; // are on no path: their time stands at their callers
+  made_calls?: number; // of so many
+}
+
+export interface Graph extends OnPaths {
   nodes: GraphNode[]; // the largest totals first
   edges: GraphEdge[];
   functions: number; // of the run, or below the root; `nodes` may be fewer
@@ -156,7 +164,7 @@ export interface Graph {
 }
 
 // A tree as columns, a parent before its children. Node 0 is what was asked for.
-export interface Flame {
+export interface Flame extends OnPaths {
   path: FunctionId[]; // from the top to node 0; empty: node 0 is the whole run
   parent: number[];
   function: FunctionId[];

@@ -8,6 +8,9 @@ import type { Flame, FunctionId, FunctionPage, FunctionRow } from '../data/types
 import { baseName, commandLine, percent, plural, printable, shortName, withCommas, withUnit } from '../format';
 import { comparing, get, go, moveTo, select, selected, summary, thread, tune } from '../state';
 import { amount } from '../table/figures';
+import { Choice } from '../views/Choice';
+import { nothingRan } from '../views/columns';
+import { MissingCalls } from '../views/MissingCalls';
 import { Failed, Waiting } from '../views/Waiting';
 import { isDark, mostImages, paletteOf, type Palette } from './colours';
 import { draw, rowOf, rowSize, type Picture } from './draw';
@@ -15,7 +18,7 @@ import { callersOf, find, framesOf, matched, pathTo, treeOf, type Frame } from '
 
 // With `of` in the address: who called that function, upwards. A file has only the graph of all, from which it is made.
 export function FlameView() {
-  const { paths_known, command, contexts } = summary.value;
+  const { paths_known, contexts, sampling } = summary.value;
   const of = get('of');
   const inverted = of !== '' || get('inverted') === '1';
   const params = () => ({ thread: thread.value, of: source.live ? get('of') : '', inverted: get('of') === '' && get('inverted') === '1' });
@@ -25,12 +28,7 @@ export function FlameView() {
   if (!paths_known)
     return (
       <section class="view" aria-label="Flame graph">
-        <div class="hint">
-          <p>This profile holds who called whom, but no call paths; guessing them from callers would be wrong.</p>
-          <p>
-            To see a flame graph, profile again with: <code>weir profile --paths=full -- {commandLine(command)}</code>
-          </p>
-        </div>
+        <div class="hint">{sampling ? nothingRan() : <NoPaths />}</div>
       </section>
     );
   const mine = (flame: Flame | undefined) => flame && (flame.path.join('.') === get('zoom') ? flame : undefined);
@@ -46,6 +44,17 @@ export function FlameView() {
         <Waiting since={sent.since} what={`Reading ${withCommas(contexts)} call paths`} />
       )}
     </section>
+  );
+}
+
+function NoPaths() {
+  return (
+    <>
+      <p>This profile holds who called whom, but no call paths; guessing them from callers would be wrong.</p>
+      <p>
+        To see a flame graph, profile again with: <code>weir profile --paths=full -- {commandLine(summary.value.command)}</code>
+      </p>
+    </>
   );
 }
 
@@ -115,6 +124,11 @@ function Chart({ whole, part, inverted }: { whole: Flame; part: Flame | undefine
     hits, selected: selected.value, current: current.value, comparing: coloured,
   };
   useLayoutEffect(() => draw(canvas.current!, picture));
+  // What was pointed at were frames of another picture.
+  useLayoutEffect(() => {
+    hover.value = null;
+    current.value = -1;
+  }, [tree, root]);
 
   const zoom = (to: FunctionId[]) => go({ zoom: to.join('.') || null, ...(to.length === 0 && { of: null }) });
   const zoomTo = (node: number) => zoom(pathTo(tree, node));
@@ -154,7 +168,7 @@ function Chart({ whole, part, inverted }: { whole: Flame; part: Flame | undefine
       picture.nameOf(node),
       `total ${amount(now)}, ${percent(now / (summary.value.total || 1))}`,
       ...(inverted ? [] : [`self ${withUnit(flame.self[node]!)}`]),
-      ...(summary.value.calls_known && !inverted ? [`${withCommas(flame.calls[node]!)} calls`] : []),
+      ...(summary.value.calls_known && !inverted ? [plural(flame.calls[node]!, 'call')] : []),
       ...(before !== undefined ? [`before ${withUnit(before)}`] : []),
       baseName(picture.imageOf(node)),
     ].join(' · ');
@@ -166,12 +180,13 @@ function Chart({ whole, part, inverted }: { whole: Flame; part: Flame | undefine
         <Choice label="Direction" value={inverted ? '1' : ''} options={[['', 'From the start'], ['1', 'Reversed']]} onChange={(v) => tune({ inverted: v, zoom: null, of: null })} />
         {coloured && <Choice label="Widths" value={get('by')} options={[['', 'Now'], ['before', 'Before']]} onChange={(v) => tune({ by: v })} />}
         <input id="find-here" type="search" placeholder="Search   f" aria-label="Search in the flame graph" value={search} onInput={(e) => tune({ search: e.currentTarget.value })} />
-        {search && <span role="status" class="matched">{percent(share)} matches</span>}
+        {search && <span role="status" class="matched">{share > 0 ? `${percent(share)} matches` : 'no match'}</span>}
         {path.length > 0 && <button onClick={() => zoom([])}>All of it <kbd>0</kbd></button>}
         {of && <span>Callers of <b class="name">{shortName(nameOf(Number(of)), 40)}</b>, with all that it calls</span>}
         <span class="space" />
         {flame.cut > 0 && <span class="faint">{plural(flame.cut, 'branch', 'branches')} too small to see</span>}
       </div>
+      <MissingCalls of={flame} />
       <div class="caption">
         <span role="status" aria-live="polite">{about.value || (unknown ? 'The run before has no call paths: nothing is compared here. ' : '') + 'Click selects, double click zooms.'}</span>
         {coloured ? <Swatches of={changes(picture.palette)} /> : <Swatches of={imagesIn(names, images, picture.palette)} />}
@@ -241,16 +256,6 @@ function Swatches({ of }: { of: Swatch[] }) {
         </span>
       ))}
     </span>
-  );
-}
-
-function Choice({ label, value, options, onChange }: { label: string; value: string; options: [string, string][]; onChange: (v: string) => void }) {
-  return (
-    <div class="choice" role="radiogroup" aria-label={label}>
-      {options.map(([key, title]) => (
-        <button key={key} role="radio" aria-checked={value === key} onClick={() => onChange(key)}>{title}</button>
-      ))}
-    </div>
   );
 }
 

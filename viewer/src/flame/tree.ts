@@ -82,7 +82,7 @@ export function callersOf(flame: Flame, id: FunctionId): Flame {
     }
     at.self += flame.total[i]!;
   });
-  const result: Flame = { path: [id], parent: [], function: [], total: [], self: [], calls: [], cut: flame.cut, names: flame.names, ...(flame.before && { before: [] }) };
+  const result: Flame = { ...flame, path: [id], parent: [], function: [], total: [], self: [], calls: [], ...(flame.before && { before: [] }) };
   const walk: [Branch, number][] = [[root, 0]];
   for (let next = walk.pop(); next; next = walk.pop()) {
     const [b, parent] = next;

@@ -6,8 +6,9 @@ import { useCommands } from '../app/keys';
 import { ask, source, useAnswer } from '../data/ask';
 import type { FunctionId, Graph, GraphNode } from '../data/types';
 import { plural, shortName, shortPercent, withCommas } from '../format';
-import { comparing, get, moveTo, selected, summary, thread, tune } from '../state';
-import { data, type Datum } from '../views/columns';
+import { comparing, get, go, moveTo, selected, summary, thread, tune } from '../state';
+import { data, nothingRan, type Datum } from '../views/columns';
+import { MissingCalls } from '../views/MissingCalls';
 import { Failed, Waiting, With } from '../views/Waiting';
 import { countAbove, filterSteps, initialFilter, isAbove, type Weighting } from './formulas';
 import { apart, GivenUp, LayoutWorker, toDot, withLone, type Flow, type Layout } from './layout';
@@ -84,7 +85,8 @@ function Controlled({ base: sent, root }: { base: Graph; root: FunctionId | null
   const totals = useMemo(() => base.nodes.map(sizeOf).sort((a, b) => b - a), [base]);
   const opening = initialFilter(totals, whole);
   // (Where rounding up goes past every function, all are drawn that can be.)
-  const filter = get('min') !== '' ? Number(get('min')) : countAbove(totals, whole, opening) > 0 ? opening : 0;
+  const asked = get('min') === '' ? NaN : Number(get('min'));
+  const filter = asked >= 0 ? asked : countAbove(totals, whole, opening) > 0 ? opening : 0;
   const weighting = get('weight', 'log') as Weighting;
   const length = Number(get('length', '28'));
   const stateOf = (id: FunctionId): NodeState => open.get(id) ?? 'some';
@@ -119,7 +121,7 @@ function Controlled({ base: sent, root }: { base: Graph; root: FunctionId | null
   useCommands([
     { keys: 'c -', about: 'collapse: show fewer children of the selected function', run: () => step(-1) },
     { keys: 's +', about: 'show subtree: more children', run: () => step(1) },
-    { keys: 'r', about: 'the selected function is the virtual root, or no more', run: () => selected.value !== null && tune({ root: get('root') === String(selected.value) ? null : String(selected.value) }) },
+    { keys: 'r', about: 'the selected function is the virtual root, or no more', run: () => selected.value !== null && go({ root: get('root') === String(selected.value) ? null : String(selected.value) }) },
     { keys: ',', about: 'time filter: show more functions', run: () => filterStep(-1) },
     { keys: '.', about: 'time filter: show fewer', run: () => filterStep(1) },
     { keys: 'o', about: 'the river flows down, or to the right', run: () => tune({ flow: flow === 'down' ? 'right' : null }) },
@@ -162,7 +164,7 @@ function Controlled({ base: sent, root }: { base: Graph; root: FunctionId | null
         <label>
           Root
           {rootNode ? (
-            <button onClick={() => tune({ root: null })} title={`Shares are of ${rootNode.name}; click for the whole program   r`}>{shortName(rootNode.name, 18)} ✕</button>
+            <button onClick={() => go({ root: null })} title={`Shares are of ${rootNode.name}; click for the whole program   r`}>{shortName(rootNode.name, 18)} ✕</button>
           ) : (
             <span class="faint">the program</span>
           )}
@@ -171,9 +173,10 @@ function Controlled({ base: sent, root }: { base: Graph; root: FunctionId | null
         <Marks />
       </div>
       <div class="river-pane" aria-busy={drawn.since !== undefined || (drawn.value && drawn.value.shown !== shown)}>
+        <MissingCalls of={sent} />
         {drawn.error && <Failed>{drawn.error}</Failed>}
         {drawn.value ? <River drawn={drawn.value} stateOf={stateOf} weighting={weighting} frame={frame} root={root} /> : !drawn.error && <Waiting since={drawn.since} what={`Laying out ${plural(shown.nodes.length, 'function')}`} />}
-        {shown.nodes.length === 0 && <div class="hint">{base.functions ? 'No function is above the filter.' : 'No function ran.'}</div>}
+        {shown.nodes.length === 0 && <div class="hint">{base.functions ? 'No function is above the filter.' : nothingRan()}</div>}
         <div class="caption faint">
           <span>
             {plural(shown.nodes.length, 'function')} of {withCommas(base.functions)}, {plural(shown.edges.length, 'arc')}

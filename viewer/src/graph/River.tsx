@@ -3,7 +3,7 @@ import type { Signal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { useCommands } from '../app/keys';
 import type { FunctionId, GraphEdge, GraphNode } from '../data/types';
-import { percent, printable, withCommas, withUnit } from '../format';
+import { percent, plural, printable, withUnit } from '../format';
 import { comparing, get, moveTo, select, selected } from '../state';
 import { amount } from '../table/figures';
 import { atMost } from '../views/columns';
@@ -76,7 +76,7 @@ export function River({ drawn, stateOf, weighting, frame, root }: Props) {
     { keys: 'x', about: 'graph: zoom out', run: () => zoom(0.8) },
     { keys: '0', about: 'graph: all of it', run: fit },
     { keys: 'ArrowLeft ArrowRight ArrowUp ArrowDown', about: 'graph: to the caller, callee, neighbour', run: (key) => moveTo(next(drawn.flow === 'down' ? turned[key]! : key, drawn)) },
-    { keys: 'Enter', about: 'graph: the source of the selected function', run: () => selected.value !== null && select(selected.value, { view: 'source', file: null }) },
+    { keys: 'Enter', about: 'graph: the source of the selected function', run: () => selected.value !== null && select(selected.value, { view: 'source' }) },
   ]);
 
   const f = frame.value;
@@ -85,6 +85,7 @@ export function River({ drawn, stateOf, weighting, frame, root }: Props) {
     <div
       class="river"
       ref={pane}
+      tabIndex={-1}
       onWheel={(e) => {
         e.preventDefault();
         const box = pane.current!.getBoundingClientRect();
@@ -102,7 +103,7 @@ export function River({ drawn, stateOf, weighting, frame, root }: Props) {
     >
       <svg id="river" viewBox={`${f.x} ${f.y} ${f.width / f.scale} ${f.height / f.scale}`} role="group" aria-label="Functions and calls">
         <defs>
-          {['arc', 'lit', 'worse', 'better'].map((kind) => (
+          {['arc', 'lit', 'worse', 'better', 'same', 'same-lit'].map((kind) => (
             <marker key={kind} id={`head-${kind}`} viewBox="0 0 8 8" refX="7" refY="4" markerWidth="11" markerHeight="11" markerUnits="userSpaceOnUse" orient="auto">
               <path d="M0 0 L8 4 L0 8 Z" class={`head ${kind}`} />
             </marker>
@@ -158,14 +159,18 @@ function next(key: string, drawn: Drawn): FunctionId | null {
   return same[0]?.id ?? here.id;
 }
 
-function changeClass(now: number, before: number | undefined): string {
-  if (!comparing.value || before === undefined || now === before) return '';
+type Change = '' | 'same' | 'worse' | 'better'; // '': nothing is compared
+
+function changeOf(now: number, before: number | undefined): Change {
+  if (!comparing.value) return '';
+  if (before === undefined || now === before) return 'same';
   return now > before ? 'worse' : 'better';
 }
 
 // How strongly a change is shown: by its share of what there was.
-function changeStrength(now: number, before: number): number {
-  return Math.min(1, 0.35 + Math.abs(now - before) / Math.max(now, before, 1));
+function strengthOf(change: Change, now: number, before: number | undefined) {
+  if (change !== 'worse' && change !== 'better') return undefined;
+  return { strokeOpacity: Math.min(1, 0.35 + Math.abs(now - before!) / Math.max(now, before!, 1)) };
 }
 
 function ArcPath({ arc, edge, nodes, weighting, whole, smallest, lit }: { arc: Arc; edge: GraphEdge | undefined; nodes: Map<FunctionId, GraphNode>; weighting: Weighting; whole: number; smallest: number; lit: boolean }) {
@@ -176,15 +181,16 @@ function ArcPath({ arc, edge, nodes, weighting, whole, smallest, lit }: { arc: A
         <title>{printable(names)}: by way of functions below the filter</title>
       </path>
     );
-  const change = changeClass(edge.total, edge.before);
-  const kind = change || (lit ? 'lit' : 'arc');
+  const change = changeOf(edge.total, edge.before);
+  const strength = strengthOf(change, edge.total, edge.before);
+  const kind = strength ? change : change ? (lit ? 'same-lit' : 'same') : lit ? 'lit' : 'arc';
   return (
-    <path d={pathOf(arc.points)} class={`arc ${lit ? 'lit' : ''} ${change}`} stroke-width={arcWidth(weighting, edge.total / whole, smallest)} style={change ? { strokeOpacity: changeStrength(edge.total, edge.before!) } : undefined} marker-end={`url(#head-${kind})`} data-arc={`${arc.caller} ${arc.callee}`}>
+    <path d={pathOf(arc.points)} class={`arc ${lit ? 'lit' : ''} ${change}`} stroke-width={arcWidth(weighting, edge.total / whole, smallest)} style={strength} marker-end={`url(#head-${kind})`} data-arc={`${arc.caller} ${arc.callee}`}>
       <title>
         {printable(names)}
-        {edge.calls !== null ? `\n${withCommas(edge.calls)} calls` : ''}
+        {edge.calls !== null ? `\n${plural(edge.calls, 'call')}` : ''}
         {`\n${atMost(edge)}${amount(edge.total)}, ${percent(edge.total / whole)}`}
-        {change ? `\nbefore: ${withUnit(edge.before!)}` : ''}
+        {strength ? `\nbefore: ${withUnit(edge.before!)}` : ''}
       </title>
     </path>
   );
@@ -196,12 +202,13 @@ function NodeBox({ box, node, drawn, state, isRoot, isFound, onSelect }: { box: 
   const left = box.x - box.width / 2;
   const top = box.y - box.height / 2;
   const at = selected.value === node.id;
-  const change = changeClass(node.total, node.before === null ? 0 : node.before?.total);
+  const before = node.before === null ? 0 : node.before?.total;
+  const change = changeOf(node.total, before);
   const warmth = Math.min(1, Math.sqrt(node.self / drawn.whole));
   return (
-    <g class={`node ${at ? 'at' : ''} ${isRoot ? 'is-root' : ''} ${warmth > 0.15 ? 'warm' : ''} ${isFound ? 'found' : ''} ${change}`} role="button" aria-label={`${node.name.slice(0, 300)}, ${percent(node.total / drawn.whole)}`} aria-pressed={at} data-function={node.id} onClick={onSelect} onDblClick={() => select(node.id, { view: 'source', file: null })} transform={`translate(${left} ${top})`}>
+    <g class={`node ${at ? 'at' : ''} ${isRoot ? 'is-root' : ''} ${warmth > 0.15 ? 'warm' : ''} ${isFound ? 'found' : ''} ${change}`} role="button" aria-label={`${node.name.slice(0, 300)}, ${percent(node.total / drawn.whole)}`} aria-pressed={at} data-function={node.id} onClick={onSelect} onDblClick={() => select(node.id, { view: 'source' })} transform={`translate(${left} ${top})`}>
       <title>{`${printable(node.name.slice(0, 1000))}\nself ${withUnit(node.self)} (${percent(node.self / drawn.whole)}), total ${atMost(node)}${withUnit(node.total)} (${percent(node.total / drawn.whole)})${get('root') ? ' of the root' : ''}${node.at_most ? '\nIt is called elsewhere too: call paths would tell how much of it is below the root.' : ''}`}</title>
-      <rect width={box.width} height={box.height} rx={5} class="node-box" />
+      <rect width={box.width} height={box.height} rx={5} class="node-box" style={at ? undefined : strengthOf(change, node.total, before)} />
       <rect width={box.width} height={box.height} rx={5} class="node-heat" style={{ opacity: warmth }} />
       {node.recursive && (
         <path class="recursive" d={`M8 -1 Q${box.width / 2} -11 ${box.width - 8} -1`}>

@@ -1,6 +1,7 @@
 // A table of any length: only rows in sight are made. Rows are of one height, so that a place is a product.
 import type { ComponentChildren, VNode } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { isOfControl } from '../app/keys';
 
 export interface Column<Row> {
   key: string;
@@ -9,6 +10,7 @@ export interface Column<Row> {
   width: string; // as a grid has it: "6rem", "1fr"
   right?: boolean; // figures
   sortable?: boolean;
+  value?: (row: Row) => number | string; // what rows are sorted by, where the table has them all
   spare?: number; // where the table is too narrow, the column with the largest goes first; one without never goes
   cell: (row: Row, room: number) => ComponentChildren; // room: characters of a name that the cell is wide
 }
@@ -96,8 +98,20 @@ export function Table<Row>(props: Props<Row>): VNode {
       element.scrollTop = Math.max(0, top - Math.floor(element.clientHeight / 2));
   }
 
+  // Where a key led to a row that is on its way, it is gone to when it is there.
+  const wanted = useRef<number | null>(null);
+  useEffect(() => {
+    if (wanted.current !== null && row(wanted.current)) goTo(wanted.current);
+  });
+  function goTo(index: number) {
+    const there = row(index);
+    wanted.current = there ? null : index;
+    if (there) (props.onMove ?? props.onSelect)?.(there, index);
+    else reveal(index);
+  }
+
   function onKey(e: KeyboardEvent) {
-    if (e.ctrlKey || e.metaKey || e.altKey || count === 0) return;
+    if (e.ctrlKey || e.metaKey || e.altKey || count === 0 || isOfControl(e)) return;
     const page = Math.max(1, Math.floor(scroll.height / rowHeight) - 1);
     const at = current ?? -1;
     const steps: Record<string, number> = {
@@ -105,14 +119,9 @@ export function Table<Row>(props: Props<Row>): VNode {
     };
     const to = steps[e.key];
     const here = at >= 0 ? row(at) : undefined;
-    const move = props.onMove ?? props.onSelect;
     if (e.key === 'Enter' && here && props.onOpen) props.onOpen(here);
-    else if (to !== undefined && move) {
-      const index = Math.min(count - 1, Math.max(0, to));
-      const there = row(index);
-      if (there) move(there, index);
-      else reveal(index);
-    } else return;
+    else if (to !== undefined && (props.onMove ?? props.onSelect)) goTo(Math.min(count - 1, Math.max(0, to)));
+    else return;
     e.preventDefault();
     e.stopPropagation();
   }
@@ -129,7 +138,7 @@ export function Table<Row>(props: Props<Row>): VNode {
         aria-selected={i === current}
         class={`row ${i === current ? 'current' : ''} ${r && props.rowClass ? props.rowClass(r, i) : ''}`}
         style={{ ...grid, top: i * rowHeight + 'px', height: rowHeight + 'px' }}
-        onClick={() => r && props.onSelect?.(r, i)}
+        onClick={() => r && ((wanted.current = null), props.onSelect?.(r, i))}
         onDblClick={() => r && props.onOpen?.(r)}
       >
         {columns.map((c, at) => (
@@ -176,7 +185,7 @@ function Head<Row>({ column, sort, ascending, onSort }: { column: Column<Row> } 
   );
   return (
     <div role="columnheader" class={column.right ? 'cell right' : 'cell'} aria-sort={sorted ?? 'none'} title={column.about}>
-      {onSort && column.sortable ? <button onClick={() => onSort(column.key)}>{name}</button> : name}
+      {onSort && (column.sortable || column.value) ? <button onClick={() => onSort(column.key)}>{name}</button> : name}
     </div>
   );
 }

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { useAnswer } from '../data/ask';
 import type { CallRow, Detail as DetailAnswer, FunctionId, FunctionRow } from '../data/types';
-import { baseName, hex, percent, plural, printable, withCommas, withUnit } from '../format';
+import { baseName, cut, hex, percent, plural, printable, withCommas, withUnit } from '../format';
 import { comparing, get, go, select, selected, summary, thread } from '../state';
 import { amount, Change, Count, inSeconds, Share, Time } from '../table/figures';
 import { headHeight, rowHeight, Table, type Column } from '../table/Table';
@@ -33,10 +33,10 @@ function Shown({ detail }: { detail: DetailAnswer }) {
   const f = detail.function;
   return (
     <>
-      <h2 class="name" title={f.name.slice(0, 2000)}>{printable(f.name)}</h2>
+      <h2 class="name" title={cut(f.name, 2000)}>{printable(f.name)}</h2>
       <p class="where">
         {f.file && (
-          <a href="#" onClick={(e) => (e.preventDefault(), select(f.id, { view: 'source', file: null }))}>
+          <a href="#" onClick={(e) => (e.preventDefault(), select(f.id, { view: 'source' }))}>
             {baseName(f.file)}:{f.line}
           </a>
         )}{' '}
@@ -68,11 +68,11 @@ function Facts({ f }: { f: FunctionRow }) {
   ];
   if (f.calls !== null && calls_known) facts.push(['Calls', withCommas(f.calls)]);
   if (calls_known && f.self_min !== null && f.self_max !== null)
-    facts.push(['One call', f.self_min === f.self_max ? `${withUnit(f.self_min)} self` : `${withUnit(f.self_min)} to ${withUnit(f.self_max)} self`]);
+    facts.push(['One call', `${f.self_min === f.self_max ? '' : withUnit(f.self_min) + ' to '}${amount(f.self_max)} of its own code`]);
   if (f.os_calls || f.os_time_total)
     facts.push(['OS', `${plural(f.os_calls ?? 0, 'call')}, ${withUnit(f.os_time ?? 0)}; ${withUnit(f.os_time_total ?? 0)} with descendants`]);
   if (comparing.value)
-    facts.push(['Change', f.before ? <>self <Change now={f.self} before={f.before.self} /> · total <Change now={f.total} before={f.before.total} />{calls_known && <> · calls <Change now={f.calls ?? 0} before={f.before.calls} /></>}</> : 'it did not run before']);
+    facts.push(['Change', f.before ? <>self <Change now={f.self} before={f.before.self} /> · total <Change now={f.total} before={f.before.total} />{calls_known && <> · calls <Change now={f.calls ?? 0} before={f.before.calls} /></>}</> : summary.value.sampling ? 'not in the samples before' : 'it did not run before']);
   return <FactList facts={facts} />;
 }
 

@@ -6,7 +6,7 @@ import type { FunctionPage, FunctionRow } from '../data/types';
 import { plural, withCommas } from '../format';
 import { get, moveTo, select, selected, summary, thread, tune } from '../state';
 import { Table } from '../table/Table';
-import { functionColumns } from './columns';
+import { functionColumns, nothingRan } from './columns';
 import { Failed, Waiting } from './Waiting';
 
 const pageSize = 200;
@@ -64,7 +64,7 @@ export function Functions() {
           ascending={asked.ascending}
           onSort={onSort}
           rowClass={(f) => (f.self === 0 && f.total === 0 ? 'faint' : '')}
-          empty={head.value ? (get('filter') ? 'No name matches the filter.' : 'No function ran.') : <Waiting since={head.since} what="Reading functions" />}
+          empty={head.value ? (get('filter') ? 'No name matches the filter.' : nothingRan()) : <Waiting since={head.since} what="Reading functions" />}
           autoFocus
         />
       )}

@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { source, useAnswer } from '../data/ask';
 import type { Changes, CoverageRow, FunctionRow, OsTable, ThreadRow } from '../data/types';
-import { baseName, percent, plural, printable, seconds, shortName, withCommas, withUnit } from '../format';
+import { baseName, commandLine, percent, plural, printable, seconds, shortName, withCommas, withUnit } from '../format';
 import { comparing, get, go, moveTo, select, selected, summary, thread, tune } from '../state';
 import { amount, Change, Count, Share, Time } from '../table/figures';
 import { Table, type Column } from '../table/Table';
@@ -17,6 +17,16 @@ function Filter({ name, what }: { name: string; what: string }) {
 function matching<Row>(rows: Row[], name: string, textOf: (row: Row) => string): Row[] {
   const text = get(name).toLowerCase();
   return text === '' ? rows : rows.filter((r) => textOf(r).toLowerCase().includes(text));
+}
+
+// Rows by the column whose head was clicked: the largest first, names from A; by another click, the other way round.
+function ordered<Row>(rows: Row[], name: string, columns: Column<Row>[]) {
+  const sort = get(name).replace('-', '');
+  const ascending = get(name).startsWith('-');
+  const value = columns.find((c) => c.key === sort)?.value;
+  const first = (a: number | string, b: number | string) => (typeof a === 'number' ? Number(b) - a : a < b ? -1 : a > b ? 1 : 0);
+  const onSort = (key: string) => tune({ [name]: key === get(name) ? '-' + key : key });
+  return { rows: value ? [...rows].sort((a, b) => (ascending ? -1 : 1) * first(value(a), value(b))) : rows, head: { sort, ascending, onSort } };
 }
 
 export function Threads() {
@@ -60,8 +70,9 @@ export function Threads() {
                 row={(i) => threads[i]}
                 current={source.live ? threads.findIndex((t) => String(t.id) === current) : mark.value}
                 onSelect={(t, i) => (source.live ? go({ thread: String(t.id) }) : (mark.value = i))}
+                onMove={(t, i) => (source.live ? tune({ thread: String(t.id) }) : (mark.value = i))}
                 onOpen={(t) => source.live && go({ thread: String(t.id), view: 'functions' })}
-                empty="No thread matches."
+                empty={get('threads') ? 'No thread matches.' : 'No thread was seen.'}
                 autoFocus
               />
             </>
@@ -85,32 +96,37 @@ function When({ t, begin, end }: { t: ThreadRow; begin: number; end: number }) {
 
 export function OsCalls() {
   const answer = useAnswer<OsTable>(() => ({ name: 'oscalls', params: { thread: thread.value } }));
-  const current = useSignal<number | null>(null);
-  const unit = summary.value.unit;
   type Row = OsTable['oscalls'][number];
+  const current = useSignal<Row | null>(null);
+  const { unit, total } = summary.value;
   const columns: Column<Row>[] = [
-    { key: 'share', title: 'Share', about: 'of the program', width: '6em', right: true, cell: (o) => <Share of={o.time} /> },
+    { key: 'share', title: 'Share', about: 'of the program', width: '6em', right: true, value: (o) => o.time, cell: (o) => <Share of={o.time} /> },
     { key: 'time', title: `Time, ${unit}`, width: '7em', spare: 1, right: true, cell: (o) => <Time of={o.time} /> },
-    { key: 'calls', title: 'Calls', width: '6em', right: true, cell: (o) => <Count of={o.calls} /> },
-    { key: 'errors', title: 'Errors', width: '5em', right: true, cell: (o) => <Count of={o.errors} /> },
-    { key: 'waited', title: 'Waited', about: 'for a child or a person: charged to nobody', width: '6em', spare: 3, right: true, cell: (o) => <Time of={o.waited} /> },
-    { key: 'class', title: 'Class', about: 'timed: measured; determinate and fixed: by a table', width: '8.4em', spare: 2, cell: (o) => o.class },
-    { key: 'name', title: 'Call', width: '10em', cell: (o) => <span class="name">{o.name}</span> },
+    { key: 'calls', title: 'Calls', width: '6em', right: true, value: (o) => o.calls, cell: (o) => <Count of={o.calls} /> },
+    { key: 'errors', title: 'Errors', width: '5em', right: true, value: (o) => o.errors, cell: (o) => <Count of={o.errors} /> },
+    { key: 'waited', title: 'Waited', about: 'for a child or a person: charged to nobody', width: '6em', spare: 3, right: true, value: (o) => o.waited, cell: (o) => <Time of={o.waited} /> },
+    { key: 'class', title: 'Class', about: 'timed: measured; determinate and fixed: by a table', width: '8.4em', spare: 2, value: (o) => o.class, cell: (o) => o.class },
+    { key: 'name', title: 'Call', width: '10em', value: (o) => o.name, cell: (o) => <span class="name">{o.name}</span> },
     { key: 'by', title: 'Made by', width: 'minmax(14em, 1fr)', cell: (o) => <Makers row={o} /> },
   ];
   return (
     <section class="view" aria-label="OS calls">
-      <div class="bar">
-        <Filter name="oscalls" what="OS calls" />
-        <span>
-          {plural(summary.value.os_calls, 'OS call')} took {amount(summary.value.os_time)}, {percent(summary.value.os_time / (summary.value.total || 1))} of the program.
-          {summary.value.waited > 0 && ` Waits for a child or a person, not charged: ${withUnit(summary.value.waited)}.`}
-        </span>
-      </div>
       <With answer={answer} what="Reading OS calls">
         {({ oscalls: all }) => {
-          const oscalls = matching(all, 'oscalls', (o) => `${o.name} ${o.class} ${o.by.map((f) => f.name).join(' ')}`);
-          return <Table label="OS calls" columns={columns} count={oscalls.length} row={(i) => oscalls[i]} current={current.value} onSelect={(_, i) => (current.value = i)} onOpen={(o) => o.by[0] && select(o.by[0].id)} empty={all.length ? 'No OS call matches.' : 'No OS calls were made.'} autoFocus />;
+          const { rows, head } = ordered(matching(all, 'oscalls', (o) => `${o.name} ${o.class} ${o.by.map((f) => f.name).join(' ')}`), 'oscalls_by', columns);
+          const sum = (key: 'calls' | 'time' | 'waited') => rows.reduce((n, o) => n + o[key], 0);
+          return (
+            <>
+              <div class="bar">
+                <Filter name="oscalls" what="OS calls" />
+                <span>
+                  {plural(sum('calls'), 'OS call')} took {amount(sum('time'))}, {percent(sum('time') / (total || 1))} of the program.
+                  {sum('waited') > 0 && ` Waits for a child or a person, not charged: ${withUnit(sum('waited'))}.`}
+                </span>
+              </div>
+              <Table label="OS calls" columns={columns} count={rows.length} row={(i) => rows[i]} {...head} current={rows.indexOf(current.value!)} onSelect={(o) => (current.value = o)} onOpen={(o) => o.by[0] && select(o.by[0].id)} empty={all.length ? 'No OS call matches.' : 'No OS calls were made.'} autoFocus />
+            </>
+          );
         }}
       </With>
     </section>
@@ -136,22 +152,24 @@ function Makers({ row }: { row: OsTable['oscalls'][number] }) {
 
 export function Coverage() {
   const answer = useAnswer<{ coverage: CoverageRow[] }>(() => ({ name: 'coverage', params: { thread: thread.value } }));
+  const anywhere = thread.value ? ' in any thread' : '';
+  const part = (run: number, all: number) => (all ? run / all : -1);
   const bar = (run: number, all: number) => (all ? <Share of={run} whole={all} kind="plain" /> : <span class="faint">–</span>);
   const columns: Column<CoverageRow>[] = [
-    { key: 'functions', title: 'Functions', width: '6em', right: true, cell: (c) => bar(c.functions_run, c.functions) },
-    { key: 'functions_', title: 'ran of', width: '7em', spare: 2, right: true, cell: (c) => <span class="faint">{c.functions ? `${withCommas(c.functions_run)} / ${withCommas(c.functions)}` : ''}</span> },
-    { key: 'blocks', title: 'Blocks', about: 'of functions that ran', width: '6em', right: true, cell: (c) => bar(c.blocks_run, c.blocks) },
-    { key: 'lines', title: 'Lines', about: 'of functions that ran', width: '6em', right: true, cell: (c) => bar(c.lines_run, c.lines) },
+    { key: 'functions', title: 'Functions', width: '6em', right: true, value: (c) => part(c.functions_run, c.functions), cell: (c) => bar(c.functions_run, c.functions) },
+    { key: 'functions_', title: 'ran of', width: '8.6em', spare: 2, right: true, cell: (c) => <span class="faint">{c.functions ? `${withCommas(c.functions_run)} / ${withCommas(c.functions)}` : ''}</span> },
+    { key: 'blocks', title: 'Blocks', about: `of functions that ran${anywhere}`, width: '6em', right: true, value: (c) => part(c.blocks_run, c.blocks), cell: (c) => bar(c.blocks_run, c.blocks) },
+    { key: 'lines', title: 'Lines', about: `of functions that ran${anywhere}`, width: '6em', right: true, value: (c) => part(c.lines_run, c.lines), cell: (c) => bar(c.lines_run, c.lines) },
     { key: 'lines_', title: 'ran of', width: '7em', spare: 1, right: true, cell: (c) => <span class="faint">{c.lines ? `${withCommas(c.lines_run)} / ${withCommas(c.lines)}` : ''}</span> },
-    { key: 'file', title: 'File', width: 'minmax(14em, 1fr)', cell: (c) => <span class="name" title={c.file ?? c.image}>{c.file ?? (c.image.startsWith('[') ? c.image : `[${baseName(c.image)}]`)}</span> },
-    { key: 'image', title: 'Image', width: 'minmax(8em, 0.4fr)', spare: 3, cell: (c) => <span class="faint" title={c.image}>{baseName(c.image)}</span> },
+    { key: 'file', title: 'File', width: 'minmax(14em, 1fr)', value: (c) => c.file ?? c.image, cell: (c) => <span class="name" title={c.file ?? c.image}>{c.file ?? (c.image.startsWith('[') ? c.image : `[${baseName(c.image)}]`)}</span> },
+    { key: 'image', title: 'Image', width: 'minmax(8em, 0.4fr)', spare: 3, value: (c) => baseName(c.image), cell: (c) => <span class="faint" title={c.image}>{baseName(c.image)}</span> },
   ];
-  const current = useSignal<number | null>(null);
+  const current = useSignal<CoverageRow | null>(null);
   return (
     <section class="view" aria-label="Coverage">
       <With answer={answer} what="Adding up what ran">
         {({ coverage }) => {
-          const rows = matching(coverage, 'covered', (c) => c.file ?? c.image);
+          const { rows, head } = ordered(matching(programFirst(coverage), 'covered', (c) => c.file ?? c.image), 'covered_by', columns);
           const sum = (key: 'functions' | 'functions_run' | 'blocks' | 'blocks_run' | 'lines' | 'lines_run') => rows.reduce((n, r) => n + r[key], 0);
           const of = (run: number, all: number) => (all ? `${withCommas(run)} of ${withCommas(all)} (${percent(run / all)})` : 'none');
           return (
@@ -159,10 +177,10 @@ export function Coverage() {
               <div class="bar">
                 <Filter name="covered" what="files" />
                 <span>
-                  Ran: {of(sum('functions_run'), sum('functions'))} functions; of these {of(sum('blocks_run'), sum('blocks'))} blocks, {of(sum('lines_run'), sum('lines'))} lines.
+                  Ran{thread.value && ' in this thread'}: {of(sum('functions_run'), sum('functions'))} functions; of {thread.value ? 'those that ran in any' : 'these'} {of(sum('blocks_run'), sum('blocks'))} blocks, {of(sum('lines_run'), sum('lines'))} lines.
                 </span>
               </div>
-              <Table label="Coverage" columns={columns} count={rows.length} row={(i) => rows[i]} current={current.value} onSelect={(_, i) => (current.value = i)} onOpen={(c) => c.file && go({ view: 'source', file: c.file })} empty="No file matches." autoFocus />
+              <Table label="Coverage" columns={columns} count={rows.length} row={(i) => rows[i]} {...head} current={rows.indexOf(current.value!)} onSelect={(c) => (current.value = c)} onOpen={(c) => c.file && go({ view: 'source', file: c.file })} empty="No file matches." autoFocus />
             </>
           );
         }}
@@ -171,11 +189,18 @@ export function Coverage() {
   );
 }
 
+// What one wrote comes before the libraries.
+function programFirst(rows: CoverageRow[]): CoverageRow[] {
+  const isLibrary = (c: CoverageRow) => /\.so(\.|$)|^\[/.test(baseName(c.image));
+  return [...rows.filter((c) => !isLibrary(c)), ...rows.filter(isLibrary)];
+}
+
 // Regressions apart from improvements: what became worse never hides behind what became better.
 export function ChangesView() {
   const answer = useAnswer<Changes>(() => ({ name: 'changes', params: { thread: comparing.value ? thread.value : '' } }));
-  const { compared, total } = summary.value;
+  const { compared, total, cycles, command, sampling } = summary.value;
   if (!compared) return null;
+  const fromTo = (before: number, now: number) => (now === before ? `the same ${amount(now)}` : <>{withUnit(before)} → {amount(now)}, <Change now={now} before={before} /> ({percent(now / (before || 1) - 1)})</>);
   const table = (label: string, about: string, all: FunctionRow[]) => {
     const rows = matching(all, 'changed', (f) => f.name);
     const columns: (Column<FunctionRow> | false)[] = [
@@ -190,7 +215,7 @@ export function ChangesView() {
         <h3>
           {label} <span class="faint">{about}</span>
         </h3>
-        <Table label={label} columns={columns.filter((c) => c !== false)} count={rows.length} row={(i) => rows[i]} current={rows.findIndex((f) => f.id === selected.value)} onSelect={(f) => select(f.id)} onMove={(f) => moveTo(f.id)} onOpen={(f) => select(f.id, { view: 'source', file: null })} empty={all.length > 0 ? 'None matches.' : 'None.'} />
+        <Table label={label} columns={columns.filter((c) => c !== false)} count={rows.length} row={(i) => rows[i]} current={rows.findIndex((f) => f.id === selected.value)} onSelect={(f) => select(f.id)} onMove={(f) => moveTo(f.id)} onOpen={(f) => select(f.id, { view: 'source' })} empty={all.length > 0 ? 'None matches.' : 'None.'} />
       </div>
     );
   };
@@ -199,16 +224,17 @@ export function ChangesView() {
       <div class="bar">
         <Filter name="changed" what="functions" />
         <span>
-          {thread.value && (comparing.value ? 'This thread. ' : 'All threads. ')}Against <b title={compared.file}>{baseName(compared.file)}</b>: {thread.value && comparing.value ? 'the thread of its name' : total === compared.total ? `the same ${amount(total)}` : <>{withUnit(compared.total)} → {amount(total)}, <Change now={total} before={compared.total} /> ({percent(total / (compared.total || 1) - 1)})</>}
+          {thread.value && (comparing.value ? 'This thread. ' : 'All threads. ')}Against <b title={compared.file}>{baseName(compared.file)}</b>: {thread.value && comparing.value ? 'the thread of its name' : <>{fromTo(compared.total, total)}{!sampling && <>; its code: {fromTo(compared.cycles, cycles)}</>}</>}
         </span>
+        {commandLine(compared.command) !== commandLine(command) && <span class="warn">The commands differ: before it was <code>{shortName(commandLine(compared.command), 100)}</code></span>}
       </div>
       <With answer={answer} what="Comparing">
         {(c) => (
           <div class="quarters" style={{ gridTemplateRows: `${heightOf(c.worse, c.better)} ${heightOf(c.added, c.removed)}` }}>
             {table('Worse', 'more self time than before', c.worse)}
             {table('Better', 'less self time', c.better)}
-            {table('New', 'did not run before', c.added)}
-            {table('Gone', 'ran before', c.removed)}
+            {table('New', sampling ? 'not in the samples before' : 'did not run before', c.added)}
+            {table('Gone', sampling ? 'in the samples before' : 'ran before', c.removed)}
           </div>
         )}
       </With>

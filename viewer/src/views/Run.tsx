@@ -60,9 +60,10 @@ export function Run() {
     ['In', s.directory],
     ['Ended', s.ended],
     ['Profile', s.file],
+    ...(s.compared ? [['Compared with', <>{s.compared.file}: <code>{commandLine(s.compared.command)}</code></>] as Fact] : []),
     ['Kind', s.kind],
     ...(s.sampling ? sampledFacts(s.sampling) : countedFacts()),
-    ['Call paths', s.paths_known ? withCommas(s.contexts) : 'not recorded'],
+    ['Call paths', s.paths_known ? withCommas(s.contexts) : s.sampling ? 'none' : 'not recorded'],
     ['Threads', `${withCommas(s.threads)} in ${plural(s.processes, 'process', 'processes')}`],
     ['Wall time', `${s.wall_seconds.toFixed(3)} s under Weir ${s.weir_version}`],
   ];

@@ -1,5 +1,5 @@
 // The columns of functions, for the list and for what was added to a graph's names.
-import { baseName, shortName, withUnit, percent, withCommas } from '../format';
+import { baseName, cut, shortName, withUnit, percent, withCommas } from '../format';
 import type { FunctionRow } from '../data/types';
 import { comparing, summary } from '../state';
 import { Change, Count, Share, Time } from '../table/figures';
@@ -11,10 +11,14 @@ export function place(row: { file: string | null; line: number | null }): string
 
 export function FunctionName({ name, room }: { name: string; room: number }) {
   return (
-    <span class="name" title={name.length > 2000 ? name.slice(0, 2000) + '…' : name}>
+    <span class="name" title={cut(name, 2000)}>
       {shortName(name, Math.min(160, room))}
     </span>
   );
+}
+
+export function nothingRan(): string {
+  return summary.value.sampling ? 'No sample was taken.' : 'No function ran.';
 }
 
 export function functionColumns(): Column<FunctionRow>[] {
