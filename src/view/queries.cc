@@ -59,7 +59,7 @@ Result<> Queries::open_files() {
     TRY(scale, store::scale_of(reader, *before));
     TRY(same_threads, store::same_threads(reader, *before));
   }
-  std::lock_guard lock(summary_mutex_);
+  std::lock_guard lock(summary_mutex_);  // (for the states, too)
   summary_.reset();
   models_.clear();
   paths_.clear();
@@ -95,7 +95,10 @@ Result<std::string> Queries::answer(const std::string& name, const Parameters& p
   if (question == known.end()) return fail("no question “{}”", shortened(name, 100));
   bool is_whole_summary = name == "summary" && parameters.empty();
   if (is_whole_summary)
-    if (std::lock_guard lock(summary_mutex_); summary_) return *summary_;
+    if (std::lock_guard lock(summary_mutex_); summary_) {
+      TRY_VOID(check_files());
+      return *summary_;
+    }
   std::lock_guard lock(mutex_);
   if (name != "status" && name != "reload") TRY_VOID(check_files());
   if (parameters.contains("thread") && !threads_.contains(number_of(parameters, "thread").value_or(store::none)))
