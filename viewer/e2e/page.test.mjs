@@ -154,6 +154,7 @@ for (const kind of ['live', 'file']) {
     await page.getByRole('radio', { name: 'Icicle' }).click();
     await page.getByRole('radio', { name: 'Reversed' }).click();
     await page.waitForFunction(() => location.hash.includes('inverted=1') && location.hash.includes('shape=icicle'));
+    await settled(page);
     await canvas.focus();
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('ArrowDown');
