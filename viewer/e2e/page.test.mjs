@@ -154,6 +154,7 @@ for (const kind of ['live', 'file']) {
     await page.getByRole('radio', { name: 'Icicle' }).click();
     await page.getByRole('radio', { name: 'Reversed' }).click();
     await page.waitForFunction(() => location.hash.includes('inverted=1') && location.hash.includes('shape=icicle'));
+    await settled(page);
     await canvas.focus();
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('ArrowDown');
@@ -240,7 +241,7 @@ test('keys of a focused control are its own; the focus is not lost', async () =>
   const page = await open(live.address + '#view=functions');
   await page.waitForSelector('.row');
   const address = () => page.evaluate(() => location.hash);
-  const focused = (what) => page.evaluate((w) => document.activeElement.matches(w), what);
+  const focusIsAt = (what) => page.waitForFunction((w) => document.activeElement.matches(w), what, { timeout: 20000 });
   await page.getByRole('button', { name: 'Total' }).focus();
   await page.keyboard.press('Enter');
   await page.waitForFunction(() => /view=functions.*sort=total/.test(location.hash));
@@ -248,14 +249,15 @@ test('keys of a focused control are its own; the focus is not lost', async () =>
   await page.keyboard.type('fibonacci');
   await page.waitForSelector('#found li[role=option]');
   await page.keyboard.press('Enter');
-  assert.ok(await focused('.view .body'));
+  await focusIsAt('.view .body');
   await page.keyboard.press('?');
+  await focusIsAt('dialog');
   for (let i = 0; i < 3; i++) {
     await page.keyboard.press('Tab');
-    assert.ok(await focused('body, dialog, dialog *'), 'Tab stays in the list of keys');
+    await focusIsAt('body, dialog, dialog *');
   }
   await page.keyboard.press('Escape');
-  assert.ok(await focused('.view .body'), 'and the focus goes back');
+  await focusIsAt('.view .body');
   await page.keyboard.press('2');
   await drawn(page);
   const before = await address();

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { commands } from './keys';
 
 const inTables = [
@@ -9,7 +9,7 @@ const inTables = [
 
 export function Help({ onClose }: { onClose: () => void }) {
   const box = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     const dialog = box.current!;
     dialog.showModal();
