@@ -1,7 +1,5 @@
 #include "report/export.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <map>
 
@@ -23,30 +21,12 @@ Result<> write_export(const store::Reader& reader, const std::string& format, co
       {"llvm", export_llvm},
       {"bolt", export_bolt}};
   for (auto& [name, write] : known)
-    if (format == name) return write_file(path, [&](const Sink& sink) { return write(reader, sink); });
+    if (format == name) return write_output(path, [&](const Sink& sink) { return write(reader, sink); });
   return fail("no export format '{}'; there are: {}", format, fmt::join(formats, ", "));
 }
 
-Result<> write_file(const std::string& path, const std::function<Result<>(const Sink&)>& write) {
-  FILE* file = path == "-" ? stdout : nullptr;
-  int error = 0;  // of the first write that failed
-  auto sink = [&](std::string_view text) {
-    if (error) return;
-    if (!file) file = fopen(path.c_str(), "we");
-    if (!file || fwrite(text.data(), 1, text.size(), file) != text.size()) error = errno;
-  };
-  Result<> result = write(sink);
-  if (result) sink("");
-  if (file && fflush(file) != 0 && !error) error = errno;
-  if (file && file != stdout) {
-    struct stat st;
-    bool is_file = fstat(fileno(file), &st) == 0 && S_ISREG(st.st_mode);
-    fclose(file);
-    if (is_file && (!result || error)) remove(path.c_str());
-  }
-  errno = error;
-  if (result && error) return fail_errno("{}: cannot be written", path);
-  return result;
+Result<> write_output(const std::string& path, const Writer& write) {
+  return path == "-" ? write_stdout(write) : write_file(path, getpid(), write);
 }
 
 Result<std::vector<Path>> merged_paths(const store::Reader& reader, Apart apart) {

@@ -1,12 +1,12 @@
 // `weir export`: a profile as other tools read it.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "base/write_file.h"
 #include "store/reader.h"
 
 namespace weir::report {
@@ -17,9 +17,7 @@ inline constexpr const char* formats[] = {"callgrind", "folded", "pprof", "speed
 // Writes the selected threads of a profile to `path` ("-": standard output), in one of these formats.
 Result<> write_export(const store::Reader& reader, const std::string& format, const std::string& path);
 
-using Sink = std::function<void(std::string_view)>;
-// What is at `path` stays there until there is something to write; a file that could not be written whole does not stay.
-Result<> write_file(const std::string& path, const std::function<Result<>(const Sink&)>& write);
+Result<> write_output(const std::string& path, const Writer& write);  // the same, of what `write` gives
 
 Result<> export_callgrind(const store::Reader& reader, const Sink& sink);
 Result<> export_folded(const store::Reader& reader, const Sink& sink);
