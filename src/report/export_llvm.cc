@@ -74,19 +74,20 @@ Result<> export_llvm(const store::Reader& reader, const Sink& sink) {
   TRY_VOID(refuse_samples(reader, "llvm"));
   TRY(std::vector<store::FunctionRow> functions, functions_of(reader));
   std::unordered_map<uint32_t, const store::FunctionRow*> by_id;
-  std::unordered_map<std::string, const store::FunctionRow*> by_name;
-  for (const store::FunctionRow& f : functions) {
-    by_id[f.id] = &f;
-    if (f.line && is_one_word(linker_name(f))) by_name.try_emplace(f.name, &f);
-  }
+  for (const store::FunctionRow& f : functions) by_id[f.id] = &f;
+  // A function that was inlined everywhere has a copy that never ran.
+  std::map<store::SectionName, store::FunctionInfo> by_name;
+  TRY_VOID(reader.all_functions([&](const store::FunctionInfo& f) {
+    if (f.line && is_one_word(linker_name(f))) by_name.try_emplace({f.name, f.file}, f);
+  }));
   std::map<std::string, Body> bodies;
   uint64_t told = 0, left_out = 0;  // lines
   for (const store::FunctionRow& f : functions) {
     TRY(auto sections, store::sections_of(reader, f));
     for (auto& [section, lines] : sections) {
-      const store::FunctionRow* owner = section.inlined.empty()             ? &f
-                                        : by_name.contains(section.inlined) ? by_name[section.inlined]
-                                                                            : nullptr;
+      const store::FunctionInfo* owner = section.inlined.empty()     ? &f
+                                         : by_name.contains(section) ? &by_name[section]
+                                                                     : nullptr;
       if (!owner || !owner->line || owner->file != section.file || !is_one_word(linker_name(*owner))) {
         left_out += lines.size();
         continue;
