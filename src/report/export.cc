@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/text.h"
 #include "report/views.h"
 
 namespace weir::report {
@@ -63,6 +64,32 @@ Result<std::vector<Path>> merged_paths(const store::Reader& reader, Apart apart)
     else known->samples += leaf.samples;
   }));
   return paths;
+}
+
+Stacks::Stacks(const std::vector<Path>& paths) : paths_(paths), depths_(paths.size()), outer_(paths.size()) {
+  uint64_t cut = 0;
+  for (uint32_t i = 0; i < paths.size(); i++) {
+    uint32_t parent = paths[i].parent;
+    depths_[i] = parent == store::none ? 1 : depths_[parent] + 1;
+    outer_[i] = depths_[i] <= outer ? i : outer_[parent];
+    most_left_out_ = std::max(most_left_out_, left_out(i));
+    cut += left_out(i) > 0;
+  }
+  if (cut)
+    say("{} call paths are deeper than {} functions: of each the middle is left out", with_commas(cut),
+        with_commas(longest));
+}
+
+std::vector<uint32_t> Stacks::of(uint32_t path) const {
+  std::vector<uint32_t> stack;
+  uint32_t next = path;
+  if (left_out(path)) {
+    for (; stack.size() < longest - outer; next = paths_[next].parent) stack.push_back(next);
+    stack.push_back(store::none);
+    next = outer_[path];
+  }
+  for (; next != store::none; next = paths_[next].parent) stack.push_back(next);
+  return stack;
 }
 
 std::unordered_map<uint32_t, std::vector<uint32_t>> depth_first(const std::vector<Path>& paths) {
