@@ -46,7 +46,7 @@ Result<int> diff(const Words& words) {
          "--threshold", options.threshold,
          "exit status 1 if the code of the program, or of one function (with --filter: that matches), grew by more than "
          "this share (in percent) of the code before; OS time, which differs from run to run, does not count")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(number_between(0, 1e6))
       ->type_name("PERCENT");
   app.add_option("--limit", options.limit, "at most so many rows a list; 0: all")
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 53))

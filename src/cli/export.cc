@@ -2,6 +2,8 @@
 
 #include "report/export.h"
 
+#include <sys/stat.h>
+
 #include <chrono>
 
 #include "cli/options.h"
@@ -28,6 +30,16 @@ class Progress {
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   int told_ = -1;
 };
+
+// A profile takes a run to make again: no other file takes its place, whatever name it goes by.
+Result<> refuse_as_output(const std::string& out, const std::string& profile) {
+  struct stat to, from;
+  bool are_there =
+      (out == "-" ? fstat(STDOUT_FILENO, &to) : stat(out.c_str(), &to)) == 0 && stat(profile.c_str(), &from) == 0;
+  if (are_there && to.st_dev == from.st_dev && to.st_ino == from.st_ino)
+    return fail("-o {}: is the profile {} itself, which would be lost; name another file", out, profile);
+  return {};
+}
 
 }  // namespace
 
@@ -60,6 +72,8 @@ Result<int> export_profile(const Words& words) {
       ->type_name("OLD=NEW");
   TRY(bool go_on, parse_options(app, words));
   if (!go_on) return 0;
+  TRY_VOID(refuse_as_output(out, file));
+  if (!before.empty()) TRY_VOID(refuse_as_output(out, before));
   if (format == "html") {
     if (thread || process) return fail("--format html: has all threads; --thread and --process are for other formats");
     view::Options options{file, before, {}};
@@ -67,7 +81,7 @@ Result<int> export_profile(const Words& words) {
     std::optional<Progress> progress(std::in_place);
     TRY(std::string html, view::html_of(options, {}, [&](double part) { progress->tell(part); }));
     progress.reset();
-    TRY_VOID(report::write_file(out, [&](const report::Sink& sink) { return sink(html), Result<>(); }));
+    TRY_VOID(report::write_output(out, [&](const Sink& sink) { return sink(html), Result<>(); }));
     return 0;
   }
   if (!before.empty() || !source_map.empty()) return fail("--diff and --source-map are for --format html");

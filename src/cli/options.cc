@@ -15,6 +15,15 @@ Result<bool> parse_options(CLI::App& app, const Words& words) {
   return true;
 }
 
+CLI::Validator number_between(double least, double most) {
+  auto check = [=](const std::string& text) -> std::string {
+    double number = 0;
+    if (CLI::detail::lexical_cast(text, number) && number >= least && number <= most) return "";
+    return fmt::format("{} is not a number from {} to {}", text, least, most);
+  };
+  return CLI::Validator(check, fmt::format("FLOAT in [{} - {}]", least, most));
+}
+
 Result<std::string> file_name(std::string_view option, std::string_view pattern) {
   std::string name;
   while (!pattern.empty()) {

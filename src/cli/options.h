@@ -11,6 +11,9 @@ namespace weir::cli {
 // False: help was asked for, and given. `app` is named after the verb: "weir run".
 Result<bool> parse_options(CLI::App& app, const Words& words);
 
+// CLI::Range, for which nan is within any.
+CLI::Validator number_between(double least, double most);
+
 // The name of a file that `option` gives: %p is Weir's process, %q{VAR} a variable of the environment, %% a percent sign.
 Result<std::string> file_name(std::string_view option, std::string_view pattern);
 

@@ -80,8 +80,8 @@ Result<int> make_profile(const Words& words, const Settings& s) {
   options.make_tool = [&] { return std::make_unique<count::Count>(cost, s.paths == "full", clock); };
   auto program = [](const engine::ProgramRun& run) {
     int64_t now = microseconds(CLOCK_REALTIME);
-    return count::Program{run.pid,         run.parent,   run.command, run.started, now,
-                          run.exit_status, run.ended_by, run.images,  run.perf_map};
+    return count::Program{run.pid, run.parent,      run.program,  run.command, run.started,
+                          now,     run.exit_status, run.ended_by, run.images,  run.perf_map};
   };
   options.on_thread_end = [&](instrument::Tool& tool, const engine::ProgramRun& run) {
     assembler.add_threads(static_cast<count::Count&>(tool), program(run));

@@ -1,14 +1,11 @@
 // weir run: the engine with no tool, or with icount.
 
-#include <sys/stat.h>
-
-#include <filesystem>
 #include <fstream>
 #include <map>
 
 #include "base/json.h"
-#include "base/temporary_file.h"
 #include "base/text.h"
+#include "base/write_file.h"
 #include "cli/run_options.h"
 #include "tools/icount/icount.h"
 
@@ -113,27 +110,6 @@ std::string to_json(const Counts& counts, bool blocks) {
   return std::move(json.text);
 }
 
-// An older file stays until this one is whole. What is no file (a pipe, /dev/stdout), or in a directory that is not ours to write to, is written to
-// as it is.
-Result<> write_json(const std::string& text, const std::string& path, pid_t run) {
-  std::error_code none;
-  std::filesystem::path place = std::filesystem::weakly_canonical(path, none);  // (a link stays one)
-  if (none) place = path;
-  auto put = [&](const std::string& name) -> Result<> {
-    if (!(std::ofstream(name) << text << std::flush)) return fail_errno("{}: cannot be written", path);
-    return {};
-  };
-  struct stat st{};
-  bool is_there = stat(place.c_str(), &st) == 0;
-  std::filesystem::path directory = place.has_parent_path() ? place.parent_path() : ".";
-  if ((is_there && !S_ISREG(st.st_mode)) || access(directory.c_str(), W_OK)) return put(path);
-  TRY(TemporaryFile file, TemporaryFile::beside(place, run, 0666));
-  if (is_there) fchmod(file.fd(), st.st_mode & 07777);
-  TRY_VOID(put(file.name()));
-  TRY_VOID(file.sync());
-  return file.move_to(place);
-}
-
 Result<Settings> parse(const Words& words, bool& done) {
   Settings s;
   CLI::App app{
@@ -196,7 +172,8 @@ Result<int> run(const Words& words) {
     if (s.run.verbose) options.on_program_end = [](instrument::Tool&, const engine::ProgramRun& run) { say_ended(run); };
   }
   options.write = [&](const engine::Outcome& outcome) -> Result<> {
-    return s.json.empty() ? Result<>() : write_json(to_json(counts, s.blocks), s.json, outcome.weir);
+    if (s.json.empty()) return {};
+    return write_file(s.json, outcome.weir, [&](const Sink& sink) { return sink(to_json(counts, s.blocks)), Result<>(); });
   };
   options.tell = [&](const engine::Outcome& outcome) -> Result<> {
     if (outcome.cut_short) say_cut_short(outcome, s.json);

@@ -103,7 +103,9 @@ Result<> check_run_options(const RunOptions& o, const Words& words, std::string_
   if (o.pids.empty() && o.seconds) return fail("--seconds needs --pid");
   if (!positive)
     return fail("--pid takes the numbers of processes: --pid 1234, or --pid \"$(pidof NAME)\" while NAME runs");
-  if (o.seconds && !(*o.seconds > 0)) return fail("--seconds takes a positive number");
+  constexpr double longest = 1e9;  // (30 years: the engines count in nanoseconds)
+  if (o.seconds && !(*o.seconds > 0 && *o.seconds <= longest))
+    return fail("--seconds takes a positive number, at most {:.0f}", longest);
   if (!o.pids.empty() && !words.program.empty())
     return fail("{}: a program and --pid do not go together", words.program[0]);
   if (o.pids.empty() && words.program.empty()) return fail("no program given; try: weir {} -- ls", verb);

@@ -35,7 +35,7 @@ Result<Settings> parse(const Words& words, bool& done) {
       "  weir report make.weir functions\n"};
   app.name("weir sample");
   CLI::Option* frequency = app.add_option("-F,--frequency", s.frequency, "samples a second of a thread's time")
-                               ->check(CLI::Range(1.0, 20'000.0))
+                               ->check(number_between(1, 20'000))
                                ->type_name("HZ")
                                ->capture_default_str();
   CLI::Option* clock = app.add_option("--clock", s.clock, "cpu: while a thread runs; wall: also while it waits")
@@ -53,7 +53,7 @@ Result<Settings> parse(const Words& words, bool& done) {
          "--confidence", s.confidence,
          "guessed callers of the last sample are taken over where they are at least so likely to hold still; 1: they are "
          "guessed again each time")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(number_between(0, 1))
       ->capture_default_str();
   app.add_flag("--verify", s.verify,
                "find the callers of each sample twice, from the last sample and in full, and count the differences");

@@ -178,6 +178,7 @@ struct Process {
   std::optional<int> exit_status;  // as a shell sees it (128+n for a signal); none: not known, or it goes on
   std::string ended_by;  // "exit", "signal", "exec" (of another program), "detach"; empty: not known, or it goes on
   std::vector<std::string> notes;  // what could not be seen, one line each: the data's quality
+  std::string program = {};        // the path of its image; empty: not known
   bool operator==(const Process&) const = default;
 };
 

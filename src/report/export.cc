@@ -1,10 +1,9 @@
 #include "report/export.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <map>
 
+#include "base/text.h"
 #include "report/views.h"
 
 namespace weir::report {
@@ -23,30 +22,12 @@ Result<> write_export(const store::Reader& reader, const std::string& format, co
       {"llvm", export_llvm},
       {"bolt", export_bolt}};
   for (auto& [name, write] : known)
-    if (format == name) return write_file(path, [&](const Sink& sink) { return write(reader, sink); });
+    if (format == name) return write_output(path, [&](const Sink& sink) { return write(reader, sink); });
   return fail("no export format '{}'; there are: {}", format, fmt::join(formats, ", "));
 }
 
-Result<> write_file(const std::string& path, const std::function<Result<>(const Sink&)>& write) {
-  FILE* file = path == "-" ? stdout : nullptr;
-  int error = 0;  // of the first write that failed
-  auto sink = [&](std::string_view text) {
-    if (error) return;
-    if (!file) file = fopen(path.c_str(), "we");
-    if (!file || fwrite(text.data(), 1, text.size(), file) != text.size()) error = errno;
-  };
-  Result<> result = write(sink);
-  if (result) sink("");
-  if (file && fflush(file) != 0 && !error) error = errno;
-  if (file && file != stdout) {
-    struct stat st;
-    bool is_file = fstat(fileno(file), &st) == 0 && S_ISREG(st.st_mode);
-    fclose(file);
-    if (is_file && (!result || error)) remove(path.c_str());
-  }
-  errno = error;
-  if (result && error) return fail_errno("{}: cannot be written", path);
-  return result;
+Result<> write_output(const std::string& path, const Writer& write) {
+  return path == "-" ? write_stdout(write) : write_file(path, getpid(), write);
 }
 
 Result<std::vector<Path>> merged_paths(const store::Reader& reader, Apart apart) {
@@ -83,6 +64,32 @@ Result<std::vector<Path>> merged_paths(const store::Reader& reader, Apart apart)
     else known->samples += leaf.samples;
   }));
   return paths;
+}
+
+Stacks::Stacks(const std::vector<Path>& paths) : paths_(paths), depths_(paths.size()), outer_(paths.size()) {
+  uint64_t cut = 0;
+  for (uint32_t i = 0; i < paths.size(); i++) {
+    uint32_t parent = paths[i].parent;
+    depths_[i] = parent == store::none ? 1 : depths_[parent] + 1;
+    outer_[i] = depths_[i] <= outer ? i : outer_[parent];
+    most_left_out_ = std::max(most_left_out_, left_out(i));
+    cut += left_out(i) > 0;
+  }
+  if (cut)
+    say("{} call paths are deeper than {} functions: of each the middle is left out", with_commas(cut),
+        with_commas(longest));
+}
+
+std::vector<uint32_t> Stacks::of(uint32_t path) const {
+  std::vector<uint32_t> stack;
+  uint32_t next = path;
+  if (left_out(path)) {
+    for (; stack.size() < longest - outer; next = paths_[next].parent) stack.push_back(next);
+    stack.push_back(store::none);
+    next = outer_[path];
+  }
+  for (; next != store::none; next = paths_[next].parent) stack.push_back(next);
+  return stack;
 }
 
 std::unordered_map<uint32_t, std::vector<uint32_t>> depth_first(const std::vector<Path>& paths) {

@@ -1,12 +1,13 @@
 // `weir export`: a profile as other tools read it.
 #pragma once
 
-#include <functional>
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "base/write_file.h"
 #include "store/reader.h"
 
 namespace weir::report {
@@ -17,9 +18,7 @@ inline constexpr const char* formats[] = {"callgrind", "folded", "pprof", "speed
 // Writes the selected threads of a profile to `path` ("-": standard output), in one of these formats.
 Result<> write_export(const store::Reader& reader, const std::string& format, const std::string& path);
 
-using Sink = std::function<void(std::string_view)>;
-// What is at `path` stays there until there is something to write; a file that could not be written whole does not stay.
-Result<> write_file(const std::string& path, const std::function<Result<>(const Sink&)>& write);
+Result<> write_output(const std::string& path, const Writer& write);  // the same, of what `write` gives
 
 Result<> export_callgrind(const store::Reader& reader, const Sink& sink);
 Result<> export_folded(const store::Reader& reader, const Sink& sink);
@@ -48,6 +47,25 @@ struct Apart {
   bool sites = false, threads = false, leaves = false;
 };
 Result<std::vector<Path>> merged_paths(const store::Reader& reader, Apart apart);
+
+// Whole stacks, for formats that hold such: those of a recursion are as large as the square of its depth, so of a deep one the middle is
+// left out, which is said.
+class Stacks {
+ public:
+  explicit Stacks(const std::vector<Path>& paths);
+  // From this path out to its root; `none` is in the place of those that are left out.
+  std::vector<uint32_t> of(uint32_t path) const;
+  uint32_t left_out(uint32_t path) const { return depths_[path] - std::min(depths_[path], longest); }
+  uint32_t most_left_out() const { return most_left_out_; }
+  static std::string gap_name(uint32_t left_out) { return fmt::format("[{} frames left out]", left_out); }
+
+ private:
+  static constexpr uint32_t longest = 1000, outer = longest / 2;
+  const std::vector<Path>& paths_;
+  std::vector<uint32_t> depths_;
+  std::vector<uint32_t> outer_;  // the last of the outer frames that are kept, of deep ones
+  uint32_t most_left_out_ = 0;
+};
 
 // By thread, its paths depth first: what a function called lies side by side.
 std::unordered_map<uint32_t, std::vector<uint32_t>> depth_first(const std::vector<Path>& paths);

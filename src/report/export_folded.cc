@@ -1,6 +1,7 @@
 // Folded stacks: "main;parse;read 1234", one line a path, the outermost function first; the value is the path's own time, with
 // its OS calls, and never that of what it calls; of a sampled profile it is samples. For flamegraph.pl, inferno, speedscope.
 #include <algorithm>
+#include <ranges>
 #include <unordered_map>
 
 #include "base/text.h"
@@ -16,20 +17,19 @@ Result<> export_folded(const store::Reader& reader, const Sink& sink) {
     std::ranges::replace(name, ';', ':');  // it stands between frames
     names[f.id] = std::move(name);
   }));
-  std::vector<const std::string*> frames;
+  auto frame = [&](const Path& path) {
+    auto name = names.find(path.function);
+    return name == names.end() ? "?" : name->second;
+  };
+  Stacks stacks(paths);
   std::string line;
-  const std::string unknown = "?";
-  for (const Path& path : paths) {
-    if (path.self + path.os_time == 0) continue;
-    frames.clear();
-    for (const Path* p = &path;; p = &paths[p->parent]) {
-      auto name = names.find(p->function);
-      frames.push_back(name == names.end() ? &unknown : &name->second);
-      if (p->parent == store::none) break;
-    }
+  for (uint32_t i = 0; i < paths.size(); i++) {
+    if (paths[i].self + paths[i].os_time == 0) continue;
     line.clear();
-    for (size_t i = frames.size(); i-- > 0;) line.append(*frames[i]).append(i ? ";" : " ");
-    sink(line + std::to_string(path.self + path.os_time) + "\n");
+    for (uint32_t at : std::views::reverse(stacks.of(i)))
+      line.append(at == store::none ? Stacks::gap_name(stacks.left_out(i)) : frame(paths[at])).append(";");
+    line.back() = ' ';
+    sink(line + std::to_string(paths[i].self + paths[i].os_time) + "\n");
   }
   return {};
 }

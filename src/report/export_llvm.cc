@@ -13,11 +13,16 @@
 //
 //   no_lbr exact
 //   1 main 1f 4000              the block at offset 0x1f of main
+//   1 parse/2 0 17              of the second local function of that name, see report/bolt_names.h
 #include <algorithm>
+#include <filesystem>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 
+#include "base/fd.h"
 #include "base/text.h"
+#include "report/bolt_names.h"
 #include "report/export.h"
 #include "store/annotate.h"
 
@@ -49,17 +54,46 @@ Result<> refuse_samples(const store::Reader& reader, const char* format) {
   return {};
 }
 
-// What BOLT rewrites: the image that was started, or else the one with the most time.
-std::string program_of(const std::vector<store::FunctionRow>& functions, const profile::Run& run) {
-  std::map<std::string, store::Cycles> time;
-  for (const store::FunctionRow& f : functions) time[f.image] += f.self;
-  std::string_view started = run.command.empty() ? "" : base_name(run.command[0]);
-  std::string best;
-  for (auto& [image, self] : time) {
-    if (base_name(image) == started) return image;
-    if (!image.starts_with('[') && (best.empty() || self > time[best])) best = image;
+// The program that was started, after its last exec; of processes that were selected, the first.
+Result<const store::ProcessRow*> main_process(const store::Reader& reader,
+                                              const std::vector<store::ProcessRow>& processes) {
+  TRY(std::vector<store::ThreadRow> threads, reader.threads());
+  const store::ProcessRow* best = nullptr;
+  auto rank = [](const store::ProcessRow& p) { return std::tuple(p.parent != store::none, p.ended_by == "exec"); };
+  for (const store::ProcessRow& p : processes) {
+    bool is_selected = std::ranges::find(threads, p.id, &store::ThreadRow::process) != threads.end();
+    if (is_selected && (!best || rank(p) < rank(*best))) best = &p;
   }
   return best;
+}
+
+// What BOLT rewrites: the image of that. Older profiles do not tell it, but the command leads there.
+Result<std::string> program_of(const store::Reader& reader, const profile::Run& run) {
+  TRY(std::vector<store::ProcessRow> processes, reader.processes());
+  TRY(const store::ProcessRow* started, main_process(reader, processes));
+  if (started && !started->program.empty()) return started->program;
+  std::string command = run.command.empty() ? "" : run.command[0];
+  std::error_code gone;
+  std::string path = std::filesystem::weakly_canonical(std::filesystem::path(run.directory) / command, gone);
+  std::string found;
+  TRY_VOID(reader.images([&](uint32_t, const profile::Image& image) {
+    if (image.path == path || (found.empty() && base_name(image.path) == base_name(command))) found = image.path;
+  }));
+  if (found.empty()) return fail("{}: does not tell which program {} is; profile it again", reader.path(), command);
+  return found;
+}
+
+// None, where the program is not here any more, or is another.
+Result<BoltNames> local_names(const store::Reader& reader, const std::string& program) {
+  profile::Image profiled;
+  TRY_VOID(reader.images([&](uint32_t, const profile::Image& image) {
+    if (image.path == program) profiled = image;
+  }));
+  auto now = elf::Image::open(open_to_read(program), program);
+  if (now && (*now)->build_id() == profiled.build_id && (*now)->bytes().size() == profiled.size) return bolt_names(**now);
+  say("{}: is {}, so its local (static) functions have names that BOLT does not know", program,
+      now ? "not what was profiled" : "not there any more");
+  return BoltNames();
 }
 
 Result<std::vector<store::FunctionRow>> functions_of(const store::Reader& reader) {
@@ -74,19 +108,20 @@ Result<> export_llvm(const store::Reader& reader, const Sink& sink) {
   TRY_VOID(refuse_samples(reader, "llvm"));
   TRY(std::vector<store::FunctionRow> functions, functions_of(reader));
   std::unordered_map<uint32_t, const store::FunctionRow*> by_id;
-  std::unordered_map<std::string, const store::FunctionRow*> by_name;
-  for (const store::FunctionRow& f : functions) {
-    by_id[f.id] = &f;
-    if (f.line && is_one_word(linker_name(f))) by_name.try_emplace(f.name, &f);
-  }
+  for (const store::FunctionRow& f : functions) by_id[f.id] = &f;
+  // A function that was inlined everywhere has a copy that never ran.
+  std::map<store::SectionName, store::FunctionInfo> by_name;
+  TRY_VOID(reader.all_functions([&](const store::FunctionInfo& f) {
+    if (f.line && is_one_word(linker_name(f))) by_name.try_emplace({f.name, f.file}, f);
+  }));
   std::map<std::string, Body> bodies;
   uint64_t told = 0, left_out = 0;  // lines
   for (const store::FunctionRow& f : functions) {
     TRY(auto sections, store::sections_of(reader, f));
     for (auto& [section, lines] : sections) {
-      const store::FunctionRow* owner = section.inlined.empty()             ? &f
-                                        : by_name.contains(section.inlined) ? by_name[section.inlined]
-                                                                            : nullptr;
+      const store::FunctionInfo* owner = section.inlined.empty()     ? &f
+                                         : by_name.contains(section) ? &by_name[section]
+                                                                     : nullptr;
       if (!owner || !owner->line || owner->file != section.file || !is_one_word(linker_name(*owner))) {
         left_out += lines.size();
         continue;
@@ -139,12 +174,14 @@ Result<> export_bolt(const store::Reader& reader, const Sink& sink) {
   TRY_VOID(refuse_samples(reader, "bolt"));
   TRY(profile::Run run, reader.run());
   TRY(std::vector<store::FunctionRow> functions, functions_of(reader));
-  std::string image = program_of(functions, run);
+  TRY(std::string image, program_of(reader, run));
+  TRY(BoltNames locals, local_names(reader, image));
   sink("no_lbr exact\n");
   uint64_t blocks = 0;
   for (const store::FunctionRow& f : functions) {
     std::string name = linker_name(f);
     if (f.image != image || !is_one_word(name)) continue;
+    if (auto local = locals.find({f.offset, name}); local != locals.end()) name = local->second;
     std::string text;
     TRY_VOID(reader.blocks(f, [&](const store::BlockRow& b) {
       if (b.count == 0) return;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/text.h"
 #include "base/zip.h"
@@ -64,6 +65,15 @@ class PprofBuilder {
     function->set_start_line(f.line);
     places_[f.id] = {images_.contains(f.image) ? images_[f.image] : store::none, f.offset, f.line, f.file};
   }
+  // In the place of so many frames.
+  uint64_t gap(uint32_t left_out) {
+    uint64_t id = beyond_ids + left_out;
+    if (!gaps_.insert(left_out).second) return id;
+    pb::Location* location = profile.add_location();
+    location->set_id(id);
+    location->add_line()->set_function_id(invented(Stacks::gap_name(left_out), ""));
+    return id;
+  }
   void site(const store::CallRow& s) { sites_[s.site] = {store::none, s.offset, s.line, s.file}; }
 
   // The function where it begins, or where it makes a call.
@@ -96,6 +106,7 @@ class PprofBuilder {
     uint32_t line = 0;
     std::string file = {};
   };
+  static constexpr uint64_t beyond_ids = (uint64_t{1} << 32) + 1;         // those of the store have 32 bits
   static std::string text(const std::string& s) { return printable(s); }  // a string must be UTF-8
 
   void add_location(uint64_t id, uint32_t function, const Place& place, const store::LeafRow* leaf = nullptr) {
@@ -108,7 +119,7 @@ class PprofBuilder {
     if (!places_.contains(function)) return;  // (a file that names no function here)
     if (leaf && !leaf->inlined.empty()) {     // the innermost first
       pb::Line* line = location->add_line();
-      line->set_function_id(inlined(*leaf));
+      line->set_function_id(invented(leaf->inlined, leaf->file));
       line->set_line(leaf->line);
     }
     pb::Line* line = location->add_line();
@@ -116,24 +127,25 @@ class PprofBuilder {
     line->set_line(place.line);
   }
 
-  // A function that was inlined, whose number is none of the others'.
-  uint64_t inlined(const store::LeafRow& leaf) {
-    auto [it, added] = inlined_.try_emplace({leaf.inlined, leaf.file}, (uint64_t{1} << 32) + inlined_.size() + 1);
+  // A function that the store has not: its number is none of the others'.
+  uint64_t invented(const std::string& name, const std::string& file) {
+    auto [it, added] = invented_.try_emplace({name, file}, beyond_ids + invented_.size());
     if (!added) return it->second;
     pb::Function* function = profile.add_function();
     function->set_id(it->second);
-    function->set_name(string(text(leaf.inlined)));
-    function->set_system_name(string(text(leaf.inlined)));
-    function->set_filename(string(text(leaf.file)));
+    function->set_name(string(text(name)));
+    function->set_system_name(string(text(name)));
+    function->set_filename(string(text(file)));
     return it->second;
   }
 
   std::unordered_map<std::string, int64_t> strings_;
+  std::unordered_set<uint32_t> gaps_;
   std::unordered_map<std::string, uint32_t> images_;
   std::unordered_map<uint32_t, Place> places_;
   std::unordered_map<uint32_t, Place> sites_;
   std::map<std::tuple<uint32_t, uint32_t, bool>, uint64_t> locations_;  // by function and site, or block
-  std::map<std::pair<std::string, std::string>, uint64_t> inlined_;     // by name and file
+  std::map<std::pair<std::string, std::string>, uint64_t> invented_;    // by name and file
 };
 
 // What the values of a path are.
@@ -154,32 +166,77 @@ void describe_values(PprofBuilder& b, const std::optional<profile::Sampling>& sa
   b.profile.set_default_sample_type(b.string(event));
 }
 
-// A sample of the path, whose innermost location is `leaf`.
-pb::Sample* add_sample(PprofBuilder& b, const std::vector<Path>& paths, const Path& path, uint64_t leaf) {
+using Locations = std::vector<uint64_t>;
+
+// The locations of a path, but for the innermost one, which may be several.
+class Callers {
+ public:
+  Callers(PprofBuilder& b, const std::vector<Path>& paths) : b_(b), paths_(paths), stacks_(paths), calls_(paths.size()) {}
+
+  // Of every path, in their order.
+  Locations of(uint32_t path) {
+    if (uint32_t parent = paths_[path].parent; parent != store::none)
+      calls_[path] = b_.location(paths_[parent].function, paths_[path].site);
+    std::vector<uint32_t> stack = stacks_.of(path);
+    Locations locations;
+    for (size_t i = 1; i < stack.size(); i++) {
+      bool is_gap = stack[i] == store::none, is_outside_gap = stack[i - 1] == store::none;
+      locations.push_back(is_gap           ? b_.gap(stacks_.left_out(path))
+                          : is_outside_gap ? b_.location(paths_[stack[i]].function, store::none)
+                                           : calls_[stack[i - 1]]);
+    }
+    return locations;
+  }
+
+ private:
+  PprofBuilder& b_;
+  const std::vector<Path>& paths_;
+  Stacks stacks_;
+  std::vector<uint64_t> calls_;  // by path: where it was called
+};
+
+void add_sample(PprofBuilder& b, uint64_t leaf, const Locations& callers, std::initializer_list<uint64_t> values) {
   pb::Sample* sample = b.profile.add_sample();
   sample->add_location_id(leaf);
-  for (const Path* p = &path; p->parent != store::none; p = &paths[p->parent])
-    sample->add_location_id(b.location(paths[p->parent].function, p->site));
-  return sample;
+  for (uint64_t caller : callers) sample->add_location_id(caller);
+  for (uint64_t value : values) sample->add_value(static_cast<int64_t>(value));
 }
 
-void add_exact(PprofBuilder& b, const std::vector<Path>& paths, const Path& path) {
-  if (path.self + path.os_time + path.calls == 0) return;
-  pb::Sample* sample = add_sample(b, paths, path, b.location(path.function, store::none));
-  for (uint64_t value : {path.self, path.os_time, path.calls}) sample->add_value(static_cast<int64_t>(value));
+void add_exact(PprofBuilder& b, const Path& path, const Locations& callers) {
+  add_sample(b, b.location(path.function, store::none), callers, {path.self, path.os_time, path.calls});
 }
 
-void add_sampled(PprofBuilder& b, const std::vector<Path>& paths, const Path& path, const profile::Sampling& sampling) {
+void add_sampled(PprofBuilder& b, const Path& path, const Locations& callers, double period) {
   uint64_t rest = path.self;  // what no instruction has
   auto add = [&](uint64_t leaf, uint64_t samples) {
-    pb::Sample* sample = add_sample(b, paths, path, leaf);
-    sample->add_value(static_cast<int64_t>(samples));
-    sample->add_value(std::llround(std::min(static_cast<double>(samples) * period_of(sampling), 9e18)));
+    double stands_for = std::min(static_cast<double>(samples) * period, 9e18);
+    add_sample(b, leaf, callers, {samples, static_cast<uint64_t>(std::llround(stands_for))});
     rest -= std::min(rest, samples);
   };
   for (const store::LeafRow& leaf : path.leaves) add(b.location(path.function, leaf), leaf.samples);
   if (rest) add(b.location(path.function, store::none), rest);
 }
+
+// A message may be written in pieces: what they repeat is joined by its readers. So no more than a piece is in memory.
+class PieceWriter {
+ public:
+  PieceWriter(const Sink& sink, const std::string& name) : gzip_(sink), name_(name) {}
+  Result<> write(pb::Profile& piece) {
+    std::string message;
+    size_ += piece.ByteSizeLong();
+    if (size_ > INT32_MAX || !piece.SerializeToString(&message))
+      return fail("{}: too large for pprof, which ends at 2 GiB; try --format folded, or one --thread", name_);
+    gzip_.add(message);
+    piece.Clear();
+    return {};
+  }
+  Result<> finish() { return gzip_.finish(); }
+
+ private:
+  Gzip gzip_;
+  std::string name_;  // of the profile
+  uint64_t size_ = 0;
+};
 
 }  // namespace
 
@@ -193,16 +250,17 @@ Result<> export_pprof(const store::Reader& reader, const Sink& sink) {
   TRY_VOID(reader.images([&](uint32_t id, const profile::Image& image) { b.mapping(id, image); }));
   TRY_VOID(reader.functions({}, [&](const store::FunctionRow& f) { b.function(f); }));
   TRY_VOID(reader.sites([&](const store::CallRow& site) { b.site(site); }));
-  for (const Path& path : paths) {
-    if (run.sampling) add_sampled(b, paths, path, *run.sampling);
-    else add_exact(b, paths, path);
+  Callers callers(b, paths);
+  PieceWriter writer(sink, reader.path());
+  constexpr int piece = 1000;  // samples
+  for (uint32_t i = 0; i < paths.size(); i++) {
+    Locations locations = callers.of(i);
+    if (run.sampling) add_sampled(b, paths[i], locations, period_of(*run.sampling));
+    else if (paths[i].self + paths[i].os_time + paths[i].calls) add_exact(b, paths[i], locations);
+    if (b.profile.sample_size() >= piece) TRY_VOID(writer.write(b.profile));
   }
-  std::string message;
-  if (b.profile.ByteSizeLong() > INT32_MAX || !b.profile.SerializeToString(&message))
-    return fail("{}: too large for pprof, which ends at 2 GiB; try --format folded, or one --thread", reader.path());
-  TRY(std::string compressed, gzipped(message));
-  sink(compressed);
-  return {};
+  TRY_VOID(writer.write(b.profile));
+  return writer.finish();
 }
 
 }  // namespace weir::report

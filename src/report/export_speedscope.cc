@@ -2,6 +2,7 @@
 // is one sample, the outermost function first, with its own time as its weight. There is no order in time: paths stand as in the
 // tree, so that functions lie side by side.
 #include <algorithm>
+#include <ranges>
 #include <unordered_map>
 #include <utility>
 
@@ -15,7 +16,7 @@ namespace {
 class SpeedscopeWriter {
  public:
   SpeedscopeWriter(const store::Reader& reader, const Sink& sink, const profile::Run& run, std::vector<Path> paths)
-      : reader_(reader), sink_(sink), run_(run), paths_(std::move(paths)), order_(depth_first(paths_)) {}
+      : reader_(reader), sink_(sink), run_(run), paths_(std::move(paths)), order_(depth_first(paths_)), stacks_(paths_) {}
 
   Result<> write() {
     TRY(std::vector<store::ThreadRow> threads, reader_.threads());
@@ -48,6 +49,8 @@ class SpeedscopeWriter {
     }));
     // Of paths whose function is not in the file.
     json_.begin_object().member("name", "?").end_object();
+    for (uint32_t n = 1; n <= stacks_.most_left_out(); n++, flush())
+      json_.begin_object().member("name", Stacks::gap_name(n)).end_object();
     json_.end_array().end_object();
     return {};
   }
@@ -64,12 +67,10 @@ class SpeedscopeWriter {
     json_.member("startValue", uint64_t{0});
     put("endValue", sum);
     json_.key("samples").begin_array();
-    std::vector<uint64_t> stack;
     for (uint32_t path : order) {
-      stack.clear();
-      for (uint32_t p = path; p != store::none; p = paths_[p].parent) stack.push_back(frame(paths_[p].function));
       json_.begin_array();
-      for (size_t i = stack.size(); i-- > 0;) json_.value(stack[i]);
+      for (uint32_t at : std::views::reverse(stacks_.of(path)))
+        json_.value(at == store::none ? gap_frame(stacks_.left_out(path)) : frame(paths_[at].function));
       json_.end_array();
       flush();
     }
@@ -84,6 +85,7 @@ class SpeedscopeWriter {
     auto found = frame_of_.find(function);
     return found == frame_of_.end() ? frame_of_.size() : found->second;
   }
+  uint64_t gap_frame(uint32_t left_out) const { return frame_of_.size() + left_out; }  // (behind the one of no function)
   void weight(store::Cycles c) {
     if (is_time()) json_.value(static_cast<double>(c) / run_.sampling->rate);
     else json_.value(uint64_t{c});
@@ -101,6 +103,7 @@ class SpeedscopeWriter {
   const profile::Run& run_;
   std::vector<Path> paths_;
   std::unordered_map<uint32_t, std::vector<uint32_t>> order_;  // by thread
+  Stacks stacks_;
   std::unordered_map<uint32_t, uint64_t> frame_of_;
   JsonWriter json_;
 };

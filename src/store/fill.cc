@@ -164,6 +164,7 @@ void add_processes(Tables& tables, const Profile& p) {
       const Process& process = p.processes[i];
       for (size_t k = 0; k < process.command.size(); k++) words.add(i, "command", k, process.command[k]);
       for (size_t k = 0; k < process.notes.size(); k++) words.add(i, "note", k, process.notes[k]);
+      if (!process.program.empty()) words.add(i, "program", 0, process.program);
     }
   }
   Rows threads = tables.rows("thread");

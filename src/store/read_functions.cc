@@ -80,6 +80,12 @@ Result<FunctionRow> Reader::function(uint32_t id, OsTime os) const {
   return row;
 }
 
+Result<> Reader::all_functions(const Each<FunctionInfo>& each) const {
+  Statement rows = db_.prepare(fmt::format("SELECT {} FROM {} ORDER BY f.id", info_columns, info_tables));
+  while (rows.next()) each(info_of(rows));
+  return rows.end();
+}
+
 Result<> Reader::names(const Each<std::string>& each) const {
   Statement rows = db_.prepare("SELECT text FROM string WHERE id IN (SELECT name FROM function) ORDER BY text");
   while (rows.next()) each(rows.text(0));

@@ -240,7 +240,11 @@ Result<std::vector<ProcessRow>> Reader::processes() const {
     p.ended_by = rows.text(6);
     words.rewind();
     words.bind(1, p.id);
-    while (words.next()) (words.text(0) == "note" ? p.notes : p.command).push_back(words.text(1));
+    while (words.next()) {
+      std::string kind = words.text(0);
+      if (kind == "program") p.program = words.text(1);
+      else (kind == "note" ? p.notes : p.command).push_back(words.text(1));
+    }
     processes.push_back(std::move(p));
   }
   TRY_VOID(words.end());

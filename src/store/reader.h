@@ -167,7 +167,8 @@ class Reader {
   using Each = std::function<void(const Row&)>;
   Result<> functions(const FunctionQuery& query, const Each<FunctionRow>& each) const;
   Result<FunctionRow> function(uint32_t id, OsTime os) const;
-  Result<> names(const Each<std::string>& each) const;  // of all functions, each once
+  Result<> all_functions(const Each<FunctionInfo>& each) const;  // also those that never ran
+  Result<> names(const Each<std::string>& each) const;           // of all functions, each once
   // Those that a person may mean: by name, name without parameters, image+offset, part of a name; the best kind of match only.
   Result<std::vector<FunctionInfo>> find(const std::string& text) const;
 

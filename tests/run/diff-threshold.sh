@@ -15,7 +15,12 @@ threshold() {  # threshold STATUS TEXT: of a.weir and b.weir, 5 %
     [[ $status == "$1" ]] && grep -q "$2" text || fail "status $status with $os, $(<text)"
   done
 }
-cp a.weir b.weir; change A 20000 -40000
+cp a.weir b.weir
+for number in nan -nan inf -1 1e7 2x; do
+  expect_fail 125 "threshold.*$number.*diff --help" "$WEIR" diff "$T/a.weir" "$T/b.weir" --threshold $number
+done
+threshold 0 'nothing grew'
+change A 20000 -40000
 threshold 1 'beyond 5 %: A grew by +19.78 % of the program'
 "$WEIR" diff a.weir b.weir --format json | jq -e '.better[0].name == "A" and .worse == []' >/dev/null || fail "with OS time A is better"
 change D 30000 0

@@ -29,3 +29,32 @@ grep -Eq '^_Z5twicei:[0-9]+:10000$' "$T/merged" || fail "$(<"$T/merged")"
 llvm-profdata-19 merge --sample --extbinary "$T/w.prof" -o "$T/w.bin" || fail "as binary"
 clang -O2 -g -fprofile-sample-use="$T/w.prof" -o "$T/optimized" "$T/work.cc" 2>"$T/err" || fail "clang: $(<"$T/err")"
 "$T/optimized" || fail "what clang made of it"
+
+# With inlining: a function that is inlined wherever it is called, whose own copy is never entered, is told by its lines.
+compile inlined.cc -g <<'C'
+int helper(int n) {
+  if (n % 10 == 3)
+    return n * n;
+  return n + 1;
+}
+__attribute__((noinline)) int work(int n) {
+  int sum = 0;
+  for (int i = 0; i < n; i++)
+    sum ^= helper(i);
+  return sum;
+}
+int main() {
+  volatile int n = 1000;
+  int s = 0;
+  for (int i = 0; i < 100; i++) s += work(n);
+  return s == 1;
+}
+C
+profile "$T/inlined"
+[[ -z $(ask "SELECT name FROM function_total WHERE name LIKE 'helper%' AND calls > 0") ]] || fail "it was not inlined"
+"$WEIR" export "$T/run.weir" --format llvm -o "$T/i.prof" 2>"$T/err" || fail "$(<"$T/err")"
+llvm-profdata-19 merge --sample --text "$T/i.prof" -o "$T/merged" || fail "llvm-profdata does not read it: $(<"$T/i.prof")"
+grep -Eq '^_Z6helperi:[0-9]+:0$' "$T/merged" || fail "no inlined function: $(<"$T/merged")"
+sed -n '/^_Z6helperi/,/^_/p' "$T/merged" | grep -q '^ 1: 100000$' || fail "not the count of its first line: $(<"$T/merged")"
+clang -O2 -g -fprofile-sample-use="$T/i.prof" -S -emit-llvm -o "$T/i.ll" "$T/inlined.cc" 2>"$T/err" || fail "clang: $(<"$T/err")"
+grep -Eq '^define .*@_Z6helperi.*!prof' "$T/i.ll" || fail "clang makes nothing of it: $(grep -n '^define' "$T/i.ll")"

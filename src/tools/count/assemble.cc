@@ -35,7 +35,8 @@ Assembler::Open& Assembler::open(const Program& program) {
 
 uint32_t Assembler::add_process(const Program& program) {
   if (p_.processes.size() >= kept_processes && program.parent) return none;  // (the one that was started has its place)
-  p_.processes.push_back({program.pid, none, program.command, program.started, program.started, {}, {}, {}});
+  p_.processes.push_back(
+      {program.pid, none, program.command, program.started, program.started, {}, {}, {}, program.program});
   parents_.push_back(program.parent);
   return static_cast<uint32_t>(p_.processes.size() - 1);
 }

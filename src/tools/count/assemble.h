@@ -14,6 +14,7 @@ namespace weir::count {
 // A program: a process from one exec to the next.
 struct Program {
   uint32_t pid = 0, parent = 0;
+  std::string program;  // the path of its image
   std::vector<std::string> command;
   int64_t started = 0, ended = 0;
   std::optional<int> exit_status;

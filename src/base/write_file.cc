@@ -1,0 +1,62 @@
+#include "base/write_file.h"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "base/temporary_file.h"
+
+namespace weir {
+namespace {
+
+struct Closer {
+  void operator()(FILE* file) const { fclose(file); }
+};
+
+// `open` is called when there is something to write.
+Result<> write_into(const std::string& name, const std::function<FILE*()>& open, const Writer& write) {
+  std::unique_ptr<FILE, Closer> file;
+  int error = 0;  // of the first write that failed
+  auto sink = [&](std::string_view text) {
+    if (error) return;
+    if (!file) file.reset(open());
+    if (!file || fwrite(text.data(), 1, text.size(), file.get()) != text.size()) error = errno;
+  };
+  TRY_VOID(write(sink));
+  sink("");  // (an empty file is one, too)
+  if (!error && fflush(file.get()) != 0) error = errno;
+  errno = error;
+  if (error) return fail_errno("{}: cannot be written", name);
+  return {};
+}
+
+// /dev/stdout may lead to a file, which others have open, too.
+bool is_open_already(const std::string& path) {
+  return path.starts_with("/dev/std") || path.starts_with("/dev/fd/") || path.starts_with("/proc/");
+}
+
+}  // namespace
+
+Result<> write_file(const std::string& path, pid_t run, const Writer& write) {
+  std::error_code none;
+  std::filesystem::path place = std::filesystem::weakly_canonical(path, none);  // (a link stays one)
+  if (none) place = path;
+  struct stat st{};
+  bool is_there = stat(place.c_str(), &st) == 0;
+  if (is_there && access(place.c_str(), W_OK) != 0) return fail_errno("{}: cannot be written", path);
+  std::filesystem::path directory = place.has_parent_path() ? place.parent_path() : ".";
+  if ((is_there && !S_ISREG(st.st_mode)) || is_open_already(path) || access(directory.c_str(), W_OK) != 0)
+    return write_into(path, [&] { return fopen(path.c_str(), "we"); }, write);
+  TRY(TemporaryFile file, TemporaryFile::beside(place, run, 0666));
+  if (is_there) fchmod(file.fd(), st.st_mode & 07777);
+  TRY_VOID(write_into(path, [&] { return fdopen(dup(file.fd()), "w"); }, write));
+  TRY_VOID(file.sync());
+  return file.move_to(place);
+}
+
+Result<> write_stdout(const Writer& write) {
+  return write_into("-", [] { return fdopen(dup(STDOUT_FILENO), "w"); }, write);
+}
+
+}  // namespace weir
