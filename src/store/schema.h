@@ -4,7 +4,7 @@
 namespace weir::store {
 
 inline constexpr int application_id = 0x57656972;  // "Weir": what `file` and PRAGMA application_id see
-inline constexpr int schema_version = 4;
+inline constexpr int schema_version = 5;
 inline constexpr const char* exact_kind = "exact profile";
 inline constexpr const char* sampled_kind = "sampled profile";
 

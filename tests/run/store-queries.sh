@@ -52,4 +52,4 @@ expect rich 9 <<<'square(int)|800'
 expect tables 10 <<<''
 [[ $(ask rich 10 | wc -l) == 4 ]] || fail "query 10: $(ask rich 10)"
 [[ $(sqlite3 "$T/tables.weir" 'PRAGMA integrity_check') == ok ]] || fail "SQLite finds faults"
-[[ $(sqlite3 "$T/tables.weir" 'PRAGMA application_id; PRAGMA user_version; SELECT schema FROM weir') == $'1466263922\n4\n4' ]] || fail "versions"
+[[ $(sqlite3 "$T/tables.weir" 'PRAGMA application_id; PRAGMA user_version; SELECT schema FROM weir') == $'1466263922\n5\n5' ]] || fail "versions"
