@@ -124,14 +124,22 @@ void make_again(pid_t tid, uint64_t ours) {
 // Only a thread that stands still can be let go of. One that does not stop now (it waits for a vfork) is let go of when it does.
 namespace {
 std::vector<pid_t> late;
+
+// A thread that ends while it is traced is there, and its process with it, until its tracer has waited for it. How a child of ours has ended
+// is left for others to ask.
+void bury(pid_t tid) {
+  bool is_child = status_word(tid, "Tgid") == std::to_string(tid) && status_word(tid, "PPid") == std::to_string(getpid());
+  if (!is_child && waitpid(tid, nullptr, WNOHANG | __WALL) == 0) late.push_back(tid);  // (it is just about to)
+}
 }  // namespace
 
 void let_go(pid_t tid) {
   constexpr auto patience = std::chrono::milliseconds(20);
-  if (ptrace(PTRACE_INTERRUPT, tid, 0, 0)) return;
+  if (ptrace(PTRACE_INTERRUPT, tid, 0, 0)) return bury(tid);
   auto status = wait_stop(tid, patience);
-  if (status && !*status) late.push_back(tid);
-  if (status && *status) ptrace(PTRACE_DETACH, tid, 0, **status >> 16 ? 0 : WSTOPSIG(**status));
+  if (!status) return bury(tid);
+  if (!*status) return late.push_back(tid);
+  ptrace(PTRACE_DETACH, tid, 0, **status >> 16 ? 0 : WSTOPSIG(**status));
 }
 
 void let_go_of_late() {

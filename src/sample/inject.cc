@@ -402,8 +402,7 @@ void Sampler::unblock(Process& p, pid_t tid) {
   if (ptrace(PTRACE_SEIZE, tid, 0, 0)) return;
   ptrace(PTRACE_INTERRUPT, tid, 0, 0);
   auto status = process::wait_stop(tid, little_patience);
-  if (!status) return;
-  if (!*status) return process::let_go(tid);
+  if (!status || !*status) return process::let_go(tid);
   if (!is_waiting(tid) && !is_in_handler(tid)) unblock_stopped(p, tid);  // (a call that waits would end with EINTR)
   process::make_again(tid, signal_bit(signal_));
   ptrace(PTRACE_DETACH, tid, 0, **status >> 16 ? 0 : WSTOPSIG(**status));
