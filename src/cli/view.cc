@@ -65,7 +65,8 @@ Result<int> view_profile(const Words& words) {
   std::jthread ahead;
   auto started = [&](const std::string& address) {
     // While the browser starts, what it will ask for first is read.
-    ahead = std::jthread([&] { (void)queries->answer("summary", {}), (void)queries->answer("functions", {{"limit", "1"}}); });
+    ahead =
+        std::jthread([&] { (void)queries->answer("summary", {}), (void)queries->answer("functions", {{"limit", "1"}}); });
     fmt::print("{}\n", address);
     fflush(stdout);
     say("{} is shown there until Ctrl-C", options.file);

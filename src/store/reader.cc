@@ -45,10 +45,11 @@ Result<> check_kind(const Database& db) {
   if (version < 1) return fail("{}: has no schema version: the file is damaged", db.path());
   // A view in the place of a table could be anything, and take any time.
   TRY(uint64_t tables,
-      db.number("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('weir', 'run', 'run_word', 'string', "
-                "'image', 'function', 'block', 'block_line', 'site', 'process', 'process_word', 'thread', 'function_count', "
-                "'call_count', 'block_count', 'context', 'os_call', 'os_count', 'sampling', 'sampling_reason', 'leaf_count', "
-                "'source')"));
+      db.number(
+          "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('weir', 'run', 'run_word', 'string', "
+          "'image', 'function', 'block', 'block_line', 'site', 'process', 'process_word', 'thread', 'function_count', "
+          "'call_count', 'block_count', 'context', 'os_call', 'os_count', 'sampling', 'sampling_reason', 'leaf_count', "
+          "'source')"));
   uint64_t all = version >= 4 ? 22 : version >= 3 ? 21 : 18;
   if (tables < all) return fail("{}: {} of its {} tables are missing: the file is damaged", db.path(), all - tables, all);
   Statement rows = db.prepare("SELECT kind FROM weir");

@@ -7,7 +7,7 @@
 namespace weir::view {
 namespace {
 
-constexpr uint64_t finest = 4000;            // what is smaller than this part of a picture has no pixel
+constexpr uint64_t finest = 4000;         // what is smaller than this part of a picture has no pixel
 constexpr size_t most_steps = 5'000'000;  // towards callers: some seconds
 
 }  // namespace

@@ -23,7 +23,8 @@ using namespace weir::rt;
 // In walker.cc, compiled as in the sampler.
 namespace weir::rt {
 extern template class Walk<OwnMemory>;
-extern template Sample restore(Trace&, CallTree&, const Code&, const Stack&, const State&, const Options&, OwnMemory&);
+extern template Sample restore(Trace&, CallTree&, const Code&, const Stack&, const State&, const Options&, OwnMemory&,
+                               uint64_t);
 }  // namespace weir::rt
 
 namespace {

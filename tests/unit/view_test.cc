@@ -500,7 +500,8 @@ TEST_F(ViewTest, AnExportedFileAnswersAsTheServerDoes) {
         json now = ask(question, {{"id", id}}), then = answers[question + ("?id=" + id)];
         // A file that is here, and that neither the profile nor the user knows, is not given away.
         for (size_t i = 0; now.contains("sections") && i < now["sections"].size(); i++)
-          if (now["sections"][i]["state"] == "unknown" && now["sections"][i]["file"].get<std::string>().starts_with("/usr/"))
+          if (now["sections"][i]["state"] == "unknown" &&
+              now["sections"][i]["file"].get<std::string>().starts_with("/usr/"))
             for (auto [part, lines] : {std::pair(&now, true), std::pair(&then, false)}) {
               EXPECT_EQ((*part)["sections"][i]["lines"][0]["text"] != "", lines);
               (*part)["sections"][i] = {};
