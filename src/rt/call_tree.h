@@ -50,7 +50,7 @@ struct TreeHead {
 
 class CallTree {
  public:
-  static uint64_t bytes_for(uint32_t capacity) {
+  static constexpr uint64_t bytes_for(uint32_t capacity) {
     return sizeof(TreeHead) + uint64_t{capacity} * (sizeof(TreeNode) + 2 * sizeof(Chain));
   }
 

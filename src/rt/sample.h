@@ -33,7 +33,7 @@ constexpr uint32_t tree_capacity = 1 << 20;   // nodes of a thread's tree
 constexpr uint64_t handler_stack = 1 << 16;   // in a slot: its end
 constexpr uint64_t trace_offset = 1 << 16;
 constexpr uint64_t tree_offset = 12 << 20;
-static_assert(sizeof(TreeNode) == 32 && tree_offset + uint64_t{tree_capacity} * 48 + 4096 < sample_slot_stride);
+static_assert(tree_offset + CallTree::bytes_for(tree_capacity) <= sample_slot_stride && trace_capacity <= UINT16_MAX);
 
 // ---- Signals ---------------------------------------------------------------------------------------------------------
 // What an event or a timer tells the handler (si_perf_data, si_value).

@@ -58,7 +58,7 @@ struct Trace {
   static uint64_t bytes_for(uint32_t capacity) {
     return uint64_t{capacity} * (sizeof(Link) + sizeof(KeptFrame)) * (map_count + 1) + known_count * sizeof(KnownRule);
   }
-  // capacity: the most frames of a stack, at least 64.
+  // capacity: the most frames of a stack, from 64 to 65,535.
   static Trace make(void* memory, uint32_t capacity) {
     Trace t{};
     t.capacity = capacity;
