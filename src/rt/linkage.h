@@ -35,9 +35,8 @@ namespace weir::rt {
 struct Link {
   uint64_t slot;    // where the return address is,
   uint64_t value;   // and what it was
-  uint64_t second;  // the word at slot + second_at
-  int32_t second_at;
-  uint32_t node;  // of the calling-context tree
+  uint64_t second_slot;
+  uint64_t second;
 };
 static_assert(sizeof(Link) == 32);
 
@@ -46,7 +45,6 @@ struct KeptFrame {
   enum Flags : uint8_t { Silent = 1, Exact = 2, Guessed = 4, ByFramePointer = 8, Turned = 16 };
   uint64_t sp, bp;
   uint32_t depth;              // frames from the outermost to this one,
-  uint32_t hash;               // of their path (rt/call_tree.h),
   uint16_t guesses, pointers;  // and how many of them were guessed, and found by frame pointers
   uint16_t turn;               // how many changes of the stack lie further out; within one, sp only grows
   uint8_t flags;
@@ -59,9 +57,16 @@ struct Map {
   uint32_t count = 0;
   uint64_t base = 0;  // the outermost slot of the innermost stack: by it the map is found
   uint64_t used = 0;  // when
+  uint64_t end_slot = 0;  // has_firm_end: the word that ends it, which is 0; 0: there is none, a rule says so
   uint16_t turn = 0;  // of the innermost frame
   Stop end = Stop::None;
   bool is_good = false;  // whole, so that the next sample can start from it
+  bool has_firm_end = false;
+
+  State state_of(uint32_t i) const {
+    const KeptFrame& f = frames[i];
+    return {links[i].value, f.sp, f.bp, (f.flags & KeptFrame::Exact) != 0, 0};
+  }
 };
 
 constexpr uint32_t max_turns = 16;     // from stack to stack, in one walk
@@ -72,7 +77,7 @@ template <class Memory>
 [[gnu::noinline]] uint32_t changed_of(const Link* links, uint32_t outer, Memory& memory) {
   auto differs = [&](const Link& l) -> uint64_t {
     uint64_t a, b;
-    if (!memory.read(l.slot, a) || !memory.read(l.slot + static_cast<int64_t>(l.second_at), b)) return 1;
+    if (!memory.read(l.slot, a) || !memory.read(l.second_slot, b)) return 1;
     return (a ^ l.value) | (b ^ l.second);
   };
   // Innermost first: the addresses on the stack grow. Four at a time, whose reads do not wait for each other.
@@ -81,6 +86,26 @@ template <class Memory>
     if (differs(l[-1]) | differs(l[-2]) | differs(l[-3]) | differs(l[-4])) break;
   while (l != links && !differs(l[-1])) l--;
   return static_cast<uint32_t>(l - links);
+}
+
+// Step follows step, and each waits for what it reads. The next frames are on the next lines of the stack, and many of them are those
+// of the last sample, or called from the same places.
+template <class Memory>
+void expect_walk(const Stepper<Memory>& stepper, const Map& old, uint64_t sp) {
+  constexpr uint32_t frames = 8, lines = 16, line = 64;
+  for (uint32_t i = 0; i < lines; i++) __builtin_prefetch(reinterpret_cast<const void*>(sp + i * line));
+  for (uint32_t i = old.count; i > 0 && i + frames > old.count; i--) stepper.expect(old.links[i - 1].value);
+}
+
+// The most frequent walk is a short one: the innermost frame stands elsewhere, all that lies outward of it is as it was. `step` is the one from
+// the innermost frame. Then the map holds.
+template <class Memory>
+bool holds(const Map& m, const Step& step, Memory& memory) {
+  const KeptFrame& innermost = m.frames[m.count - 1];
+  uint64_t end_word = 0;
+  return step.means == Means::Cfi && !step.has_sp_word && !step.is_unsure && step.caller == m.state_of(m.count - 1) &&
+         (innermost.flags & ~KeptFrame::Exact) == 0 && innermost.guesses == 0 && m.has_firm_end &&
+         changed_of(m.links, m.count - 1, memory) == 0 && (!m.end_slot || (memory.read(m.end_slot, end_word) && end_word == 0));
 }
 
 // ---- One walk ---------------------------------------------------------------------------------------------------------
@@ -95,16 +120,13 @@ class Walk {
     Stop end;
   };
 
-  // Fills `fresh` with the frames from the innermost to where the kept ones begin.
-  Found run(State state) {
+  // Fills `fresh` with the frames from the innermost to where the kept ones begin. `step` is the one from `top`, and then the last one.
+  Found run(const State& top, Stop stop, Step& step) {
     fresh_.count = 0;
     left_ = barrier_ = old_.count;
     turn_ = old_.turn;
-    const State top = state;
-    Step step;
-    expect(state.sp);
-    for (;;) {
-      Stop stop = stepper_.step(state, step);
+    State state = top;
+    for (;; stop = stepper_.step(state, step)) {
       if (stop == Stop::NeedsRbx) [[unlikely]] {
         uint64_t rbx = rbx_of(top);
         stop = rbx ? stepper_.step_with(state, rbx, step) : stepper_.step_without(state, step);
@@ -128,7 +150,7 @@ class Walk {
         continue;
       }
       if (changed == 0) {
-        Stop end = stepper_.step(outer ? state_of(0) : state, step);
+        Stop end = stepper_.step(outer ? old_.state_of(0) : state, step);
         if (end != Stop::None && end != Stop::NeedsRbx) return fits(outer) ? Found{outer, end} : too_deep(outer);
       }
       // The silent link belongs to the one outward of it: one step has read both.
@@ -136,7 +158,7 @@ class Walk {
       if (!fits(outer - changed)) return too_deep(outer);
       turns_ += turns_in(changed, outer);
       take_over(changed, outer);
-      if (changed < outer) state = state_of(changed), turn_ = old_.frames[changed].turn;
+      if (changed < outer) state = old_.state_of(changed), turn_ = old_.frames[changed].turn;
       left_ = changed;
     }
   }
@@ -144,19 +166,6 @@ class Walk {
   uint32_t unwound = 0, distrusted = 0;
 
  private:
-  // Step follows step, and each waits for what it reads. The next frames are on the next lines of the stack, and many of them are those
-  // of the last sample, or called from the same places.
-  void expect(uint64_t sp) const {
-    constexpr uint32_t frames = 8, lines = 16, line = 64;
-    for (uint32_t i = 0; i < lines; i++) __builtin_prefetch(reinterpret_cast<const void*>(sp + i * line));
-    for (uint32_t i = left_; i > 0 && i + frames > left_; i--) stepper_.expect(old_.links[i - 1].value);
-  }
-
-  State state_of(uint32_t i) const {
-    const KeptFrame& f = old_.frames[i];
-    return {old_.links[i].value, f.sp, f.bp, (f.flags & KeptFrame::Exact) != 0, 0};
-  }
-
   // rbx, in the frame outward of all fresh ones: where the nearest of them that saved it has put it, else still in the register.
   // 0: not known.
   uint64_t rbx_of(const State& top) const {
@@ -192,7 +201,7 @@ class Walk {
     }
   }
 
-  bool has_joined(const State& state) const { return left_ && left_ <= barrier_ && state_of(left_ - 1) == state; }
+  bool has_joined(const State& state) const { return left_ && left_ <= barrier_ && old_.state_of(left_ - 1) == state; }
 
   // Of the links [changed, outer). Where they are not trusted, the next join is outward of the outermost guess.
   bool is_trusted(uint32_t changed, uint32_t outer) {
@@ -217,20 +226,18 @@ class Walk {
   bool fits(uint32_t more) const { return more <= capacity_ - fresh_.count; }
 
   Stop push(const Step& s, bool is_turn) {
-    auto second_at = static_cast<int64_t>(s.second_slot - s.slot);
-    if (second_at != static_cast<int32_t>(second_at)) return Stop::NotOutward;
     if (!fits(1 + s.has_sp_word)) return Stop::TooDeep;
     if (s.has_sp_word) {
-      fresh_.links[fresh_.count] = {s.sp_slot, s.sp_word, s.sp_word, 0, 0};
+      fresh_.links[fresh_.count] = {s.sp_slot, s.sp_word, s.sp_slot, s.sp_word};
       uint8_t flags = is_turn ? KeptFrame::Silent | KeptFrame::Turned : KeptFrame::Silent;
-      fresh_.frames[fresh_.count++] = {s.caller.sp, s.caller.bp, 0, 0, 0, 0, 0, flags};
+      fresh_.frames[fresh_.count++] = {s.caller.sp, s.caller.bp, 0, 0, 0, 0, flags};
     }
     uint8_t flags = (s.caller.is_exact ? KeptFrame::Exact : 0) | (s.means == Means::Guess ? KeptFrame::Guessed : 0) |
                     (s.means == Means::FramePointer ? KeptFrame::ByFramePointer : 0);
-    fresh_.links[fresh_.count] = {s.slot, s.caller.pc, s.second, static_cast<int32_t>(second_at), 0};
+    fresh_.links[fresh_.count] = {s.slot, s.caller.pc, s.second_slot, s.second};
     // One word cannot have two values: such a link has always changed.
-    if (s.is_unsure) fresh_.links[fresh_.count].second_at = 0, fresh_.links[fresh_.count].second = ~s.caller.pc;
-    fresh_.frames[fresh_.count++] = {s.caller.sp, s.caller.bp, 0, 0, 0, 0, 0, flags};
+    if (s.is_unsure) fresh_.links[fresh_.count].second_slot = s.slot, fresh_.links[fresh_.count].second = ~s.caller.pc;
+    fresh_.frames[fresh_.count++] = {s.caller.sp, s.caller.bp, 0, 0, 0, 0, flags};
     return Stop::None;
   }
 

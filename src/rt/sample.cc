@@ -81,9 +81,7 @@ uint32_t thread_id(SampledProcess& p) {
 }
 
 void begin_slot(SampleSlot& s) {
-  uint64_t base = address(&s);
-  s.trace = Trace::make(reinterpret_cast<void*>(base + trace_offset), trace_capacity);
-  s.tree = CallTree::make(reinterpret_cast<void*>(base + tree_offset), tree_capacity);
+  s.trace = Trace::make(reinterpret_cast<void*>(address(&s) + trace_offset), trace_capacity);
   __atomic_store_n(&s.is_ready, 1, __ATOMIC_RELEASE);
 }
 
@@ -157,7 +155,8 @@ void take_sample(SampledProcess& p, SampleSlot& s, const SigInfo& info, const UC
   Stack own{stack.limit, stack.high};
   State top{at.rip, at.rsp, at.rbp, true, at.rbx};
   const Options options = control().options;
-  Sample sample = restore(s.trace, s.tree, code, own, top, options, memory, weight);
+  Sample sample = restore(s.trace, code, own, top, options, memory, weight);
+  if (!records_of(s).put(sample, at.rip, weight)) s.lost += weight, forget(s.trace);
   if (sample.end == Stop::NoCode) call_attention(p);
   if (control().verify) {
     auto difference = static_cast<uint32_t>(verify(s.trace, sample, code, own, top, options, memory));

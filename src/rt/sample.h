@@ -4,16 +4,16 @@
 //
 //     the sampler's code      a freestanding image, a signal handler
 //     tables, read-only       unwind tables, and for each process a list of its code; Weir appends, nothing moves or goes away
-//     slots, shared           a control block, and for each thread a trace and a tree of call paths (rt/walk.h)
+//     slots, shared           a control block, and for each thread a trace (rt/walk.h) and a queue of records (rt/records.h)
 //
-// A thread that is sampled waits for nobody: it finds its slot, restores its call sequence and counts it there. It makes no system
+// A thread that is sampled waits for nobody: it finds its slot, restores its call sequence and puts it down there. It makes no system
 // call, but for a thread's first samples (its id), for stacks that Weir has not seen yet or that may go away, and for guesses; under a seccomp
 // filter these are left out. The walk has a stack of its own, in the slot: the program's may be small. Weir reads all that the target writes as hostile input.
 #pragma once
 
 #include "rt/abi.h"
 #include "rt/own_memory.h"
-#include "rt/walk.h"
+#include "rt/records.h"
 
 namespace weir::rt {
 
@@ -24,16 +24,16 @@ constexpr uint64_t sampler_base = 0x1f00'0000'0000;
 constexpr uint64_t sample_tables_base = 0x1f01'0000'0000;
 constexpr uint64_t sample_tables_size = uint64_t{16} << 30;
 constexpr uint64_t sample_slots_base = 0x1f10'0000'0000;
-constexpr uint64_t sample_slot_stride = 64 << 20;
+constexpr uint64_t sample_slot_stride = 32 << 20;
 constexpr uint32_t max_sample_slots = 4096;  // slot 0 is the control block
 constexpr uint64_t sample_slots_size = sample_slot_stride * max_sample_slots;
 
 constexpr uint32_t trace_capacity = 1 << 15;  // frames of a stack
-constexpr uint32_t tree_capacity = 1 << 20;   // nodes of a thread's tree
 constexpr uint64_t handler_stack = 1 << 16;   // in a slot: its end
 constexpr uint64_t trace_offset = 1 << 16;
-constexpr uint64_t tree_offset = 12 << 20;
-static_assert(tree_offset + CallTree::bytes_for(tree_capacity) <= sample_slot_stride && trace_capacity <= UINT16_MAX);
+constexpr uint64_t records_offset = 12 << 20;
+constexpr uint64_t records_capacity = (sample_slot_stride - records_offset) / sizeof(uint64_t);
+static_assert(trace_capacity <= UINT16_MAX && records_capacity > 16 * words_of(trace_capacity));
 
 // ---- Signals ---------------------------------------------------------------------------------------------------------
 // What an event or a timer tells the handler (si_perf_data, si_value).
@@ -118,13 +118,13 @@ struct SampleSlot {
   // The thread's own stack, which Weir tells; where that is not known yet, a stack pointer, and fs: the C library has put that there, too.
   KnownStack stack;
   uint64_t wanted, fs;
-  CallTree tree;
+  Records::Queue queue;
   Trace trace;
 };
-static_assert(sizeof(SampleSlot) < handler_stack / 2 &&
-              trace_offset + (sizeof(Link) + sizeof(KeptFrame)) * trace_capacity * (map_count + 1) +
-                      known_count * sizeof(KnownRule) <=
-                  tree_offset);
+static_assert(sizeof(SampleSlot) < handler_stack / 2 && trace_offset + Trace::bytes_for(trace_capacity) <= records_offset);
+inline Records records_of(SampleSlot& s) {
+  return {s.queue, reinterpret_cast<uint64_t*>(reinterpret_cast<char*>(&s) + records_offset), records_capacity};
+}
 
 // At the begin of the image.
 struct SamplerHeader {

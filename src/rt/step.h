@@ -36,7 +36,7 @@ struct Code {
   }
 };
 
-// Rules of addresses that came up before: most frames of most samples. A small hash table, one entry a place.
+// What came up before. Rules of addresses, most frames of most samples: a small hash table, one entry a place.
 struct KnownRule {
   uint64_t pc;
   Rule rule;
@@ -46,6 +46,17 @@ static_assert(sizeof(KnownRule) == 32);
 constexpr uint32_t known_count = 2048;
 inline uint32_t known_place(uint64_t pc) { return static_cast<uint32_t>(pc * 0x9E3779B97F4A7C15ull >> 53); }
 static_assert(known_count == 1 << (64 - 53));
+
+struct KnownRange {
+  uint64_t begin, end;
+  TableView table;
+};
+static_assert(sizeof(KnownRange) == 64);
+
+struct Known {
+  KnownRule* rules;      // known_count
+  KnownRange ranges[2];  // the last ones that were searched
+};
 
 // ---- Frames ---------------------------------------------------------------------------------------------------------
 struct State {
@@ -94,7 +105,7 @@ struct Use {
 // step.)
 struct Step {
   State caller;
-  uint64_t slot;         // holds the return address: caller.pc
+  uint64_t slot;         // holds the return address: caller.pc; at the end of the stack 0: none was read
   uint64_t second_slot;  // holds `second`: the caller's rbp; where none was read, the slot again
   uint64_t second;
   uint64_t sp_slot;  // has_sp_word: holds `sp_word`, which the caller's rsp follows from
@@ -135,20 +146,20 @@ constexpr uint32_t guess_words = 512;   // how far a guess looks
 template <class Memory>
 class Stepper {
  public:
-  // `known` has known_count entries, or is null.
-  Stepper(const Code& code, const Stack& stack, Use use, KnownRule* known, Memory& memory)
+  // `known` is of this generation of the code, or null.
+  Stepper(const Code& code, const Stack& stack, Use use, Known* known, Memory& memory)
       : code_(code), stack_(stack), use_(use), known_(known), memory_(memory) {}
 
   // A frame that goes on there, behind a call, will probably be met: its rule is fetched.
   void expect(uint64_t pc) const {
-    if (known_) __builtin_prefetch(&known_[known_place(pc - 1)]);
+    if (known_) __builtin_prefetch(&known_->rules[known_place(pc - 1)]);
   }
 
   // Fills `out` where there is a caller, which is where Stop::None is returned.
   Stop step(const State& s, Step& out) const {
     uint64_t pc = s.is_exact ? s.pc : s.pc - 1;
     if (known_ && use_.cfi) {
-      const KnownRule& k = known_[known_place(pc)];
+      const KnownRule& k = known_->rules[known_place(pc)];
       if (k.pc == pc && k.generation == code_.generation) return by_rule(s, k.rule, 0, out);
     }
     return search(s, pc, out);
@@ -166,17 +177,31 @@ class Stepper {
 
  private:
   [[gnu::noinline]] Stop search(const State& s, uint64_t pc, Step& out) const {
-    const CodeRange* range = code_.find(pc);
-    if (!range) return without_rule(s, Stop::NoCode, out);
-    if (!range->table || !use_.cfi) return without_rule(s, Stop::NoRule, out);
-    const Rule& rule = find_rule(*range->table, pc - range->bias);
+    const KnownRange* known = known_range(pc);
+    KnownRange found;
+    if (!known || !use_.cfi) {
+      const CodeRange* range = code_.find(pc);
+      if (!range) return without_rule(s, Stop::NoCode, out);
+      if (!range->table || !use_.cfi) return without_rule(s, Stop::NoRule, out);
+      found = {range->begin, range->end, view_of(*range->table, range->bias)};
+      if (known_) known_->ranges[1] = known_->ranges[0], known_->ranges[0] = found;
+      known = &found;
+    }
+    const Rule& rule = known->table.find(pc);
     if (rule.kind != Rule::None) {
-      if (known_) known_[known_place(pc)] = {pc, rule, code_.generation};
+      if (known_) known_->rules[known_place(pc)] = {pc, rule, code_.generation};
       return by_rule(s, rule, 0, out);
     }
     // "Behind a call" that is the begin of a function: somebody put it there for the first frame of a stack (makecontext).
-    if (!s.is_exact && find_rule(*range->table, s.pc - range->bias).kind != Rule::None) return Stop::Complete;
+    if (!s.is_exact && known->table.find(s.pc).kind != Rule::None) return out.slot = 0, out.is_unsure = false, Stop::Complete;
     return without_rule(s, Stop::NoRule, out);
+  }
+
+  const KnownRange* known_range(uint64_t pc) const {
+    if (!known_) return nullptr;
+    for (const KnownRange& r : known_->ranges)
+      if (pc - r.begin < r.end - r.begin) return &r;
+    return nullptr;
   }
 
   // All but signal frames lie further out than their callee, and not too far.
@@ -206,7 +231,7 @@ class Stepper {
         cfa = rbx + r.offset;
         break;
       case Rule::Signal: return by_signal_frame(s, out);
-      case Rule::End: return Stop::Complete;
+      case Rule::End: out.slot = 0; return Stop::Complete;
       default: return without_rule(s, Stop::Unsupported, out);
     }
     if (Stop why = check(s, cfa); why != Stop::None) return why;
@@ -292,7 +317,7 @@ class Stepper {
   const Code& code_;
   const Stack& stack_;
   Use use_;
-  KnownRule* known_;
+  Known* known_;
   Memory& memory_;
 };
 

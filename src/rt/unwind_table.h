@@ -9,7 +9,7 @@
 //     Row      rows[row_count]     where in its KiB a rule begins, and which; every KiB begins with a row for its first byte
 //
 // So a search is one look at `first` and a binary search in some forty rows, which lie in two or three cache lines. Nothing
-// that a broken blob says makes it read outside: is_table() checks the sizes, find_rule() every index that it follows.
+// that a broken blob says makes it read outside: is_table() checks the sizes, a search every index that it follows.
 #pragma once
 
 #include <stddef.h>
@@ -90,23 +90,46 @@ inline bool is_table(const void* bytes, uint64_t size) {
          table_bytes(t) == size;
 }
 
-// The rule of an address as the file has it; rules[0] where there is none.
-inline const Rule& find_rule(const TableHead& t, uint64_t vaddr) {
-  const Rule* rules = rules_of(t);
-  uint64_t at = vaddr - t.text_begin;
-  if (at >= t.text_size) return rules[0];
-  const uint32_t* first = first_rows(t) + (at >> page_shift);
-  uint32_t low = first[0], end = first[1];
-  if (low >= end || end > t.row_count) return rules[0];
-  const Row* rows = rows_of(t) + low;
-  uint32_t offset = at & ((1 << page_shift) - 1);
-  // The last row at or below the offset. (No branch depends on what is compared: it could not be predicted.)
-  for (uint32_t count = end - low; count > 1;) {
-    uint32_t half = count / 2;
-    rows = rows[half].offset <= offset ? rows + half : rows;
-    count -= half;
+// A table, and where it applies: all that a search needs to begin.
+struct TableView {
+  uint64_t text, text_size;  // where the file's text_begin is mapped
+  const uint32_t* first;
+  const Rule* rules;
+  const Row* rows;
+  uint32_t row_count, rule_count;
+
+  // The rule of an address; rules[0] where there is none.
+  const Rule& find(uint64_t address) const {
+    uint64_t at = address - text;
+    if (at >= text_size) return rules[0];
+    const uint32_t* page = first + (at >> page_shift);
+    uint32_t low = page[0], end = page[1];
+    if (low >= end || end > row_count) return rules[0];
+    const Row* row = rows + low;
+    uint32_t offset = at & ((1 << page_shift) - 1);
+    expect(row, end - low);
+    // The last row at or below the offset. (No branch depends on what is compared: it could not be predicted.)
+    for (uint32_t count = end - low; count > 1;) {
+      uint32_t half = count / 2;
+      row = row[half].offset <= offset ? row + half : row;
+      count -= half;
+    }
+    return rules[row->rule < rule_count ? row->rule : 0];
   }
-  return rules[rows->rule < t.rule_count ? rows->rule : 0];
+
+ private:
+  // All lines at the same time: a search would wait for one after the other.
+  static void expect(const Row* row, uint32_t count) {
+    constexpr uint32_t line = 64 / sizeof(Row);
+    for (uint32_t i = 0; i < count; i += line) __builtin_prefetch(row + i);
+  }
+};
+
+inline TableView view_of(const TableHead& t, uint64_t bias) {
+  return {bias + t.text_begin, t.text_size, first_rows(t), rules_of(t), rows_of(t), t.row_count, t.rule_count};
 }
+
+// The rule of an address as the file has it.
+inline const Rule& find_rule(const TableHead& t, uint64_t vaddr) { return view_of(t, 0).find(vaddr); }
 
 }  // namespace weir::rt

@@ -1,20 +1,19 @@
 // Call sequences, restored incrementally: what a sample costs depends on what changed on the stack since the last one.
 //
-// How a signal handler uses it. For each thread, memory of Trace::bytes_for() and CallTree::bytes_for(), zeroed, and
+// How a signal handler uses it. For each thread, memory of Trace::bytes_for(), zeroed, and
 //
-//     Trace trace = Trace::make(memory, capacity);  CallTree tree = CallTree::make(memory, capacity);     once
+//     Trace trace = Trace::make(memory, capacity);                                                  once
 //     OwnMemory memory(…);
-//     Sample s = restore(trace, tree, code, stack, {rip, rsp, rbp, true, rbx}, options, memory);          at each sample
+//     Sample s = restore(trace, code, stack, {rip, rsp, rbp, true, rbx}, options, memory);          at each sample
 //
-// `code` is what is mapped (rt/step.h); `stack` the thread's own stack, or {} where that is not known. The sample is counted in
-// tree node s.node: its path to a root is the call sequence; leaves are kept by address. trace.counts adds up. With verify()
-// behind it the sample is restored once more, in full, and compared. What `memory` may read: rt/own_memory.h.
+// `code` is what is mapped (rt/step.h); `stack` the thread's own stack, or {} where that is not known. s.map has the callers, and s.known
+// says which of them are new. trace.counts adds up. With verify() behind it the sample is restored once more, in full, and
+// compared. What `memory` may read: rt/own_memory.h.
 // No libc, no allocation, no locks; a thread's trace belongs to the thread.
 //
 // How it works, and why that is right: rt/linkage.h.
 #pragma once
 
-#include "rt/call_tree.h"
 #include "rt/linkage.h"
 
 namespace weir::rt {
@@ -24,29 +23,33 @@ struct Options {
   uint8_t confidence = 100;  // 0 to 100: guessed regions below it are unwound again
 };
 
+constexpr uint32_t end_count = 16;  // room for reasons why a walk ends
+static_assert(static_cast<uint32_t>(Stop::Count) <= end_count);
+
 struct Counts {
   uint64_t samples, frames;
   uint64_t unwound, by_frame_pointer, guessed;  // frames: steps taken; and of all frames, so found
   uint64_t distrusted;                          // unchanged regions that were unwound again
   uint64_t new_maps;                            // samples on a stack of which nothing was kept
-  uint64_t ended[root_count];                   // samples, by Stop
+  uint64_t ended[end_count];                    // samples, by Stop
   uint64_t timed, ticks;                        // signals whose handling was measured, and what that took
 };
-static_assert(static_cast<uint32_t>(Stop::Count) <= root_count);
 
 struct Sample {
-  uint32_t node;
-  uint32_t depth;    // frames
-  uint32_t unwound;  // steps taken for it
+  const Map* map;  // its callers, until the next sample
+  uint8_t map_number;
   Stop end;
-  const Map* map;  // its frames, until the next sample
+  uint32_t known;    // frames of the map, the outermost so many, that are those of its last sample:
+  uint32_t kept;     // … callers; the others were silent
+  uint32_t depth;    // frames: all callers, and the innermost one
+  uint32_t unwound;  // steps taken for it
 };
 
 constexpr uint32_t map_count = 4;  // stacks of a thread that are remembered
 struct Trace {
   Map maps[map_count];
   Map fresh;  // newly found frames, innermost first
-  KnownRule* known;
+  Known known;
   uint32_t capacity;
   uint64_t clock;
   // What all maps rest on: when it changes, they are forgotten.
@@ -55,7 +58,7 @@ struct Trace {
   uint32_t generation;
   Counts counts;
 
-  static uint64_t bytes_for(uint32_t capacity) {
+  static constexpr uint64_t bytes_for(uint32_t capacity) {
     return uint64_t{capacity} * (sizeof(Link) + sizeof(KeptFrame)) * (map_count + 1) + known_count * sizeof(KnownRule);
   }
   // capacity: the most frames of a stack, from 64 to 65,535.
@@ -68,7 +71,7 @@ struct Trace {
       Map& m = i < map_count ? t.maps[i] : t.fresh;
       m.links = links + uint64_t{capacity} * i, m.frames = frames + uint64_t{capacity} * i;
     }
-    t.known = reinterpret_cast<KnownRule*>(frames + uint64_t{capacity} * (map_count + 1));
+    t.known.rules = reinterpret_cast<KnownRule*>(frames + uint64_t{capacity} * (map_count + 1));
     return t;
   }
 };
@@ -82,9 +85,15 @@ inline Map* nearest_map(Trace& t, uint64_t sp) {
   return best;
 }
 
+// The next sample on each stack is walked, and told, in full.
+inline void forget(Trace& t) {
+  for (Map& m : t.maps) m.is_good = false;
+}
+
 inline void forget_if_changed(Trace& t, const Code& code, const Stack& stack, Use use) {
   if (t.generation == code.generation && t.stack == stack && t.use == use) return;
-  for (Map& m : t.maps) m.is_good = false;
+  forget(t);
+  t.known.ranges[0] = t.known.ranges[1] = {};
   t.generation = code.generation, t.stack = stack, t.use = use;
 }
 
@@ -110,35 +119,25 @@ inline uint64_t base_of(const Map& fresh, const Map* m, uint32_t kept) {
   return fresh.count ? fresh.links[fresh.count - 1].slot : 0;
 }
 
-inline uint32_t leaf_hash(const Map& m, uint64_t pc) {
-  uint32_t caller = m.count ? m.frames[m.count - 1].hash : CallTree::hash_of_root(static_cast<uint32_t>(m.end));
-  return CallTree::hash_below(caller, pc, TreeNode::Leaf);
-}
-
-// Puts the fresh frames behind the kept ones. Returns how many, from the outermost on, have their nodes: a frame whose callers are those
-// of the last sample has the one that it had.
+// Puts the fresh frames behind the kept ones. Returns how many, from the outermost on, lead to the same addresses as before.
 inline uint32_t put_down(Map& m, uint32_t kept, const Map& fresh, Stop end) {
   bool is_same = m.end == end;
-  uint32_t depth = 0, old_count = m.count;
+  uint32_t depth = 0, old_count = m.count, known = kept;
   uint16_t guesses = 0, pointers = 0, turn = 0;
-  uint32_t first = is_same ? kept : 0;  // another root: all nodes are others
-  uint32_t known = first;
-  if (first) {
-    const KeptFrame& f = m.frames[first - 1];
+  if (kept) {
+    const KeptFrame& f = m.frames[kept - 1];
     depth = f.depth, guesses = f.guesses, pointers = f.pointers;
     turn = static_cast<uint16_t>(f.turn + ((f.flags & KeptFrame::Turned) != 0));
   }
   m.count = kept + fresh.count;
-  for (uint32_t i = first; i < m.count; i++) {
+  for (uint32_t i = kept; i < m.count; i++) {
     Link& l = m.links[i];
     KeptFrame& f = m.frames[i];
     uint64_t old_value = l.value;
-    uint32_t old_node = l.node, old_hash = f.hash;
     bool was_silent = f.flags & KeptFrame::Silent;
-    if (i >= kept) l = fresh.links[m.count - 1 - i], f = fresh.frames[m.count - 1 - i];
+    l = fresh.links[m.count - 1 - i], f = fresh.frames[m.count - 1 - i];
     bool is_silent = f.flags & KeptFrame::Silent;
     is_same = is_same && i < old_count && l.value == old_value && is_silent == was_silent;
-    l.node = old_node, f.hash = old_hash;
     known += is_same;
     depth += !is_silent;
     guesses = static_cast<uint16_t>(guesses + ((f.flags & KeptFrame::Guessed) != 0));
@@ -146,44 +145,25 @@ inline uint32_t put_down(Map& m, uint32_t kept, const Map& fresh, Stop end) {
     f.depth = depth, f.guesses = guesses, f.pointers = pointers, f.turn = turn;
     turn = static_cast<uint16_t>(turn + ((f.flags & KeptFrame::Turned) != 0));
   }
-  m.turn = turn, m.end = end;
+  m.turn = turn;
+  if (m.end != end) known = 0;  // another root
+  m.end = end;
   return known;
 }
 
-// The nodes of the frames from `known` on, and of the sample: its leaf. What one look at the tree waits for, others do at the same time.
-inline uint32_t find_nodes(Map& m, uint32_t known, uint64_t leaf, CallTree& tree) {
-  constexpr uint32_t ahead = 16;
-  uint32_t parent = known ? m.links[known - 1].node : static_cast<uint32_t>(m.end);
-  uint32_t hash = known ? m.frames[known - 1].hash : CallTree::hash_of_root(parent);
-  auto is_silent = [&](uint32_t i) { return (m.frames[i].flags & KeptFrame::Silent) != 0; };
-  for (uint32_t begin = known, end; begin < m.count; begin = end) {
-    end = m.count - begin < ahead ? m.count : begin + ahead;
-    for (uint32_t i = begin; i < end; i++) {
-      if (!is_silent(i)) hash = CallTree::hash_below(hash, m.links[i].value, TreeNode::Caller);
-      tree.expect(m.frames[i].hash = hash);
-    }
-    if (end == m.count) tree.expect(leaf_hash(m, leaf));
-    for (uint32_t i = begin; i < end; i++) tree.expect_node(m.frames[i].hash);
-    if (end == m.count) tree.expect_node(leaf_hash(m, leaf));
-    for (uint32_t i = begin; i < end; i++) {
-      if (!is_silent(i)) parent = tree.child(parent, m.links[i].value, TreeNode::Caller, m.frames[i].hash);
-      m.links[i].node = parent;
-    }
-  }
-  return tree.child(parent, leaf, TreeNode::Leaf, leaf_hash(m, leaf));
+// Where only the innermost frame has changed.
+inline void put_down_innermost(Map& m, const Step& step) {
+  Link& l = m.links[m.count - 1];
+  l.slot = step.slot, l.second_slot = step.second_slot, l.second = step.second;
 }
 
-// `weight`: as many samples.
+// The whole walk, from the innermost frame, whose `step` ended with `stop`. `m` is the map to start from, or null. Fills in where it leads to.
 template <class Memory>
-Sample restore(Trace& t, CallTree& tree, const Code& code, const Stack& stack, const State& top, const Options& options,
-               Memory& memory, uint64_t weight = 1) {
+[[gnu::noinline]] Map* walk(Trace& t, Map* m, const Stepper<Memory>& stepper, const State& top, Stop stop, Step& step,
+                            uint8_t confidence, Memory& memory, Sample& sample) {
   static constexpr Map none{};
-  Stepper<Memory> stepper(code, stack, options.use, t.known, memory);
-  forget_if_changed(t, code, stack, options.use);
-  Map* m = nearest_map(t, top.sp);
-  Walk<Memory> walk(stepper, m ? *m : none, t.fresh, t.capacity, options.confidence, memory);
-  if (m) tree.expect(leaf_hash(*m, top.pc));  // where no caller changes
-  auto [kept, end] = walk.run(top);
+  Walk<Memory> walk(stepper, m ? *m : none, t.fresh, t.capacity, confidence, memory);
+  auto [kept, end] = walk.run(top, stop, step);
   if (end == Stop::TooDeep && t.fresh.count > kept_of_deep) t.fresh.count = kept_of_deep;
   uint64_t base = base_of(t.fresh, m, kept);
   if (!m || (kept == 0 && m->base != base)) {
@@ -192,20 +172,45 @@ Sample restore(Trace& t, CallTree& tree, const Code& code, const Stack& stack, c
     m = &map_for(t, base);
     t.counts.new_maps++;
   }
-  uint32_t known = put_down(*m, kept, t.fresh, end);
-  m->base = base, m->used = ++t.clock;
+  sample.known = put_down(*m, kept, t.fresh, end);
+  sample.unwound = walk.unwound;
+  m->base = base;
   m->is_good = end != Stop::TooDeep && m->count > 0;
+  m->has_firm_end = end == Stop::Complete && !step.is_unsure, m->end_slot = step.slot;
+  t.counts.distrusted += walk.distrusted;
+  return m;
+}
 
-  uint32_t depth = m->count ? m->frames[m->count - 1].depth : 0;
-  Sample sample{find_nodes(*m, known, top.pc, tree), depth + 1, walk.unwound, end, m};
-  tree.count(sample.node, weight);
-  Counts& c = t.counts;
-  c.samples += weight, c.frames += weight * sample.depth, c.unwound += walk.unwound, c.distrusted += walk.distrusted;
-  if (m->count) {
-    c.guessed += weight * m->frames[m->count - 1].guesses;
-    c.by_frame_pointer += weight * m->frames[m->count - 1].pointers;
+// `weight`: as many samples.
+template <class Memory>
+Sample restore(Trace& t, const Code& code, const Stack& stack, const State& top, const Options& options, Memory& memory,
+               uint64_t weight = 1) {
+  Stepper<Memory> stepper(code, stack, options.use, &t.known, memory);
+  forget_if_changed(t, code, stack, options.use);
+  Map* m = nearest_map(t, top.sp);
+  if (m) expect_walk(stepper, *m, top.sp);
+  Step step;
+  Stop stop = stepper.step(top, step);
+  Sample sample{};
+  sample.unwound = 1;
+  if (m && stop == Stop::None && holds(*m, step, memory)) {
+    put_down_innermost(*m, step);
+    sample.known = m->count;
+  } else {
+    m = walk(t, m, stepper, top, stop, step, options.confidence, memory, sample);
   }
-  c.ended[static_cast<uint32_t>(end)] += weight;
+  m->used = ++t.clock;
+
+  Counts& c = t.counts;
+  sample.map = m, sample.map_number = static_cast<uint8_t>(m - t.maps), sample.end = m->end, sample.depth = 1;
+  sample.kept = sample.known ? m->frames[sample.known - 1].depth : 0;
+  if (m->count) {
+    const KeptFrame& f = m->frames[m->count - 1];
+    sample.depth += f.depth;
+    c.guessed += weight * f.guesses, c.by_frame_pointer += weight * f.pointers;
+  }
+  c.samples += weight, c.frames += weight * sample.depth, c.unwound += sample.unwound;
+  c.ended[static_cast<uint32_t>(m->end)] += weight;
   return sample;
 }
 
@@ -219,7 +224,8 @@ Difference verify(Trace& t, const Sample& sample, const Code& code, const Stack&
   static constexpr Map none{};
   Stepper<Memory> stepper(code, stack, options.use, nullptr, memory);
   Walk<Memory> walk(stepper, none, t.fresh, t.capacity, options.confidence, memory);
-  Stop end = walk.run(top).end;
+  Step step;
+  Stop end = walk.run(top, stepper.step(top, step), step).end;
   uint32_t count = t.fresh.count;
   if (end == Stop::TooDeep && count > kept_of_deep) count = kept_of_deep;
   const Map& m = *sample.map;
@@ -229,7 +235,7 @@ Difference verify(Trace& t, const Sample& sample, const Code& code, const Stack&
     const Link &a = m.links[count - 1 - i], &b = t.fresh.links[i];
     const KeptFrame &f = m.frames[count - 1 - i], &g = t.fresh.frames[i];
     if (a.value != b.value) return Difference::Address;
-    if (a.slot != b.slot || a.second_at != b.second_at) return Difference::Slot;
+    if (a.slot != b.slot || a.second_slot != b.second_slot) return Difference::Slot;
     if (a.second != b.second || f.sp != g.sp || f.bp != g.bp || f.flags != g.flags) return Difference::Registers;
   }
   return Difference::None;

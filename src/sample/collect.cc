@@ -8,7 +8,7 @@
 
 namespace weir::sample {
 
-Thread collect_thread(const rt::SampleSlot& slot, std::span<const rt::TreeNode> nodes, const Code& code) {
+Thread collect_thread(const rt::SampleSlot& slot, std::span<const TreeNode> nodes, const Code& code) {
   Thread t;
   t.tid = slot.tid;
   t.lost = slot.lost;
@@ -17,16 +17,16 @@ Thread collect_thread(const rt::SampleSlot& slot, std::span<const rt::TreeNode> 
   std::ranges::copy(slot.differences, t.differences);
   t.nodes.resize(nodes.size());
   for (uint32_t i = 0; i < nodes.size(); i++) {
-    const rt::TreeNode from = nodes[i];
+    const TreeNode from = nodes[i];
     Node& to = t.nodes[i];
     to.samples = from.samples;
-    if (i < rt::root_count) {
+    if (i < root_count) {
       to.end = static_cast<rt::Stop>(std::min<uint32_t>(i, static_cast<uint32_t>(rt::Stop::Count)));
       continue;
     }
-    to.kind = i == rt::full_node ? Node::Full : from.kind == rt::TreeNode::Leaf ? Node::Leaf : Node::Caller;
+    to.kind = i == full_node ? Node::Full : from.kind == TreeNode::Leaf ? Node::Leaf : Node::Caller;
     if (to.kind == Node::Full) continue;
-    to.parent = from.parent < i ? from.parent : rt::full_node;
+    to.parent = from.parent < i ? from.parent : full_node;
     auto [image, offset] = code.find(from.address - (to.kind == Node::Caller));
     to.image = image;
     to.offset = offset + (to.kind == Node::Caller);
@@ -75,21 +75,23 @@ void merge(Thread& into, const Thread& from) {
   into.lost += from.lost, into.late += from.late;
 }
 
-namespace {
-
-std::span<const rt::TreeNode> tree_of(const rt::SampleSlot& slot) {
-  const auto* head = reinterpret_cast<const rt::TreeHead*>(reinterpret_cast<const std::byte*>(&slot) + rt::tree_offset);
-  uint32_t size = std::min(__atomic_load_n(&head->size, __ATOMIC_ACQUIRE), rt::tree_capacity);
-  return {reinterpret_cast<const rt::TreeNode*>(head + 1), size};
+// A slot that is nobody's has none.
+void Sampler::take_records() {
+  for (uint32_t place = 1; place < rt::max_sample_slots; place++)
+    if (uint64_t key = __atomic_load_n(&shared_->control().keys[place], __ATOMIC_ACQUIRE);
+        key != rt::free_key && key != rt::used_key && !retired_.contains(place))
+      shared_->tree(place).take(rt::records_of(shared_->slot(place)));
 }
-
-}  // namespace
 
 void Sampler::collect_slot(Process& p, uint32_t place, uint32_t tid) {
   constexpr size_t most_threads = 1000;  // that are kept apart
-  const rt::SampleSlot& slot = shared_->slot(place);
+  rt::SampleSlot& slot = shared_->slot(place);
   Thread t;
-  if (__atomic_load_n(&slot.is_ready, __ATOMIC_ACQUIRE)) t = collect_thread(slot, tree_of(slot), p.code);
+  if (__atomic_load_n(&slot.is_ready, __ATOMIC_ACQUIRE)) {
+    CallTree tree = shared_->tree(place);
+    tree.take(rt::records_of(slot));
+    t = collect_thread(slot, {tree.nodes(), tree.size()}, p.code);
+  }
   t.tid = tid;
   wake(p, slot, tid, t);
   if (!t.nodes.empty()) {

@@ -182,6 +182,7 @@ void Sampler::loop() {
     take_signals();
     reap();
     look_at_records();
+    take_records();
     for (auto& [pid, p] : processes_) {
       answer(p);
       begin_awaited_events(p);

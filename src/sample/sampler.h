@@ -125,6 +125,7 @@ class Sampler {
 
   // collect.cc
   void collect(Process& p);
+  void take_records();
   void collect_slot(Process& p, uint32_t place, uint32_t tid);
   // Their places and threads.
   std::vector<std::pair<uint32_t, uint32_t>> slots_of(const Process& p) const;
@@ -171,8 +172,8 @@ uint64_t signal_bit(int signal);
 // A set of signals, as /proc/TID/status has it.
 uint64_t signals_in(pid_t tid, const char* name);
 
-// A slot's tree, as call paths by address. What makes no sense is left out: the target can write to it.
-Thread collect_thread(const rt::SampleSlot& slot, std::span<const rt::TreeNode> nodes, const Code& code);
+// A slot, and its tree as call paths by address.
+Thread collect_thread(const rt::SampleSlot& slot, std::span<const TreeNode> nodes, const Code& code);
 // Adds the call paths of one thread to those of another.
 void merge(Thread& into, const Thread& from);
 

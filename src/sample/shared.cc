@@ -8,6 +8,12 @@ extern "C" const std::byte weir_sampler_image[], weir_sampler_image_end[];
 
 namespace weir::sample {
 
+namespace {
+constexpr uint32_t tree_capacity = 1 << 20;  // nodes
+constexpr uint64_t tree_stride = 64 << 20;
+static_assert(CallTree::bytes_for(tree_capacity, rt::trace_capacity) <= tree_stride);
+}  // namespace
+
 Result<Shared> Shared::create() {
   Shared s;
   constexpr size_t page = 4096;
@@ -16,6 +22,7 @@ Result<Shared> Shared::create() {
   memcpy(s.code_.mapping.data(), weir_sampler_image, size);
   TRY(s.tables_, SharedMemory::create("weir-tables", rt::sample_tables_size));
   TRY(s.slots_, SharedMemory::create("weir-slots", rt::sample_slots_size, SharedMemory::Writer::Both));
+  TRY(s.trees_, SharedMemory::create("weir-trees", tree_stride * rt::max_sample_slots));
   CHECK(s.header().version == rt::sampler_version);
   s.control().version = rt::sampler_version;
   constexpr unsigned long hwcap2_fsgsbase = 2;
@@ -27,6 +34,11 @@ std::vector<Shared::File> Shared::files() const {
   return {{code_.file.get(), rt::sampler_base, code_.mapping.size(), PROT_READ | PROT_EXEC},
           {tables_.file.get(), rt::sample_tables_base, rt::sample_tables_size, PROT_READ},
           {slots_.file.get(), rt::sample_slots_base, rt::sample_slots_size, PROT_READ | PROT_WRITE}};
+}
+
+CallTree Shared::tree(uint32_t place) const {
+  auto* head = trees_.as<TreeHead>(place * tree_stride);
+  return head->capacity ? CallTree(head) : CallTree::make(head, tree_capacity, rt::trace_capacity);
 }
 
 uint64_t Shared::append(std::span<const std::byte> bytes) {
@@ -59,6 +71,7 @@ uint32_t Shared::slot_of(uint64_t key) {
 
 void Shared::free(uint32_t place) {
   madvise(&slot(place), rt::sample_slot_stride, MADV_REMOVE);
+  madvise(trees_.as<TreeHead>(place * tree_stride), tree_stride, MADV_REMOVE);
   // (Never as a free one again: somebody's key may lie behind it.)
   __atomic_store_n(&control().keys[place], rt::used_key, __ATOMIC_RELEASE);
 }

@@ -6,6 +6,7 @@
 
 #include "base/shared_memory.h"
 #include "rt/sample.h"
+#include "sample/call_tree.h"
 
 namespace weir::sample {
 
@@ -24,6 +25,8 @@ class Shared {
   const rt::SamplerHeader& header() const { return *code_.as<rt::SamplerHeader>(); }
   rt::SampleControl& control() const { return *slots_.as<rt::SampleControl>(); }
   rt::SampleSlot& slot(uint32_t place) const { return *slots_.as<rt::SampleSlot>(place * rt::sample_slot_stride); }
+  // The call paths of a slot, which the target cannot see.
+  CallTree tree(uint32_t place) const;
   static uint64_t address_of_text() { return rt::sample_slots_base + offsetof(rt::SampleControl, text); }
 
   // Puts bytes behind all that the tables hold, and says where the target sees them; 0: there is no room.
@@ -37,7 +40,7 @@ class Shared {
   void free(uint32_t place);
 
  private:
-  SharedMemory code_, tables_, slots_;
+  SharedMemory code_, tables_, slots_, trees_;
   uint64_t used_ = 64;  // of the tables: no address is 0
 };
 

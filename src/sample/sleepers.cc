@@ -60,14 +60,18 @@ void Sampler::look_at_sleepers(Process& p) {
     Sleeper& sleeper = p.sleepers[own];
     if (sleeper.since == slot.last && sleeper.sp == at->sp && sleeper.path.tid) continue;
     rt::SampleSlot walked = {};
-    std::vector<std::byte> memory(rt::Trace::bytes_for(frames)), tree(rt::CallTree::bytes_for(nodes));
+    std::vector<uint64_t> memory(rt::Trace::bytes_for(frames) / 8), words(rt::words_of(frames)),
+        tree(CallTree::bytes_for(nodes, frames) / 8 + 1);
     walked.tid = own;
     walked.trace = rt::Trace::make(memory.data(), frames);
-    rt::CallTree paths = rt::CallTree::make(tree.data(), nodes);
     RemoteMemory remote(p.pid);
     auto ranges = p.code.local(*shared_);
-    rt::restore(walked.trace, paths, {ranges.data(), static_cast<uint32_t>(ranges.size()), 1}, {}, *at, options_.walk,
-                remote);
+    rt::Sample sample = rt::restore(walked.trace, {ranges.data(), static_cast<uint32_t>(ranges.size()), 1}, {}, *at,
+                                    options_.walk, remote);
+    rt::Records records(walked.queue, words.data(), words.size());
+    records.put(sample, at->pc, 1);
+    CallTree paths = CallTree::make(tree.data(), nodes, frames);
+    paths.take(records);
     sleeper = {slot.last, at->sp, collect_thread(walked, {paths.nodes(), paths.size()}, p.code)};
   }
 }

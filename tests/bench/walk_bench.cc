@@ -23,14 +23,14 @@ using namespace weir::rt;
 // In walker.cc, compiled as in the sampler.
 namespace weir::rt {
 extern template class Walk<OwnMemory>;
-extern template Sample restore(Trace&, CallTree&, const Code&, const Stack&, const State&, const Options&, OwnMemory&,
+extern template Sample restore(Trace&, const Code&, const Stack&, const State&, const Options&, OwnMemory&,
                                uint64_t);
 }  // namespace weir::rt
 
 namespace {
 
-enum Way { Incremental, IncrementalCold, Full, FullTree, Step_, Backtrace, WayCount };
-const char* const names[] = {"incremental", "cold", "full", "full, with tree", "unw_step", "unw_backtrace"};
+enum Way { Incremental, IncrementalCold, Full, FullRecord, Step_, Backtrace, WayCount };
+const char* const names[] = {"incremental", "cold", "full", "full, with record", "unw_step", "unw_backtrace"};
 
 double ticks_of_nanosecond = 1;
 volatile int sink;
@@ -48,6 +48,14 @@ struct Bench {
   pid_t pid = getpid();
   bool is_warm = false;  // the first samples do not count
 
+  // As the handler does it; Weir has read all before.
+  uint64_t sample(const Code& code, const State& top, OwnMemory& own_memory) {
+    Sample s = restore(memory.trace, code, stack, top, options, own_memory);
+    memory.queue.read = memory.queue.written;
+    Records(memory.queue, memory.words.data(), memory.words.size()).put(s, top.pc, 1);
+    return s.unwound;
+  }
+
   [[gnu::noinline]] uint64_t unwind() {
     Code code = own.code();
     State top;
@@ -61,21 +69,21 @@ struct Bench {
     switch (way) {
       case Incremental:
       case IncrementalCold: {
-        Sample s = restore(memory.trace, memory.tree, code, stack, top, options, own_memory);
-        steps = s.unwound;
+        steps = sample(code, top, own_memory);
         break;
       }
       case Full: {
         static constexpr Map none{};
-        Stepper<OwnMemory> stepper(code, stack, options.use, memory.trace.known, own_memory);
+        Stepper<OwnMemory> stepper(code, stack, options.use, &memory.trace.known, own_memory);
         Walk<OwnMemory> walk(stepper, none, memory.trace.fresh, memory.trace.capacity, 100, own_memory);
-        walk.run(top);
+        rt::Step step;
+        walk.run(top, stepper.step(top, step), step);
         steps = walk.unwound;
         break;
       }
-      case FullTree:
-        for (Map& m : memory.trace.maps) m.is_good = false;
-        steps = restore(memory.trace, memory.tree, code, stack, top, options, own_memory).unwound;
+      case FullRecord:
+        forget(memory.trace);
+        steps = sample(code, top, own_memory);
         break;
       case Step_: {
         unw_context_t context;

@@ -8,7 +8,7 @@
 namespace weir::rt {
 
 template class Walk<OwnMemory>;
-template Sample restore(Trace&, CallTree&, const Code&, const Stack&, const State&, const Options&, OwnMemory&, uint64_t);
+template Sample restore(Trace&, const Code&, const Stack&, const State&, const Options&, OwnMemory&, uint64_t);
 template Difference verify(Trace&, const Sample&, const Code&, const Stack&, const State&, const Options&, OwnMemory&);
 
 bool copy_from(uint32_t pid, uint64_t address, void* to, uint64_t size) {

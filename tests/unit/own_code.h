@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "guarded_memory.h"
-#include "rt/walk.h"
+#include "sample_memory.h"
 #include "unwind/table.h"
 
 namespace weir::test {
@@ -84,17 +84,5 @@ inline void survive_reads() {
   sigaction(SIGSEGV, &action, nullptr);
   sigaction(SIGBUS, &action, nullptr);
 }
-
-// A thread's memory for samples.
-struct Memory {
-  explicit Memory(uint32_t frames = 16384, uint32_t nodes = 1 << 16)
-      : maps(rt::Trace::bytes_for(frames) / 8),
-        nodes(rt::CallTree::bytes_for(nodes) / 8 + 1),
-        trace(rt::Trace::make(maps.data(), frames)),
-        tree(rt::CallTree::make(this->nodes.data(), nodes)) {}
-  std::vector<uint64_t> maps, nodes;
-  rt::Trace trace;
-  rt::CallTree tree;
-};
 
 }  // namespace weir::test

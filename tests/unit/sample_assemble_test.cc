@@ -258,7 +258,7 @@ TEST(SampleAssemble, A5_RecursionIsNotCountedTwice) {
 
 TEST(SampleAssemble, S8_WhatWasCutOffSaysWhy) {
   TreeOf t;
-  for (uint32_t i = 0; i < rt::root_count; i++) t.root(static_cast<Stop>(i));  // as rt::CallTree has them
+  for (uint32_t i = 0; i < root_count; i++) t.root(static_cast<Stop>(i));  // as CallTree has them
   uint32_t full = t.put({Node::Full, Stop::None, none, none, 0, 4});
   t.leaf(static_cast<uint32_t>(Stop::NoRule), compiled().begin("leaf"), 3);
   t.leaf(t.caller(static_cast<uint32_t>(Stop::TooDeep), compiled().behind("again", "leaf")), compiled().begin("leaf"), 2);
@@ -483,7 +483,7 @@ struct Sampler {
 
   static void on_signal(int, siginfo_t*, void* context) {
     rt::GuardedMemory guarded;
-    rt::restore(current->memory.trace, current->memory.tree, current->code.code(), current->stack,
+    current->memory.sample(current->code.code(), current->stack,
                 state_of(*static_cast<ucontext_t*>(context)), {}, guarded);
   }
   void sample(uint64_t samples) {
@@ -502,10 +502,10 @@ struct Sampler {
     Program program;
     TreeOf thread;
     for (uint32_t i = 0; i < memory.tree.size(); i++) {
-      const rt::TreeNode& n = memory.tree.nodes()[i];
+      const TreeNode& n = memory.tree.nodes()[i];
       Node node{static_cast<Node::Kind>(n.kind), Stop::None, n.parent, none, n.address, n.samples};
-      if (n.kind == rt::TreeNode::Root) node.end = static_cast<Stop>(n.address);
-      if (n.kind == rt::TreeNode::Root || n.kind == rt::TreeNode::Full) node.parent = none;
+      if (n.kind == TreeNode::Root) node.end = static_cast<Stop>(n.address);
+      if (n.kind == TreeNode::Root || n.kind == TreeNode::Full) node.parent = none;
       Dl_info info;
       if (const rt::CodeRange* range = code.code().find(n.address);
           range && dladdr(reinterpret_cast<void*>(n.address), &info)) {

@@ -8,10 +8,15 @@
 #include <utility>
 #include <vector>
 
-#include "rt/walk.h"
+#include "sample_memory.h"
 
 namespace weir::rt {
 namespace {
+
+using sample::CallTree;
+using sample::full_node;
+using sample::TreeNode;
+using test::Memory;
 
 // ---- Code that exists in a table only ---------------------------------------------------------------------------------
 constexpr uint64_t text = 0x400000, function_size = 256;
@@ -278,17 +283,6 @@ class Program {
   uint64_t sp_ = 0, bp_ = 0, pc_ = 0;
 };
 
-struct Memory {
-  explicit Memory(uint32_t frames = 4096, uint32_t nodes = 1 << 14)
-      : maps(Trace::bytes_for(frames) / 8),
-        nodes(CallTree::bytes_for(nodes) / 8 + 1),
-        trace(Trace::make(maps.data(), frames)),
-        tree(CallTree::make(this->nodes.data(), nodes)) {}
-  std::vector<uint64_t> maps, nodes;
-  Trace trace;
-  CallTree tree;
-};
-
 std::vector<uint64_t> frames_of(const Map& m) {
   std::vector<uint64_t> out;
   for (uint32_t i = m.count; i-- > 0;)
@@ -308,13 +302,13 @@ const Options precise{.use = {true, false, false}};
 
 // One sample: as the program knows it, as the walker finds it, as the full walk finds it, and as the tree has it.
 void check(Program& p, Memory& m, const Options& options = precise) {
-  Sample s = restore(m.trace, m.tree, p.code(), {}, p.state(), options, p.space);
+  Sample s = m.sample(p.code(), {}, p.state(), options, p.space);
   ASSERT_EQ(s.end, Stop::Complete) << "depth " << p.depth();
   ASSERT_EQ(frames_of(*s.map), p.truth());
   ASSERT_EQ(s.depth, p.depth());
-  if (s.node != full_node) {
-    ASSERT_EQ(path_of(m.tree, s.node), p.truth());
-    ASSERT_EQ(m.tree.nodes()[s.node].address, p.state().pc);
+  if (m.node != full_node) {
+    ASSERT_EQ(path_of(m.tree, m.node), p.truth());
+    ASSERT_EQ(m.tree.nodes()[m.node].address, p.state().pc);
   }
   ASSERT_EQ(verify(m.trace, s, p.code(), {}, p.state(), options, p.space), Difference::None);
 }
@@ -323,7 +317,7 @@ TEST(Synthetic, IncrementalIsFullIsTrue) {
   uint64_t samples = 0, frames = 0, unwound = 0;
   for (uint64_t seed = 0; seed < 60; seed++) {
     Program p(seed);
-    Memory m;
+    Memory m(4096, 1 << 14);
     std::mt19937_64 random(seed);
     if (seed % 6 == 0) p.go_deep(20 + random() % 200);
     for (int i = 0; i < 5000; i++) {
@@ -349,7 +343,7 @@ TEST(Synthetic, TheSameReturnAddressesInOtherFrames) {
   for (uint32_t callee : {plain, number, pointer}) {
     for (bool has_leaf : {false, true}) {
       Program p(1);
-      Memory m;
+      Memory m(4096, 1 << 14);
       auto call_both = [&] {
         p.enter(callee, 0);
         if (has_leaf) p.enter(plain, 0);
@@ -384,14 +378,14 @@ TEST(Synthetic, OnlyWhatChangedIsUnwound) {
 // What found the end is looked at each time: here the word that held no return address gets one.
 TEST(Synthetic, TheEndMayMoveOutward) {
   Program p(3);
-  Memory m;
+  Memory m(4096, 1 << 14);
   p.enter(2, 0);
   p.enter(3, 0);
   p.enter(3, 0);
   uint64_t& first = p.space.at(p.first_slot());
   uint64_t pc = std::exchange(first, 0);
   for (int i = 0; i < 2; i++) {
-    Sample s = restore(m.trace, m.tree, p.code(), {}, p.state(), precise, p.space);
+    Sample s = m.sample(p.code(), {}, p.state(), precise, p.space);
     EXPECT_EQ(s.end, Stop::Complete);
     EXPECT_EQ(s.depth, 3u);
   }
@@ -401,15 +395,15 @@ TEST(Synthetic, TheEndMayMoveOutward) {
 
 TEST(Synthetic, WalksThatAreCutOffHaveRootsOfTheirOwn) {
   Program p(3);
-  Memory m;
+  Memory m(4096, 1 << 14);
   for (int i = 0; i < 6; i++) p.enter(3, 0);
   check(p, m);
   uint64_t& first = p.space.at(p.first_slot());
   uint64_t pc = first;
   auto sample = [&](const Stack& stack) {
-    Sample s = restore(m.trace, m.tree, p.code(), stack, p.state(), precise, p.space);
+    Sample s = m.sample(p.code(), stack, p.state(), precise, p.space);
     EXPECT_EQ(verify(m.trace, s, p.code(), stack, p.state(), precise, p.space), Difference::None);
-    uint32_t root = s.node;
+    uint32_t root = m.node;
     while (m.tree.nodes()[root].kind != TreeNode::Root) root = m.tree.nodes()[root].parent;
     EXPECT_EQ(root, static_cast<uint32_t>(s.end));
     return s;
@@ -428,7 +422,7 @@ TEST(Synthetic, WalksThatAreCutOffHaveRootsOfTheirOwn) {
   // No stack at all.
   State nowhere = p.state();
   nowhere.sp = 0x10;
-  s = restore(m.trace, m.tree, p.code(), {}, nowhere, precise, p.space);
+  s = m.sample(p.code(), {}, nowhere, precise, p.space);
   EXPECT_EQ(s.end, Stop::Unreadable);
   EXPECT_EQ(s.depth, 1u);
   check(p, m);
@@ -437,12 +431,12 @@ TEST(Synthetic, WalksThatAreCutOffHaveRootsOfTheirOwn) {
 // One walk that was cut off does not stand in the way of those after it.
 TEST(Synthetic, OneBadSampleIsForgotten) {
   Program p(9);
-  Memory m;
+  Memory m(4096, 1 << 14);
   for (int i = 0; i < 40; i++) p.enter(3, 0);
   check(p, m);
   uint64_t& word = p.space.at(p.state().sp + 176 * 4 - 8);
   uint64_t pc = std::exchange(word, 0x1234);
-  EXPECT_EQ(restore(m.trace, m.tree, p.code(), {}, p.state(), precise, p.space).end, Stop::NoCode);
+  EXPECT_EQ(m.sample(p.code(), {}, p.state(), precise, p.space).end, Stop::NoCode);
   word = pc;
   check(p, m);
   uint64_t before = m.trace.counts.unwound;
@@ -458,7 +452,7 @@ TEST(Synthetic, StacksDeeperThanThereIsRoom) {
     p.change(i % 1000 < 500 ? 3 : 2);
     if (i % 1000 == 250) p.go_deep(p.depth() + 120);
     if (i % 1000 == 900) p.unwind_to(5);
-    Sample s = restore(m.trace, m.tree, p.code(), {}, p.state(), precise, p.space);
+    Sample s = m.sample(p.code(), {}, p.state(), precise, p.space);
     ASSERT_EQ(verify(m.trace, s, p.code(), {}, p.state(), precise, p.space), Difference::None) << i;
     std::vector<uint64_t> truth = p.truth(), found = frames_of(*s.map);
     if (s.end == Stop::TooDeep) {
@@ -492,14 +486,14 @@ TEST(Synthetic, AFullTreeSaysSo) {
 TEST(Synthetic, GuessesAreTrustedAsFarAsTheOptionSays) {
   for (uint8_t confidence : {0, 60, 90, 100}) {
     Space space;
-    Memory m;
+    Memory m(4096, 1 << 14);
     CodeRange range{text, text + 0x1000, text, nullptr};
     Code code{&range, 1, 1};
     Options options{.use = {true, true, true}, .confidence = confidence};
     uint64_t sp = Space::base + 4096;
     for (uint64_t at : {24, 64, 104, 160, 200, 240, 280}) space.at(sp + at) = text + at;
     State top{text + 5, sp, 0, true, 0};
-    auto sample = [&] { return restore(m.trace, m.tree, code, {}, top, options, space); };
+    auto sample = [&] { return m.sample(code, {}, top, options, space); };
     EXPECT_EQ(sample().depth, 8u);
     EXPECT_EQ(m.trace.counts.guessed, 7u);
     space.at(sp + 80) = text + 80;
@@ -519,14 +513,14 @@ TEST(Synthetic, GuessesAreTrustedAsFarAsTheOptionSays) {
 
 TEST(Synthetic, OtherCodeIsAnotherWalk) {
   Program p(5);
-  Memory m;
+  Memory m(4096, 1 << 14);
   p.go_deep(100);
   check(p, m);
   Code code = p.code();
   code.generation++;
-  Sample s = restore(m.trace, m.tree, code, {}, p.state(), precise, p.space);
+  Sample s = m.sample(code, {}, p.state(), precise, p.space);
   EXPECT_EQ(s.unwound + 1, s.depth);
-  s = restore(m.trace, m.tree, code, {}, p.state(), precise, p.space);
+  s = m.sample(code, {}, p.state(), precise, p.space);
   EXPECT_EQ(s.unwound, 1u);
 }
 

@@ -48,7 +48,7 @@ int compared = 0;
   std::vector<void*> theirs(32768);
   theirs.resize(static_cast<size_t>(backtrace(theirs.data(), static_cast<int>(theirs.size()))));
   GuardedMemory guarded;
-  Sample s = restore(memory->trace, memory->tree, own_code().code(), stack, test::state_of(here), precise, guarded);
+  Sample s = memory->sample(own_code().code(), stack, test::state_of(here), precise, guarded);
   EXPECT_EQ(s.end, Stop::Complete);
   std::vector<uint64_t> ours = frames_of(*s.map), wanted;
   for (size_t i = 1; i < theirs.size(); i++) wanted.push_back(reinterpret_cast<uint64_t>(theirs[i]));
@@ -203,7 +203,7 @@ struct Sampler {
     State top = test::state_of(context);
     GuardedMemory guarded;
     Code code = own_code().code();
-    Sample s = restore(memory.trace, memory.tree, code, stack, top, options, guarded);
+    Sample s = memory.sample(code, stack, top, options, guarded);
     differences[static_cast<int>(verify(memory.trace, s, code, stack, top, options, guarded))]++;
     if (s.end == Stop::Complete && memory.trace.counts.samples % every == 0) compare(top, s);
   }
@@ -378,7 +378,7 @@ TEST(Guarded, ReadsSurvive) {
   getcontext(&context);
   State top = test::state_of(context);
   top.sp = reinterpret_cast<uint64_t>(pages) + 4096 - 8;
-  Sample s = restore(own.trace, own.tree, own_code().code(), {}, top, precise, memory);
+  Sample s = own.sample(own_code().code(), {}, top, precise, memory);
   EXPECT_NE(s.end, Stop::Complete);
   munmap(pages, 4096);
 }
