@@ -20,7 +20,7 @@
 // *silent*, for the word that rsp follows from. What the last step, which found the end, has read is in no link: it is taken
 // again each time. After a change of what is mapped (code.generation), of the stack's bounds or of the means, all is forgotten.
 //
-// The dynamic linker's frame, whose CFA comes from rbx, rests on which frame inward of it has saved that: its link never compares
+// The innermost frame is always unwound: its step may rest on any register. The dynamic linker's frame, whose CFA comes from rbx, rests on which frame inward of it has saved that: its link never compares
 // as equal, so it is unwound each time.
 //
 // Frames that were guessed are no function of so few words. A region of unchanged links with such frames gets a confidence
@@ -65,7 +65,7 @@ struct Map {
 
   State state_of(uint32_t i) const {
     const KeptFrame& f = frames[i];
-    return {links[i].value, f.sp, f.bp, (f.flags & KeptFrame::Exact) != 0, 0};
+    return {links[i].value, f.sp, f.bp, (f.flags & KeptFrame::Exact) != 0, nullptr};
   }
 };
 
@@ -176,7 +176,7 @@ class Walk {
       uint32_t inner = i;  // the frame's own registers are behind the step before
       while (inner > 0 && fresh_.frames[inner - 1].flags & KeptFrame::Silent) inner--;
       State own =
-          inner ? State{fresh_.links[inner - 1].value, 0, 0, (fresh_.frames[inner - 1].flags & KeptFrame::Exact) != 0, 0}
+          inner ? State{fresh_.links[inner - 1].value, 0, 0, (fresh_.frames[inner - 1].flags & KeptFrame::Exact) != 0, nullptr}
                 : top;
       Rule rule = stepper_.rule_of(own);
       uint64_t slot = behind.sp + static_cast<int64_t>(rule.rbx_offset);
@@ -185,7 +185,8 @@ class Walk {
       else if (rule.rbx_offset == 0) continue;
       return memory_.read(slot, word) ? word : 0;
     }
-    return top.bx;
+    constexpr unsigned rbx = 3;
+    return top.registers ? (*top.registers)[rbx] : 0;
   }
 
   // Old frames that lie inside the one that was just left cannot be met any more.

@@ -153,7 +153,7 @@ void take_sample(SampledProcess& p, SampleSlot& s, const SigInfo& info, const UC
   else if (s.wanted != at.rsp) s.fs = fs_base(), s.wanted = at.rsp, call_attention(p);
   OwnMemory memory(stack, at.rsp, p.may_call ? s.tid : 0);
   Stack own{stack.limit, stack.high};
-  State top{at.rip, at.rsp, at.rbp, true, at.rbx};
+  State top{at.rip, at.rsp, at.rbp, true, reinterpret_cast<const SavedRegisters*>(&at.r8)};
   const Options options = control().options;
   Sample sample = restore(s.trace, code, own, top, options, memory, weight);
   if (!records_of(s).put(sample, at.rip, weight)) s.lost += weight, forget(s.trace);

@@ -56,13 +56,24 @@ static_assert(sizeof(KnownRange) == 64);
 struct Known {
   KnownRule* rules;      // known_count
   KnownRange ranges[2];  // the last ones that were searched
+  uint64_t calls[64];    // addresses that guesses have looked at, and in the highest bit whether they are behind a call
 };
 
 // ---- Frames ---------------------------------------------------------------------------------------------------------
+// As a signal's context has them, by their numbers in DWARF.
+struct SavedRegisters {
+  uint64_t words[16];  // r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp
+
+  uint64_t operator[](unsigned reg) const {
+    constexpr uint8_t places[] = {13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7};
+    return words[places[reg & 15]];
+  }
+};
+
 struct State {
-  uint64_t pc, sp, bp;  // bp 0: not known
-  bool is_exact;        // pc is where the frame goes on (it was interrupted); else it is behind a call
-  uint64_t bx;          // of the innermost frame only, and no part of what is compared
+  uint64_t pc, sp, bp;         // bp 0: not known
+  bool is_exact;               // pc is where the frame goes on (it was interrupted); else it is behind a call
+  const SavedRegisters* registers;  // of the innermost frame, all; else null. They are no part of what is compared
 
   friend bool operator==(const State& a, const State& b) {
     return a.pc == b.pc && a.sp == b.sp && a.bp == b.bp && a.is_exact == b.is_exact;
@@ -230,6 +241,17 @@ class Stepper {
         out.is_unsure = true;
         cfa = rbx + r.offset;
         break;
+      case Rule::Reg:
+        if (!s.registers) return without_rule(s, Stop::Unsupported, out);
+        cfa = (*s.registers)[r.reg] + r.offset;
+        break;
+      case Rule::AtIndex: {
+        if (!s.registers) return without_rule(s, Stop::Unsupported, out);
+        uint64_t word;
+        if (!memory_.read(s.sp + r.offset + (*s.registers)[r.reg] * r.scale, word)) return Stop::Unreadable;
+        cfa = word + r.add;
+        break;
+      }
       case Rule::Signal: return by_signal_frame(s, out);
       case Rule::End: out.slot = 0; return Stop::Complete;
       default: return without_rule(s, Stop::Unsupported, out);
@@ -311,7 +333,14 @@ class Stepper {
   bool is_behind_call(uint64_t pc) const {
     const CodeRange* range = code_.find(pc - 1);
     uint64_t bytes;
-    return range && pc - range->begin >= 8 && memory_.read(pc - 8, bytes) && call_before(bytes);
+    if (!range || pc - range->begin < 8) return false;
+    // (Code without a table may be written anew.)
+    constexpr uint64_t is_call = uint64_t{1} << 63;
+    uint64_t* known = known_ && range->table ? &known_->calls[known_place(pc) % 64] : nullptr;
+    if (known && (*known & ~is_call) == pc) return *known & is_call;
+    bool found = memory_.read(pc - 8, bytes) && call_before(bytes);
+    if (known) *known = found ? pc | is_call : pc;
+    return found;
   }
 
   const Code& code_;

@@ -29,6 +29,8 @@ struct Rule {
     AtRsp,        // CFA = *(rsp + offset) + add
     AtRbp,        // CFA = *(rbp + offset) + add
     Rbx,          // CFA = rbx + offset: the dynamic linker, while it looks a function up
+    Reg,          // CFA = reg + offset       these two of innermost frames only, whose registers are all known:
+    AtIndex,      // CFA = *(rsp + offset + reg * scale) + add                                   cryptography
     Signal,       // all registers are in the kernel's ucontext, at rsp
     KindCount
   };
@@ -46,7 +48,7 @@ struct Rule {
   Kind kind = None;
   uint8_t rbp : 7 = Same;
   uint8_t is_interrupted : 1 = 0;  // the caller goes on at its address; others are behind a call
-  uint16_t unused = 0;
+  uint8_t reg = 0, scale = 0;  // DWARF's number
 
   static constexpr int16_t rbx_lost = INT16_MIN;
   friend bool operator==(const Rule&, const Rule&) = default;
@@ -58,7 +60,7 @@ struct Row {
   uint16_t rule;
 };
 
-constexpr uint32_t table_magic = 0x57524957, table_version = 1;
+constexpr uint32_t table_magic = 0x57524957, table_version = 2;
 constexpr unsigned page_shift = 10;
 constexpr uint64_t max_text = uint64_t{2} << 30;
 constexpr uint32_t max_rules = 65536;

@@ -4,7 +4,7 @@
 //
 //     Trace trace = Trace::make(memory, capacity);                                                  once
 //     OwnMemory memory(…);
-//     Sample s = restore(trace, code, stack, {rip, rsp, rbp, true, rbx}, options, memory);          at each sample
+//     Sample s = restore(trace, code, stack, {rip, rsp, rbp, true, &registers}, options, memory);   at each sample
 //
 // `code` is what is mapped (rt/step.h); `stack` the thread's own stack, or {} where that is not known. s.map has the callers, and s.known
 // says which of them are new. trace.counts adds up. With verify() behind it the sample is restored once more, in full, and
@@ -93,7 +93,7 @@ inline void forget(Trace& t) {
 inline void forget_if_changed(Trace& t, const Code& code, const Stack& stack, Use use) {
   if (t.generation == code.generation && t.stack == stack && t.use == use) return;
   forget(t);
-  t.known.ranges[0] = t.known.ranges[1] = {};
+  t.known = {t.known.rules, {}, {}};
   t.generation = code.generation, t.stack = stack, t.use = use;
 }
 

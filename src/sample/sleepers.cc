@@ -42,7 +42,7 @@ std::optional<rt::State> where_asleep(pid_t pid, pid_t tid) {
   std::getline(file, line);
   if (line.empty() || line == "running") return {};
   for (std::istringstream words(line); words >> word; last = word) last_but_one = last;
-  return rt::State{strtoull(last.c_str(), nullptr, 16), strtoull(last_but_one.c_str(), nullptr, 16), 0, true, 0};
+  return rt::State{strtoull(last.c_str(), nullptr, 16), strtoull(last_but_one.c_str(), nullptr, 16), 0, true, nullptr};
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Of all registers only what the walker needs is followed: the CFA, rbx (3), rbp (6), rsp (7) and the return address (16). After DWARF 5,
+// Of all registers only what the walker needs is followed: the CFA (of any register), rbx (3), rbp (6), rsp (7) and the return address (16). After DWARF 5,
 // section 6.4.2, and the x86-64 ABI's register numbers.
 #include "unwind/program.h"
 
@@ -38,6 +38,7 @@ struct State {
 enum Op : uint8_t {
   deref = 0x06,
   op_and = 0x1a,
+  mul = 0x1e,
   plus = 0x22,
   plus_uconst = 0x23,
   shl = 0x24,
@@ -104,6 +105,21 @@ bool is_saved(Cursor c, Rule& rule) {
   return true;
 }
 
+// *(rsp + offset + reg * scale) + add: the old rsp is saved behind an array.
+bool is_saved_behind_array(Cursor c, Rule& rule) {
+  std::optional<Sum> place = read_breg(c), index = read_breg(c);
+  if (!place || !index || place->reg != rsp || index->reg > 15 || index->offset || !fits<int32_t>(place->offset)) return false;
+  uint8_t scale = c.get<uint8_t>();
+  bool is_it = scale >= lit0 && scale <= lit31;
+  for (uint8_t op : {mul, plus, deref, plus_uconst}) is_it = is_it && c.get<uint8_t>() == op;
+  uint64_t add = c.uleb();
+  if (!c.ok() || c.left() || !is_it || add > INT16_MAX) return false;
+  rule.kind = Rule::AtIndex;
+  rule.offset = static_cast<int32_t>(place->offset), rule.add = static_cast<int16_t>(add);
+  rule.reg = static_cast<uint8_t>(index->reg), rule.scale = static_cast<uint8_t>(scale - lit0);
+  return true;
+}
+
 // The kernel's struct rt_sigframe, as the signal restorers of C libraries describe it.
 constexpr int64_t saved_rbp = 120, saved_rsp = 160, saved_rip = 168;
 
@@ -142,10 +158,11 @@ void set_rbx(const Where& where, Rule& rule) {
 }
 
 bool set_cfa(const Cfa& cfa, Rule& rule) {
-  if (cfa.kind == Cfa::Expression) return is_plt(cfa.expression, rule) || is_saved(cfa.expression, rule);
-  if (cfa.kind != Cfa::Register || !fits<int32_t>(cfa.offset)) return false;
-  if (cfa.reg != rsp && cfa.reg != rbp && cfa.reg != rbx) return false;
-  rule.kind = cfa.reg == rsp ? Rule::Rsp : cfa.reg == rbp ? Rule::Rbp : Rule::Rbx;
+  if (cfa.kind == Cfa::Expression)
+    return is_plt(cfa.expression, rule) || is_saved(cfa.expression, rule) || is_saved_behind_array(cfa.expression, rule);
+  if (cfa.kind != Cfa::Register || !fits<int32_t>(cfa.offset) || cfa.reg >= return_address) return false;
+  rule.kind = cfa.reg == rsp ? Rule::Rsp : cfa.reg == rbp ? Rule::Rbp : cfa.reg == rbx ? Rule::Rbx : Rule::Reg;
+  if (rule.kind == Rule::Reg) rule.reg = static_cast<uint8_t>(cfa.reg);
   rule.offset = static_cast<int32_t>(cfa.offset);
   return true;
 }

@@ -60,7 +60,7 @@ struct Bench {
     Code code = own.code();
     State top;
     asm volatile("leaq (%%rip), %0; movq %%rsp, %1; movq %%rbp, %2" : "=r"(top.pc), "=r"(top.sp), "=r"(top.bp));
-    top.is_exact = true, top.bx = 0;
+    top.is_exact = true, top.registers = nullptr;
     if (way == IncrementalCold) {
       for (size_t i = 0; i < garbage.size(); i += 64) garbage[i]++;
     }

@@ -64,6 +64,7 @@ std::vector<uint64_t> table_from(Input& in) {
     rule[i].rbp = in.byte() % Rule::RbpCount, rule[i].rbp_offset = -8 * (in.byte() % 8);
     rule[i].rbx_offset = static_cast<int16_t>(in.byte() % 3 ? 0 : in.byte() % 8 ? -8 * (in.byte() % 8) : Rule::rbx_lost);
     rule[i].is_interrupted = in.byte() % 16 == 0;
+    rule[i].reg = in.byte() % 16, rule[i].scale = in.byte() % 9;
   }
   auto* row = reinterpret_cast<Row*>(rule + rules);
   for (uint32_t i = 0; i < rows; i++) {
@@ -114,8 +115,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   do {
     for (int i = in.byte() % 8; i > 0; i--) memory.stack[in.byte() % words] = word_from(in);
     if (in.byte() % 64 == 0) code.generation++;
+    SavedRegisters registers;
+    for (uint64_t& w : registers.words) w = word_from(in);
     State top{text + in.half() % text_size, stack_begin + in.byte() % words * 8, word_from(in), in.byte() % 16 != 0,
-              word_from(in)};
+              in.byte() % 4 ? &registers : nullptr};
     Sample s = restore(trace, code, stack, top, options, memory);
     CHECK(verify(trace, s, code, stack, top, options, memory) == Difference::None);
     CHECK(s.map->count <= capacity && s.known <= s.map->count);

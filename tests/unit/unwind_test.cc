@@ -47,9 +47,13 @@ Compiled compiled(const elf::Image& image, std::span<const std::byte> debug_fram
 }
 
 // ---- What elfutils says, as a rule --------------------------------------------------------------------------------------
-bool is_breg(const Dwarf_Op& op, uint64_t reg) {
-  return (op.atom == DW_OP_bregx && op.number == reg) || op.atom == DW_OP_breg0 + reg;
+// The register of a breg; none: it is something else.
+constexpr uint64_t no_register = UINT64_MAX;
+uint64_t register_of(const Dwarf_Op& op) {
+  if (op.atom == DW_OP_bregx) return op.number;
+  return op.atom >= DW_OP_breg0 && op.atom <= DW_OP_breg31 ? op.atom - DW_OP_breg0 : no_register;
 }
+bool is_breg(const Dwarf_Op& op, uint64_t reg) { return register_of(op) == reg; }
 int64_t offset_of(const Dwarf_Op& op) { return static_cast<int64_t>(op.atom == DW_OP_bregx ? op.number2 : op.number); }
 
 Rule expected_cfa(Dwarf_Frame* frame) {
@@ -57,14 +61,22 @@ Rule expected_cfa(Dwarf_Frame* frame) {
   size_t n = 0;
   Rule rule{.kind = Rule::Unsupported};
   if (dwarf_frame_cfa(frame, &ops, &n) != 0 || n == 0) return rule;
-  if (n == 1 && (is_breg(ops[0], 7) || is_breg(ops[0], 6) || is_breg(ops[0], 3))) {
-    rule.kind = is_breg(ops[0], 7) ? Rule::Rsp : is_breg(ops[0], 6) ? Rule::Rbp : Rule::Rbx;
+  if (n == 1 && register_of(ops[0]) < 16) {
+    rule.kind = is_breg(ops[0], 7) ? Rule::Rsp : is_breg(ops[0], 6) ? Rule::Rbp : is_breg(ops[0], 3) ? Rule::Rbx : Rule::Reg;
+    if (rule.kind == Rule::Reg) rule.reg = static_cast<uint8_t>(register_of(ops[0]));
     rule.offset = static_cast<int32_t>(offset_of(ops[0]));
   } else if (n >= 2 && n <= 3 && ops[1].atom == DW_OP_deref && (is_breg(ops[0], 7) || is_breg(ops[0], 6)) &&
              (n == 2 || ops[2].atom == DW_OP_plus_uconst)) {
     rule.kind = is_breg(ops[0], 7) ? Rule::AtRsp : Rule::AtRbp;
     rule.offset = static_cast<int32_t>(offset_of(ops[0]));
     rule.add = static_cast<int16_t>(n == 3 ? ops[2].number : 0);
+  } else if (n == 7 && is_breg(ops[0], 7) && register_of(ops[1]) < 16 && offset_of(ops[1]) == 0 &&
+             ops[2].atom == DW_OP_lit8 && ops[3].atom == DW_OP_mul && ops[4].atom == DW_OP_plus &&
+             ops[5].atom == DW_OP_deref && ops[6].atom == DW_OP_plus_uconst) {
+    rule.kind = Rule::AtIndex;
+    rule.offset = static_cast<int32_t>(offset_of(ops[0]));
+    rule.reg = static_cast<uint8_t>(register_of(ops[1])), rule.scale = 8;
+    rule.add = static_cast<int16_t>(ops[6].number);
   } else if (n == 9 && is_breg(ops[0], 7) && offset_of(ops[0]) == 8 && is_breg(ops[1], 16) && ops[2].atom == DW_OP_lit15 &&
              ops[3].atom == DW_OP_and && ops[5].atom == DW_OP_ge && ops[6].atom == DW_OP_lit3 && ops[7].atom == DW_OP_shl) {
     rule.kind = Rule::Plt;
@@ -197,6 +209,15 @@ TEST(Table, KnowsTheSignalRestorer) {
   EXPECT_GT(c.by_kind[Rule::Signal], 0u);
   EXPECT_GT(c.by_kind[Rule::End], 0u);
   EXPECT_GT(c.by_kind[Rule::Plt], 0u);
+  EXPECT_LT(c.by_kind[Rule::Unsupported], c.addresses / 1000);
+}
+
+TEST(Table, KnowsFramesThatAnyRegisterLeadsTo) {
+  std::string path = "/lib/x86_64-linux-gnu/libcrypto.so.3";
+  if (!test::fs::exists(path)) GTEST_SKIP() << path << " is not here";
+  Compared c = compare_with_elfutils(path);
+  EXPECT_GT(c.by_kind[Rule::Reg], 1000u);
+  EXPECT_GT(c.by_kind[Rule::AtIndex], 1000u);
   EXPECT_LT(c.by_kind[Rule::Unsupported], c.addresses / 1000);
 }
 

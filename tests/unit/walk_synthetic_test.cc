@@ -492,7 +492,7 @@ TEST(Synthetic, GuessesAreTrustedAsFarAsTheOptionSays) {
     Options options{.use = {true, true, true}, .confidence = confidence};
     uint64_t sp = Space::base + 4096;
     for (uint64_t at : {24, 64, 104, 160, 200, 240, 280}) space.at(sp + at) = text + at;
-    State top{text + 5, sp, 0, true, 0};
+    State top{text + 5, sp, 0, true, nullptr};
     auto sample = [&] { return m.sample(code, {}, top, options, space); };
     EXPECT_EQ(sample().depth, 8u);
     EXPECT_EQ(m.trace.counts.guessed, 7u);

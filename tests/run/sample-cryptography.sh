@@ -1,0 +1,22 @@
+# spec 3, S5: as OpenSSL keeps its frames: in any register, and behind an array whose length is in one. A word in the array looks like a
+# return address, to those who have to guess.
+. "$(dirname "$0")/lib.sh"
+compile keeper.c <<'E2'
+#include <stdio.h>
+void in_array(void), in_register(void);
+asm(".text; in_array: .type in_array, @function; .cfi_startproc; mov %rsp, %rax; .cfi_def_cfa_register rax; push %rbx; .cfi_offset rbx, -16;"
+    "mov $16, %r9d; sub $256, %rsp; mov %rax, 8(%rsp, %r9, 8); lea behind(%rip), %rbx; mov %rbx, 40(%rsp);"
+    ".cfi_escape 0x0f, 0x0a, 0x77, 8, 0x79, 0, 0x38, 0x1e, 0x22, 6, 0x23, 8; mov $300000000, %eax; 1: dec %eax; jnz 1b;"
+    "mov 8(%rsp, %r9, 8), %rsi; .cfi_def_cfa rsi, 8; mov -8(%rsi), %rbx; .cfi_restore rbx; mov %rsi, %rsp; .cfi_def_cfa_register rsp;"
+    "ret; .cfi_endproc; .size in_array, . - in_array;"
+    "in_register: .type in_register, @function; .cfi_startproc; lea behind(%rip), %rax; mov %rsp, %r11; .cfi_def_cfa_register r11;"
+    "sub $64, %rsp; mov %rax, 8(%rsp); mov $300000000, %eax; 1: dec %eax; jnz 1b; mov %r11, %rsp; .cfi_def_cfa_register rsp;"
+    "ret; .cfi_endproc; .size in_register, . - in_register;"
+    "decoy: .type decoy, @function; call puts; behind: ret; .size decoy, . - decoy");
+__attribute__((noipa)) void outer(void) { in_array(); puts("one"); in_register(); puts("two"); }
+int main() { outer(); puts("done"); }
+E2
+OPTIONS=--verify RATE=2000 sampled "$T/keeper"
+seen in_array in_register outer main
+answers "SELECT samples > 100, truncated, frames_heuristic, verify_differences FROM sampling" <<<'1|0|0|0'
+answers "SELECT count(*) FROM function_total WHERE name = 'decoy'" <<<0
