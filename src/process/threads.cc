@@ -162,6 +162,7 @@ Result<bool> Threads::seize_new() {
     pid_t tid = static_cast<pid_t>(atoi(entry.path().filename().c_str()));
     if (std::ranges::find(held_, tid, &Held::tid) != held_.end()) continue;
     bool is_held = status_word(tid, "TracerPid") == std::to_string(getpid());  // (for an exec)
+    if (is_held && has_ended(tid)) continue;  // our child, whose end is told to waitpid(); others are buried
     if (!is_held && ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC)) {
       int error = errno;
       if (error == ESRCH || has_ended(tid)) continue;

@@ -62,10 +62,7 @@ uint64_t fs_base() {
 
 // Without a system call, where the C library keeps it, and fs is the library's: the program may have set it to anything, and a process that
 // was made without the library has its parent's. So each fs is looked at once.
-uint32_t thread_id(SampledProcess& p) {
-  uint64_t fs = fs_base();
-  uint64_t& known = p.known_fs[fs * 0x9E3779B97F4A7C15ull >> 56];
-  if (fs && known == fs) return *reinterpret_cast<const uint32_t*>(fs + p.tid_at);
+[[gnu::cold]] uint32_t look_up_thread_id(SampledProcess& p, uint64_t fs, uint64_t& known) {
   constexpr uint32_t no_id = 1u << 31;
   if (!p.may_call) return no_id | static_cast<uint32_t>(fs >> 6);
   auto tid = static_cast<uint32_t>(sys(SYS_gettid));
@@ -80,7 +77,13 @@ uint32_t thread_id(SampledProcess& p) {
   return tid;
 }
 
-void begin_slot(SampleSlot& s) {
+uint32_t thread_id(SampledProcess& p) {
+  uint64_t fs = fs_base();
+  uint64_t& known = p.known_fs[fs * 0x9E3779B97F4A7C15ull >> 56];
+  return fs && known == fs ? *reinterpret_cast<const uint32_t*>(fs + p.tid_at) : look_up_thread_id(p, fs, known);
+}
+
+[[gnu::cold]] void begin_slot(SampleSlot& s) {
   s.trace = Trace::make(reinterpret_cast<void*>(address(&s) + trace_offset), trace_capacity);
   __atomic_store_n(&s.is_ready, 1, __ATOMIC_RELEASE);
 }
@@ -109,7 +112,7 @@ SampleSlot* find_slot(uint64_t key) {
 }
 
 // ---- A sample ---------------------------------------------------------------------------------------------------------
-void call_attention(SampledProcess& p) {
+[[gnu::cold]] void call_attention(SampledProcess& p) {
   p.unknown++;
   control().attention = 1;
 }
@@ -166,6 +169,15 @@ void take_sample(SampledProcess& p, SampleSlot& s, const SigInfo& info, const UC
   if (uint64_t period = control().nanoseconds) s.skip = rest * cost_of(sample, memory.copies(), control().verify) / period;
 }
 
+// What the sample will read first, all at the same time: the program has driven it out of the caches.
+void expect(const SampleSlot& s, const UContext& at) {
+  constexpr uint64_t line = 64;
+  for (uint64_t i = line; i < offsetof(SampleSlot, trace) + sizeof(Trace); i += line)
+    __builtin_prefetch(reinterpret_cast<const char*>(&s) + i);
+  uint64_t rules = address(&s) + trace_offset + Trace::bytes_for(trace_capacity) - known_count * sizeof(KnownRule);
+  __builtin_prefetch(reinterpret_cast<const KnownRule*>(rules) + known_place(at.rip));
+}
+
 struct Work {
   SampledProcess& process;
   SampleSlot& slot;
@@ -182,6 +194,7 @@ void count(SampledProcess& p, uint64_t word, const SigInfo& info, const UContext
     __atomic_fetch_add(&p.lost, 1, __ATOMIC_RELAXED);
     return;
   }
+  expect(*slot, context);
   Work work{p, *slot, info, context};
   slot->process = process_of(word), slot->tid = tid;
   rt_call_on(
@@ -226,7 +239,7 @@ SampledProcess& own_process() {
 }
 
 // As the kernel would have delivered it.
-void hand_over(int sig, SigInfo* info, UContext* context, SampledProcess& p) {
+[[gnu::cold]] void hand_over(int sig, SigInfo* info, UContext* context, SampledProcess& p) {
   KernelSigaction action = p.action;
   bool is_fault = info->code > 0;
   bool is_ignored = action.handler == SIG_IGN || (action.handler == SIG_DFL && sig == SIGURG);
@@ -301,13 +314,12 @@ int64_t execute(SampledProcess& p, const UContext& c) {
 }
 
 bool is_guarded(const SampledProcess& p, uint64_t pc) {
-  bool found = pc == p.entry;
-  for (uint64_t site : p.sites) found |= pc == site;
-  return found;
+  static_assert(sizeof p.sites / sizeof *p.sites == 4);
+  return (pc == p.entry) | (pc == p.sites[0]) | (pc == p.sites[1]) | (pc == p.sites[2]) | (pc == p.sites[3]);
 }
 
 // The thread stands before a system call, which is made here instead, or at the begin of its program.
-void guard(SampledProcess& p, UContext& c) {
+[[gnu::cold]] void guard(SampledProcess& p, UContext& c) {
   if (c.rip == p.entry) return p.may_call ? ask(p, Ask::Look) : void();
   constexpr uint64_t syscall_size = 2;
   int64_t result;

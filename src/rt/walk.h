@@ -162,6 +162,7 @@ template <class Memory>
 [[gnu::noinline]] Map* walk(Trace& t, Map* m, const Stepper<Memory>& stepper, const State& top, Stop stop, Step& step,
                             uint8_t confidence, Memory& memory, Sample& sample) {
   static constexpr Map none{};
+  if (m) expect_walk(stepper, *m, top.sp);
   Walk<Memory> walk(stepper, m ? *m : none, t.fresh, t.capacity, confidence, memory);
   auto [kept, end] = walk.run(top, stop, step);
   if (end == Stop::TooDeep && t.fresh.count > kept_of_deep) t.fresh.count = kept_of_deep;
@@ -188,7 +189,6 @@ Sample restore(Trace& t, const Code& code, const Stack& stack, const State& top,
   Stepper<Memory> stepper(code, stack, options.use, &t.known, memory);
   forget_if_changed(t, code, stack, options.use);
   Map* m = nearest_map(t, top.sp);
-  if (m) expect_walk(stepper, *m, top.sp);
   Step step;
   Stop stop = stepper.step(top, step);
   Sample sample{};
@@ -219,7 +219,7 @@ enum class Difference : uint8_t { None, End, Depth, Address, Slot, Registers };
 
 // The sample that was just restored, once more, in full, and without what is known from earlier ones.
 template <class Memory>
-Difference verify(Trace& t, const Sample& sample, const Code& code, const Stack& stack, const State& top,
+[[gnu::cold]] Difference verify(Trace& t, const Sample& sample, const Code& code, const Stack& stack, const State& top,
                   const Options& options, Memory& memory) {
   static constexpr Map none{};
   Stepper<Memory> stepper(code, stack, options.use, nullptr, memory);
