@@ -20,8 +20,8 @@
 // *silent*, for the word that rsp follows from. What the last step, which found the end, has read is in no link: it is taken
 // again each time. After a change of what is mapped (code.generation), of the stack's bounds or of the means, all is forgotten.
 //
-// The innermost frame is always unwound: its step may rest on any register. The dynamic linker's frame, whose CFA comes from rbx, rests on which frame inward of it has saved that: its link never compares
-// as equal, so it is unwound each time.
+// The step of the innermost frame, which is always unwound, may rest on any register. The dynamic linker's frame, whose CFA comes from
+// rbx, rests on which frame inward of it has saved that: its link never compares as equal, so it is unwound each time.
 //
 // Frames that were guessed are no function of so few words. A region of unchanged links with such frames gets a confidence
 // instead: less for inner ones, least for one between two changed regions; below options.confidence it is unwound again.
@@ -33,8 +33,8 @@ namespace weir::rt {
 
 // What is compared: 32 bytes a frame, and on the stack one cache line, mostly.
 struct Link {
-  uint64_t slot;    // where the return address is,
-  uint64_t value;   // and what it was
+  uint64_t slot;   // where the return address is,
+  uint64_t value;  // and what it was
   uint64_t second_slot;
   uint64_t second;
 };
@@ -55,10 +55,10 @@ struct Map {
   Link* links;  // outermost first
   KeptFrame* frames;
   uint32_t count = 0;
-  uint64_t base = 0;  // the outermost slot of the innermost stack: by it the map is found
-  uint64_t used = 0;  // when
+  uint64_t base = 0;      // the outermost slot of the innermost stack: by it the map is found
+  uint64_t used = 0;      // when
   uint64_t end_slot = 0;  // has_firm_end: the word that ends it, which is 0; 0: there is none, a rule says so
-  uint16_t turn = 0;  // of the innermost frame
+  uint16_t turn = 0;      // of the innermost frame
   Stop end = Stop::None;
   bool is_good = false;  // whole, so that the next sample can start from it
   bool has_firm_end = false;
@@ -105,7 +105,8 @@ bool holds(const Map& m, const Step& step, Memory& memory) {
   uint64_t end_word = 0;
   return step.means == Means::Cfi && !step.has_sp_word && !step.is_unsure && step.caller == m.state_of(m.count - 1) &&
          (innermost.flags & ~KeptFrame::Exact) == 0 && innermost.guesses == 0 && m.has_firm_end &&
-         changed_of(m.links, m.count - 1, memory) == 0 && (!m.end_slot || (memory.read(m.end_slot, end_word) && end_word == 0));
+         changed_of(m.links, m.count - 1, memory) == 0 &&
+         (!m.end_slot || (memory.read(m.end_slot, end_word) && end_word == 0));
 }
 
 // ---- One walk ---------------------------------------------------------------------------------------------------------
@@ -175,9 +176,9 @@ class Walk {
       if (behind.flags & KeptFrame::Silent) continue;
       uint32_t inner = i;  // the frame's own registers are behind the step before
       while (inner > 0 && fresh_.frames[inner - 1].flags & KeptFrame::Silent) inner--;
-      State own =
-          inner ? State{fresh_.links[inner - 1].value, 0, 0, (fresh_.frames[inner - 1].flags & KeptFrame::Exact) != 0, nullptr}
-                : top;
+      State own = inner ? State{fresh_.links[inner - 1].value, 0, 0,
+                                (fresh_.frames[inner - 1].flags & KeptFrame::Exact) != 0, nullptr}
+                        : top;
       Rule rule = stepper_.rule_of(own);
       uint64_t slot = behind.sp + static_cast<int64_t>(rule.rbx_offset);
       if (rule.kind == Rule::Signal) slot = fresh_.links[i].slot - saved_rip_at + saved_rbx_at;

@@ -83,8 +83,10 @@ uint32_t thread_id(SampledProcess& p) {
   return fs && known == fs ? *reinterpret_cast<const uint32_t*>(fs + p.tid_at) : look_up_thread_id(p, fs, known);
 }
 
+void* trace_memory(const SampleSlot& s) { return reinterpret_cast<void*>(address(&s) + trace_offset); }
+
 [[gnu::cold]] void begin_slot(SampleSlot& s) {
-  s.trace = Trace::make(reinterpret_cast<void*>(address(&s) + trace_offset), trace_capacity);
+  s.trace = Trace::make(trace_memory(s), trace_capacity);
   __atomic_store_n(&s.is_ready, 1, __ATOMIC_RELEASE);
 }
 
@@ -171,11 +173,9 @@ void take_sample(SampledProcess& p, SampleSlot& s, const SigInfo& info, const UC
 
 // What the sample will read first, all at the same time: the program has driven it out of the caches.
 void expect(const SampleSlot& s, const UContext& at) {
-  constexpr uint64_t line = 64;
-  for (uint64_t i = line; i < offsetof(SampleSlot, trace) + sizeof(Trace); i += line)
-    __builtin_prefetch(reinterpret_cast<const char*>(&s) + i);
-  uint64_t rules = address(&s) + trace_offset + Trace::bytes_for(trace_capacity) - known_count * sizeof(KnownRule);
-  __builtin_prefetch(reinterpret_cast<const KnownRule*>(rules) + known_place(at.rip));
+  constexpr uint64_t line = 64, end = offsetof(SampleSlot, trace) + offsetof(Trace, known) + offsetof(Known, calls);
+  for (uint64_t i = line; i < end; i += line) __builtin_prefetch(reinterpret_cast<const char*>(&s) + i);
+  __builtin_prefetch(Trace::rules_in(trace_memory(s), trace_capacity) + known_place(at.rip));
 }
 
 struct Work {

@@ -71,8 +71,8 @@ struct SavedRegisters {
 };
 
 struct State {
-  uint64_t pc, sp, bp;         // bp 0: not known
-  bool is_exact;               // pc is where the frame goes on (it was interrupted); else it is behind a call
+  uint64_t pc, sp, bp;              // bp 0: not known
+  bool is_exact;                    // pc is where the frame goes on (it was interrupted); else it is behind a call
   const SavedRegisters* registers;  // of the innermost frame, all; else null. They are no part of what is compared
 
   friend bool operator==(const State& a, const State& b) {
@@ -204,7 +204,8 @@ class Stepper {
       return by_rule(s, rule, 0, out);
     }
     // "Behind a call" that is the begin of a function: somebody put it there for the first frame of a stack (makecontext).
-    if (!s.is_exact && known->table.find(s.pc).kind != Rule::None) return out.slot = 0, out.is_unsure = false, Stop::Complete;
+    if (!s.is_exact && known->table.find(s.pc).kind != Rule::None)
+      return out.slot = 0, out.is_unsure = false, Stop::Complete;
     return without_rule(s, Stop::NoRule, out);
   }
 

@@ -48,7 +48,7 @@ struct Rule {
   Kind kind = None;
   uint8_t rbp : 7 = Same;
   uint8_t is_interrupted : 1 = 0;  // the caller goes on at its address; others are behind a call
-  uint8_t reg = 0, scale = 0;  // DWARF's number
+  uint8_t reg = 0, scale = 0;      // DWARF's number
 
   static constexpr int16_t rbx_lost = INT16_MIN;
   friend bool operator==(const Rule&, const Rule&) = default;

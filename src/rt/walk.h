@@ -49,7 +49,6 @@ constexpr uint32_t map_count = 4;  // stacks of a thread that are remembered
 struct Trace {
   Map maps[map_count];
   Map fresh;  // newly found frames, innermost first
-  Known known;
   uint32_t capacity;
   uint64_t clock;
   // What all maps rest on: when it changes, they are forgotten.
@@ -57,9 +56,13 @@ struct Trace {
   Use use;
   uint32_t generation;
   Counts counts;
+  Known known;
 
   static constexpr uint64_t bytes_for(uint32_t capacity) {
     return uint64_t{capacity} * (sizeof(Link) + sizeof(KeptFrame)) * (map_count + 1) + known_count * sizeof(KnownRule);
+  }
+  static KnownRule* rules_in(void* memory, uint32_t capacity) {
+    return reinterpret_cast<KnownRule*>(static_cast<char*>(memory) + bytes_for(capacity)) - known_count;
   }
   // capacity: the most frames of a stack, from 64 to 65,535.
   static Trace make(void* memory, uint32_t capacity) {
@@ -71,7 +74,7 @@ struct Trace {
       Map& m = i < map_count ? t.maps[i] : t.fresh;
       m.links = links + uint64_t{capacity} * i, m.frames = frames + uint64_t{capacity} * i;
     }
-    t.known.rules = reinterpret_cast<KnownRule*>(frames + uint64_t{capacity} * (map_count + 1));
+    t.known.rules = rules_in(memory, capacity);
     return t;
   }
 };
@@ -220,7 +223,7 @@ enum class Difference : uint8_t { None, End, Depth, Address, Slot, Registers };
 // The sample that was just restored, once more, in full, and without what is known from earlier ones.
 template <class Memory>
 [[gnu::cold]] Difference verify(Trace& t, const Sample& sample, const Code& code, const Stack& stack, const State& top,
-                  const Options& options, Memory& memory) {
+                                const Options& options, Memory& memory) {
   static constexpr Map none{};
   Stepper<Memory> stepper(code, stack, options.use, nullptr, memory);
   Walk<Memory> walk(stepper, none, t.fresh, t.capacity, options.confidence, memory);

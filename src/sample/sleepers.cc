@@ -66,8 +66,8 @@ void Sampler::look_at_sleepers(Process& p) {
     walked.trace = rt::Trace::make(memory.data(), frames);
     RemoteMemory remote(p.pid);
     auto ranges = p.code.local(*shared_);
-    rt::Sample sample = rt::restore(walked.trace, {ranges.data(), static_cast<uint32_t>(ranges.size()), 1}, {}, *at,
-                                    options_.walk, remote);
+    rt::Sample sample =
+        rt::restore(walked.trace, {ranges.data(), static_cast<uint32_t>(ranges.size()), 1}, {}, *at, options_.walk, remote);
     rt::Records records(walked.queue, words.data(), words.size());
     records.put(sample, at->pc, 1);
     CallTree paths = CallTree::make(tree.data(), nodes, frames);

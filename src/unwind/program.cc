@@ -108,7 +108,8 @@ bool is_saved(Cursor c, Rule& rule) {
 // *(rsp + offset + reg * scale) + add: the old rsp is saved behind an array.
 bool is_saved_behind_array(Cursor c, Rule& rule) {
   std::optional<Sum> place = read_breg(c), index = read_breg(c);
-  if (!place || !index || place->reg != rsp || index->reg > 15 || index->offset || !fits<int32_t>(place->offset)) return false;
+  if (!place || !index || place->reg != rsp || index->reg > 15 || index->offset || !fits<int32_t>(place->offset))
+    return false;
   uint8_t scale = c.get<uint8_t>();
   bool is_it = scale >= lit0 && scale <= lit31;
   for (uint8_t op : {mul, plus, deref, plus_uconst}) is_it = is_it && c.get<uint8_t>() == op;

@@ -97,8 +97,9 @@ bool is_sound(std::span<const std::byte> bytes) {
       if (rows[r].offset >= rows[r + 1].offset) return false;
   }
   return std::ranges::all_of(rows, [&](rt::Row r) { return r.rule < rules.size() && r.offset < 1 << rt::page_shift; }) &&
-         std::ranges::all_of(rules,
-                             [](const rt::Rule& r) { return r.kind < rt::Rule::KindCount && r.rbp < rt::Rule::RbpCount && r.reg < 16; });
+         std::ranges::all_of(rules, [](const rt::Rule& r) {
+           return r.kind < rt::Rule::KindCount && r.rbp < rt::Rule::RbpCount && r.reg < 16;
+         });
 }
 
 Result<std::shared_ptr<const Table>> table_of(const elf::Image& image, const DebugFrame& debug_frame) {

@@ -23,8 +23,7 @@ using namespace weir::rt;
 // In walker.cc, compiled as in the sampler.
 namespace weir::rt {
 extern template class Walk<OwnMemory>;
-extern template Sample restore(Trace&, const Code&, const Stack&, const State&, const Options&, OwnMemory&,
-                               uint64_t);
+extern template Sample restore(Trace&, const Code&, const Stack&, const State&, const Options&, OwnMemory&, uint64_t);
 }  // namespace weir::rt
 
 namespace {

@@ -57,7 +57,8 @@ class OwnCode {
 
 inline rt::State state_of(const ucontext_t& c) {
   auto reg = [&](int i) { return static_cast<uint64_t>(c.uc_mcontext.gregs[i]); };
-  return {reg(REG_RIP), reg(REG_RSP), reg(REG_RBP), true, reinterpret_cast<const rt::SavedRegisters*>(&c.uc_mcontext.gregs)};
+  return {reg(REG_RIP), reg(REG_RSP), reg(REG_RBP), true,
+          reinterpret_cast<const rt::SavedRegisters*>(&c.uc_mcontext.gregs)};
 }
 
 // The stack of the calling thread.

@@ -483,8 +483,7 @@ struct Sampler {
 
   static void on_signal(int, siginfo_t*, void* context) {
     rt::GuardedMemory guarded;
-    current->memory.sample(current->code.code(), current->stack,
-                state_of(*static_cast<ucontext_t*>(context)), {}, guarded);
+    current->memory.sample(current->code.code(), current->stack, state_of(*static_cast<ucontext_t*>(context)), {}, guarded);
   }
   void sample(uint64_t samples) {
     current = this;

@@ -62,7 +62,10 @@ Rule expected_cfa(Dwarf_Frame* frame) {
   Rule rule{.kind = Rule::Unsupported};
   if (dwarf_frame_cfa(frame, &ops, &n) != 0 || n == 0) return rule;
   if (n == 1 && register_of(ops[0]) < 16) {
-    rule.kind = is_breg(ops[0], 7) ? Rule::Rsp : is_breg(ops[0], 6) ? Rule::Rbp : is_breg(ops[0], 3) ? Rule::Rbx : Rule::Reg;
+    rule.kind = is_breg(ops[0], 7)   ? Rule::Rsp
+                : is_breg(ops[0], 6) ? Rule::Rbp
+                : is_breg(ops[0], 3) ? Rule::Rbx
+                                     : Rule::Reg;
     if (rule.kind == Rule::Reg) rule.reg = static_cast<uint8_t>(register_of(ops[0]));
     rule.offset = static_cast<int32_t>(offset_of(ops[0]));
   } else if (n >= 2 && n <= 3 && ops[1].atom == DW_OP_deref && (is_breg(ops[0], 7) || is_breg(ops[0], 6)) &&
