@@ -62,7 +62,6 @@ Result<> Sampler::map_files(process::RemoteSyscalls& remote, pid_t pid) {
     if (!mapped)
       return fail("{}: there is no room for weir at {:#x} (ulimit -v must allow {} GiB)", mapped.error().what, f.address,
                   (rt::sample_slots_size + rt::sample_tables_size) >> 30);
-    (void)remote.call("madvise", SYS_madvise, f.address, f.size, MADV_DONTDUMP);
     return {};
   };
   for (size_t i = 0; i < files.size(); i++) {
@@ -71,6 +70,9 @@ Result<> Sampler::map_files(process::RemoteSyscalls& remote, pid_t pid) {
     while (i-- > 0) (void)remote.call("munmap", SYS_munmap, files[i].address, files[i].size);
     return mapped;
   }
+  // (From the first to the last. It says that there is nothing between them, and does it all the same.)
+  (void)remote.call("madvise", SYS_madvise, rt::sampler_base, files.back().address + files.back().size - rt::sampler_base,
+                    MADV_DONTDUMP);
   return {};
 }
 
@@ -176,6 +178,9 @@ rt::KernelSigaction Sampler::our_action() const {
 Result<> Sampler::put_in(Process& p, pid_t agent, const std::vector<pid_t>& tids) {
   rt::SampledProcess& told = shared_->control().processes[p.index];
   std::vector<pid_t> waiting = waiting_of(tids);
+  constexpr size_t some = 16;
+  for (size_t i = 0; i < tids.size() && i < some; i++)
+    shared_->warm(rt::sample_key(p.index, static_cast<uint32_t>(process::own_id(tids[i]))));
   TRY(auto remote, process::RemoteSyscalls::begin(process::Tracee(agent), process::find_syscall(agent)));
   TRY_VOID(map_files(remote, p.pid));
   // (A signal of an earlier program's events may be waiting: what is ignored is forgotten.)
@@ -294,10 +299,14 @@ void Sampler::answer(Process& p) {
       p.program.command = process::command_of(p.pid);  // (it was not all there yet, perhaps)
       [[fallthrough]];
     case rt::Ask::Go:
+      p.is_executing = false;
       p.code.look(p.pid, p.index, *shared_, *images_);
       begin_events_again(p);
       break;
-    case rt::Ask::Stop: end_events(p); break;
+    case rt::Ask::Stop:
+      p.is_executing = true;
+      end_events(p);
+      break;
     default: break;
   }
   __atomic_store_n(&told.answered, asked, __ATOMIC_RELEASE);

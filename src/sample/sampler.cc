@@ -279,7 +279,7 @@ void Sampler::look_at_seccomp(Process& p) {
   uint8_t& may_call = shared_->control().processes[p.index].may_call;
   if (!may_call || process::status_word(p.pid, "Seccomp") == "0") return;
   may_call = 0;
-  if (by_perf_ && p.has_ours) begin_events_again(p);
+  if (by_perf_ && p.has_ours && !p.is_executing) begin_events_again(p);
 }
 
 // ---- Processes ------------------------------------------------------------------------------------------------------------
@@ -379,8 +379,9 @@ void Sampler::ended(Process& p, const char* how, std::optional<int> status) {
 
 // The handler has met code or a stack that it does not know, or code was mapped.
 void Sampler::attend(Process& p) {
-  if (!p.has_ours) return;
+  if (!p.has_ours || p.is_executing) return;
   bool has_changed = p.code.look(p.pid, p.index, *shared_, *images_);
+  if (!p.code.has_ours()) return;  // it has executed another program, of which we are about to be told
   guardian_is_old_ |= has_changed;
   p.pause = has_changed ? 0ms : std::clamp(2 * p.pause, 1ms, longest_pause);
   p.next_look = steady_clock::now() + p.pause;

@@ -41,6 +41,7 @@ struct Process {
   bool is_blind = false;                       // time in the kernel is not sampled
   bool has_begun = false;                      // it ran before Weir came
   bool has_ours = false;                       // our memory is mapped there, and the signal is ours
+  bool is_executing = false;                   // … for a moment only: it has asked us to stop, and must have no events
   std::map<pid_t, uint64_t> unblocked;         // threads whose mask we have changed: to what
   std::map<pid_t, int> timers;                 // of threads: their ids; −1: none was to be had
   std::vector<int> idle_timers;                // … whose threads have ended

@@ -69,6 +69,22 @@ uint32_t Shared::slot_of(uint64_t key) {
   return 0;
 }
 
+void Shared::warm(uint64_t key) {
+  constexpr size_t page = 4096, map = rt::trace_capacity * sizeof(rt::Link), maps = (rt::map_count + 1) * map;
+  uint32_t place = slot_of(key);
+  if (!place) return;
+  auto populate = [&](uint64_t offset, size_t size) {
+    madvise(slots_.mapping.data() + place * rt::sample_slot_stride + offset, size, MADV_POPULATE_WRITE);
+  };
+  populate(0, page);
+  populate(rt::handler_stack - page, page);
+  for (uint64_t first :
+       {uint64_t{0}, rt::map_count * map, maps, maps + rt::map_count * map})  // the first map, and the fresh one
+    populate(rt::trace_offset + first, page);
+  populate(rt::trace_offset + 2 * maps, rt::known_count * sizeof(rt::KnownRule));
+  populate(rt::records_offset, page);
+}
+
 void Shared::free(uint32_t place) {
   madvise(&slot(place), rt::sample_slot_stride, MADV_REMOVE);
   madvise(trees_.as<TreeHead>(place * tree_stride), tree_stride, MADV_REMOVE);

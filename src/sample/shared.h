@@ -36,6 +36,8 @@ class Shared {
 
   // The slot of a key, which it is given if it has none; 0: all are taken.
   uint32_t slot_of(uint64_t key);
+  // Gives a slot to the key, and memory to what its first samples will touch: that takes longer than they do.
+  void warm(uint64_t key);
   // For another thread.
   void free(uint32_t place);
 
