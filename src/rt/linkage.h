@@ -18,7 +18,7 @@
 //
 // Three words are read for signal frames, and for frames that were aligned: these have two links, the inner one, which is
 // *silent*, for the word that rsp follows from. What the last step, which found the end, has read is in no link: it is taken
-// again each time. After a change of what is mapped (code.generation), of the stack's bounds or of the means, all is forgotten.
+// again, or (end_slot) looked at, each time. After a change of what is mapped (code.generation), of the stack's bounds or of the means, all is forgotten.
 //
 // The step of the innermost frame, which is always unwound, may rest on any register. The dynamic linker's frame, whose CFA comes from
 // rbx, rests on which frame inward of it has saved that: its link never compares as equal, so it is unwound each time.
@@ -97,8 +97,10 @@ void expect_walk(const Stepper<Memory>& stepper, const Map& old, uint64_t sp) {
   for (uint32_t i = old.count; i > 0 && i + frames > old.count; i--) stepper.expect(old.links[i - 1].value);
 }
 
-// The most frequent walk is a short one: the innermost frame stands elsewhere, all that lies outward of it is as it was. `step` is the one from
-// the innermost frame. Then the map holds.
+// The most frequent walk is a short one: only the innermost frame stands elsewhere. Its `step` leads to the registers of the frame that the
+// map has next, no word that a link holds has changed, and the end, which rests on one word or none, is where it was: then the walk
+// would take over all of the map. (The link of the innermost frame itself is put down anew. Where it would have another shape, as one of
+// two words or of another means, or where a guess may have to be made again, the whole walk is made.)
 template <class Memory>
 bool holds(const Map& m, const Step& step, Memory& memory) {
   const KeptFrame& innermost = m.frames[m.count - 1];
@@ -138,7 +140,8 @@ class Walk {
       if (is_turn && ++turns_ > max_turns) return {0, Stop::Loop};
       if (Stop why = push(step, is_turn); why != Stop::None) return {0, why};
       unwound++;
-      state = step.caller;
+      // What a call need not keep, code that is called with its frame in such a register leaves alone: it is written for that.
+      state = step.caller, state.registers = fresh_.count == 1 ? top.registers : nullptr;
       pass(state, is_turn);
       if (!has_joined(state)) continue;
 

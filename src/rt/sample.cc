@@ -145,8 +145,9 @@ void take_sample(SampledProcess& p, SampleSlot& s, const SigInfo& info, const UC
   s.rip = at.rip, s.rsp = at.rsp;
   uint64_t weight = weight_of(s, info);
   if (!weight) return;
-  if (s.skip) {
-    s.skip--, s.lost += weight;
+  Records records = records_of(s);
+  if (s.skip || !records.has_room(trace_capacity)) {
+    s.skip -= s.skip != 0, s.lost += weight;
     return;
   }
   if (is_late) s.late += weight;
@@ -161,7 +162,7 @@ void take_sample(SampledProcess& p, SampleSlot& s, const SigInfo& info, const UC
   State top{at.rip, at.rsp, at.rbp, true, reinterpret_cast<const SavedRegisters*>(&at.r8)};
   const Options options = control().options;
   Sample sample = restore(s.trace, code, own, top, options, memory, weight);
-  if (!records_of(s).put(sample, at.rip, weight)) s.lost += weight, forget(s.trace);
+  records.put(sample, at.rip, weight);
   if (sample.end == Stop::NoCode) call_attention(p);
   if (control().verify) {
     auto difference = static_cast<uint32_t>(verify(s.trace, sample, code, own, top, options, memory));

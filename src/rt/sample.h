@@ -8,7 +8,8 @@
 //
 // A thread that is sampled waits for nobody: it finds its slot, restores its call sequence and puts it down there. It makes no system
 // call, but for a thread's first samples (its id), for stacks that Weir has not seen yet or that may go away, and for guesses; under a seccomp
-// filter these are left out. The walk has a stack of its own, in the slot: the program's may be small. Weir reads all that the target writes as hostile input.
+// filter these are left out. The walk has a stack of its own, in the slot: the program's may be small. Weir reads all that the target writes
+// as hostile input.
 #pragma once
 
 #include "rt/abi.h"

@@ -71,9 +71,10 @@ struct SavedRegisters {
 };
 
 struct State {
-  uint64_t pc, sp, bp;              // bp 0: not known
-  bool is_exact;                    // pc is where the frame goes on (it was interrupted); else it is behind a call
-  const SavedRegisters* registers;  // of the innermost frame, all; else null. They are no part of what is compared
+  uint64_t pc, sp, bp;  // bp 0: not known
+  bool is_exact;        // pc is where the frame goes on (it was interrupted); else it is behind a call
+  const SavedRegisters*
+      registers;  // of the innermost frame, and in the one that called it; else null. They are not compared
 
   friend bool operator==(const State& a, const State& b) {
     return a.pc == b.pc && a.sp == b.sp && a.bp == b.bp && a.is_exact == b.is_exact;
@@ -205,7 +206,7 @@ class Stepper {
     }
     // "Behind a call" that is the begin of a function: somebody put it there for the first frame of a stack (makecontext).
     if (!s.is_exact && known->table.find(s.pc).kind != Rule::None)
-      return out.slot = 0, out.is_unsure = false, Stop::Complete;
+      return out.slot = 0, out.has_sp_word = out.is_unsure = false, Stop::Complete;
     return without_rule(s, Stop::NoRule, out);
   }
 
@@ -243,11 +244,12 @@ class Stepper {
         cfa = rbx + r.offset;
         break;
       case Rule::Reg:
-        if (!s.registers) return without_rule(s, Stop::Unsupported, out);
+        if (!s.registers || (!s.is_exact && !is_left_by_register(s, r))) return without_rule(s, Stop::Unsupported, out);
+        out.is_unsure = !s.is_exact;
         cfa = (*s.registers)[r.reg] + r.offset;
         break;
       case Rule::AtIndex: {
-        if (!s.registers) return without_rule(s, Stop::Unsupported, out);
+        if (!s.registers || !s.is_exact) return without_rule(s, Stop::Unsupported, out);
         uint64_t word;
         if (!memory_.read(s.sp + r.offset + (*s.registers)[r.reg] * r.scale, word)) return Stop::Unreadable;
         cfa = word + r.add;
@@ -271,6 +273,14 @@ class Stepper {
     out.caller.sp = cfa;
     out.caller.is_exact = r.is_interrupted;
     return out.caller.pc ? Stop::None : Stop::Complete;
+  }
+
+  // The registers are those of the frame that this one has called: those that a call need not keep may still be its own. Cryptography calls
+  // its loops so.
+  [[gnu::noinline]] bool is_left_by_register(const State& s, const Rule& r) const {
+    constexpr uint8_t rbx = 3, r12 = 12;
+    uint64_t cfa = (*s.registers)[r.reg] + r.offset, pc;
+    return r.reg != rbx && r.reg < r12 && check(s, cfa) == Stop::None && memory_.read(cfa - 8, pc) && is_behind_call(pc);
   }
 
   // The kernel's struct ucontext is at rsp: the interrupted frame may be on another stack.

@@ -29,7 +29,7 @@ struct Rule {
     AtRsp,        // CFA = *(rsp + offset) + add
     AtRbp,        // CFA = *(rbp + offset) + add
     Rbx,          // CFA = rbx + offset: the dynamic linker, while it looks a function up
-    Reg,          // CFA = reg + offset       these two of innermost frames only, whose registers are all known:
+    Reg,          // CFA = reg + offset       these two where the registers are known: in innermost frames.
     AtIndex,      // CFA = *(rsp + offset + reg * scale) + add                                   cryptography
     Signal,       // all registers are in the kernel's ucontext, at rsp
     KindCount

@@ -160,14 +160,20 @@ inline void put_down_innermost(Map& m, const Step& step) {
   l.slot = step.slot, l.second_slot = step.second_slot, l.second = step.second;
 }
 
-// The whole walk, from the innermost frame, whose `step` ended with `stop`. `m` is the map to start from, or null. Fills in where it leads to.
+struct Restored {
+  Map* map;
+  uint32_t known;    // its frames, the outermost so many, that lead to the same addresses as before
+  uint32_t unwound;  // steps taken
+};
+
+// The whole walk, from the innermost frame, whose `step` ended with `stop`. `m` is the map to start from, or null.
 template <class Memory>
-[[gnu::noinline]] Map* walk(Trace& t, Map* m, const Stepper<Memory>& stepper, const State& top, Stop stop, Step& step,
-                            uint8_t confidence, Memory& memory, Sample& sample) {
+[[gnu::noinline]] Restored walk(Trace& t, Map* m, const Stepper<Memory>& stepper, const State& top, Stop stop, Step& step,
+                                uint8_t confidence, Memory& memory) {
   static constexpr Map none{};
   if (m) expect_walk(stepper, *m, top.sp);
-  Walk<Memory> walk(stepper, m ? *m : none, t.fresh, t.capacity, confidence, memory);
-  auto [kept, end] = walk.run(top, stop, step);
+  Walk<Memory> whole(stepper, m ? *m : none, t.fresh, t.capacity, confidence, memory);
+  auto [kept, end] = whole.run(top, stop, step);
   if (end == Stop::TooDeep && t.fresh.count > kept_of_deep) t.fresh.count = kept_of_deep;
   uint64_t base = base_of(t.fresh, m, kept);
   if (!m || (kept == 0 && m->base != base)) {
@@ -176,13 +182,12 @@ template <class Memory>
     m = &map_for(t, base);
     t.counts.new_maps++;
   }
-  sample.known = put_down(*m, kept, t.fresh, end);
-  sample.unwound = walk.unwound;
+  uint32_t known = put_down(*m, kept, t.fresh, end);
   m->base = base;
   m->is_good = end != Stop::TooDeep && m->count > 0;
-  m->has_firm_end = end == Stop::Complete && !step.is_unsure, m->end_slot = step.slot;
-  t.counts.distrusted += walk.distrusted;
-  return m;
+  m->has_firm_end = end == Stop::Complete && !step.is_unsure && !step.has_sp_word, m->end_slot = step.slot;
+  t.counts.distrusted += whole.distrusted;
+  return {m, known, whole.unwound};
 }
 
 // `weight`: as many samples.
@@ -194,19 +199,19 @@ Sample restore(Trace& t, const Code& code, const Stack& stack, const State& top,
   Map* m = nearest_map(t, top.sp);
   Step step;
   Stop stop = stepper.step(top, step);
-  Sample sample{};
-  sample.unwound = 1;
+  Restored now{m, 0, 1};
   if (m && stop == Stop::None && holds(*m, step, memory)) {
     put_down_innermost(*m, step);
-    sample.known = m->count;
+    now.known = m->count;
   } else {
-    m = walk(t, m, stepper, top, stop, step, options.confidence, memory, sample);
+    now = walk(t, m, stepper, top, stop, step, options.confidence, memory);
+    m = now.map;
   }
   m->used = ++t.clock;
 
   Counts& c = t.counts;
-  sample.map = m, sample.map_number = static_cast<uint8_t>(m - t.maps), sample.end = m->end, sample.depth = 1;
-  sample.kept = sample.known ? m->frames[sample.known - 1].depth : 0;
+  uint32_t kept = now.known ? m->frames[now.known - 1].depth : 0;
+  Sample sample{m, static_cast<uint8_t>(m - t.maps), m->end, now.known, kept, 1, now.unwound};
   if (m->count) {
     const KeptFrame& f = m->frames[m->count - 1];
     sample.depth += f.depth;

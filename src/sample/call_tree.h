@@ -28,7 +28,7 @@ struct TreeNode {
 static_assert(sizeof(TreeNode) == 32);
 
 // One root for each reason why a walk may end: a path that was cut off is not one that began at main.
-constexpr uint32_t root_count = rt::end_count, full_node = root_count;
+constexpr uint32_t root_count = rt::end_count, full_node = root_count, no_node = UINT32_MAX;
 
 struct TreeHead {
   uint32_t capacity;  // a power of two; 0: nothing was made yet
@@ -36,6 +36,7 @@ struct TreeHead {
   uint32_t most_callers;
   uint32_t depths[rt::map_count];  // of the paths
   uint64_t read;                   // words of the thread's records
+  uint64_t damaged;                // times that these made no sense
 };
 
 class CallTree {
@@ -48,11 +49,11 @@ class CallTree {
   // `memory` is zero and bytes_for() long; capacity is a power of two, at least 64, at most 2^30.
   static CallTree make(void* memory, uint32_t capacity, uint32_t most_callers) {
     auto* head = static_cast<TreeHead*>(memory);
-    head->capacity = capacity, head->most_callers = most_callers;
     CallTree tree(memory);
     for (uint32_t i = 0; i < root_count; i++) tree.nodes()[i] = {i, 0, i, 0, TreeNode::Root};
     tree.nodes()[full_node] = {0, 0, full_node, 0, TreeNode::Full};
-    head->size = full_node + 1;
+    head->size = full_node + 1, head->most_callers = most_callers;
+    __atomic_store_n(&head->capacity, capacity, __ATOMIC_RELEASE);
     return tree;
   }
   explicit CallTree(void* memory) : head_(static_cast<TreeHead*>(memory)) {}
@@ -62,14 +63,17 @@ class CallTree {
 
   // What the thread has left since the last time.
   void take(const rt::Records& records) {
-    records.take(head_->read, [&](const rt::Record& r, const uint64_t* callers) { take(r, callers); });
+    auto put_down = [&](const rt::Record& r, const uint64_t* callers) { head_->damaged += take(r, callers) == no_node; };
+    if (!records.take(head_->read, put_down)) head_->damaged++;
   }
 
-  // The node of the sample; full_node also where the record makes no sense.
+  uint64_t damaged() const { return head_->damaged; }
+
+  // The node of the sample; no_node: the record makes no sense.
   uint32_t take(const rt::Record& r, const uint64_t* callers) {
-    if (r.map >= rt::map_count || r.end >= rt::Stop::Count) return full_node;
+    if (r.map >= rt::map_count || r.end >= rt::Stop::Count) return no_node;
     uint32_t& depth = head_->depths[r.map];
-    if (r.kept > depth || uint32_t{r.kept} + r.more > head_->most_callers) return full_node;
+    if (r.kept > depth || uint32_t{r.kept} + r.more > head_->most_callers) return no_node;
     uint32_t* path = paths() + uint64_t{r.map} * head_->most_callers;
     uint32_t node = r.kept ? path[r.kept - 1] : static_cast<uint32_t>(r.end);
     for (uint32_t i = 0; i < r.more; i++) path[r.kept + i] = node = child(node, callers[i], TreeNode::Caller);

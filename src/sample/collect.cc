@@ -91,6 +91,7 @@ void Sampler::collect_slot(Process& p, uint32_t place, uint32_t tid) {
     CallTree tree = shared_->tree(place);
     tree.take(rt::records_of(slot));
     t = collect_thread(slot, {tree.nodes(), tree.size()}, p.code);
+    t.lost += tree.damaged();
   }
   t.tid = tid;
   wake(p, slot, tid, t);

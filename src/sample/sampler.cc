@@ -181,7 +181,7 @@ void Sampler::loop() {
     wait();
     take_signals();
     reap();
-    look_at_records();
+    look_at_watch();
     take_records();
     for (auto& [pid, p] : processes_) {
       answer(p);
@@ -237,7 +237,7 @@ void Sampler::reap() {
   }
 }
 
-void Sampler::look_at_records() {
+void Sampler::look_at_watch() {
   if (!has_watch_) return;
   for (const Watch::Record& r : watch_.read()) {
     auto known = processes_.find(r.pid);

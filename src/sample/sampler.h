@@ -67,7 +67,7 @@ class Sampler {
   void wait();
   void take_signals();
   void reap();
-  void look_at_records();
+  void look_at_watch();
   void look_around();
   void look_at(Process& p);
   void look_at_seccomp(Process& p);

@@ -10,7 +10,7 @@ namespace weir::sample {
 
 namespace {
 constexpr uint32_t tree_capacity = 1 << 20;  // nodes
-constexpr uint64_t tree_stride = 64 << 20;
+constexpr uint64_t tree_stride = 64 << 20, trees_size = tree_stride * rt::max_sample_slots;
 static_assert(CallTree::bytes_for(tree_capacity, rt::trace_capacity) <= tree_stride);
 }  // namespace
 
@@ -22,7 +22,9 @@ Result<Shared> Shared::create() {
   memcpy(s.code_.mapping.data(), weir_sampler_image, size);
   TRY(s.tables_, SharedMemory::create("weir-tables", rt::sample_tables_size));
   TRY(s.slots_, SharedMemory::create("weir-slots", rt::sample_slots_size, SharedMemory::Writer::Both));
-  TRY(s.trees_, SharedMemory::create("weir-trees", tree_stride * rt::max_sample_slots));
+  void* trees = mmap(nullptr, trees_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (trees == MAP_FAILED) return fail_errno("call paths (ulimit -v must allow {} GiB)", trees_size >> 30);
+  s.trees_ = Mapping(trees, trees_size);
   CHECK(s.header().version == rt::sampler_version);
   s.control().version = rt::sampler_version;
   constexpr unsigned long hwcap2_fsgsbase = 2;
@@ -37,7 +39,7 @@ std::vector<Shared::File> Shared::files() const {
 }
 
 CallTree Shared::tree(uint32_t place) const {
-  auto* head = trees_.as<TreeHead>(place * tree_stride);
+  auto* head = reinterpret_cast<TreeHead*>(trees_.data() + place * tree_stride);
   return head->capacity ? CallTree(head) : CallTree::make(head, tree_capacity, rt::trace_capacity);
 }
 
@@ -86,8 +88,8 @@ void Shared::warm(uint64_t key) {
 }
 
 void Shared::free(uint32_t place) {
-  madvise(&slot(place), rt::sample_slot_stride, MADV_REMOVE);
-  madvise(trees_.as<TreeHead>(place * tree_stride), tree_stride, MADV_REMOVE);
+  CHECK(madvise(&slot(place), rt::sample_slot_stride, MADV_REMOVE) == 0);
+  CHECK(madvise(trees_.data() + place * tree_stride, tree_stride, MADV_REMOVE) == 0);
   // (Never as a free one again: somebody's key may lie behind it.)
   __atomic_store_n(&control().keys[place], rt::used_key, __ATOMIC_RELEASE);
 }

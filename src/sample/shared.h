@@ -42,7 +42,8 @@ class Shared {
   void free(uint32_t place);
 
  private:
-  SharedMemory code_, tables_, slots_, trees_;
+  SharedMemory code_, tables_, slots_;
+  Mapping trees_;       // shared with the guardian alone
   uint64_t used_ = 64;  // of the tables: no address is 0
 };
 

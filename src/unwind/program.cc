@@ -1,5 +1,5 @@
-// Of all registers only what the walker needs is followed: the CFA (of any register), rbx (3), rbp (6), rsp (7) and the return address (16). After DWARF 5,
-// section 6.4.2, and the x86-64 ABI's register numbers.
+// Of all registers only what the walker needs is followed: the CFA (of any register), rbx (3), rbp (6), rsp (7) and the return address (16).
+// After DWARF 5, section 6.4.2, and the x86-64 ABI's register numbers.
 #include "unwind/program.h"
 
 #include <array>

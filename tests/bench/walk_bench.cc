@@ -51,7 +51,8 @@ struct Bench {
   uint64_t sample(const Code& code, const State& top, OwnMemory& own_memory) {
     Sample s = restore(memory.trace, code, stack, top, options, own_memory);
     memory.queue.read = memory.queue.written;
-    Records(memory.queue, memory.words.data(), memory.words.size()).put(s, top.pc, 1);
+    Records records(memory.queue, memory.words.data(), memory.words.size());
+    if (records.has_room(s.depth)) records.put(s, top.pc, 1);
     return s.unwound;
   }
 

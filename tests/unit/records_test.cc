@@ -11,6 +11,7 @@ namespace {
 
 using sample::CallTree;
 using sample::full_node;
+using sample::no_node;
 
 struct Thread {
   static constexpr uint32_t nodes = 1024, depth = 16;
@@ -20,14 +21,17 @@ struct Thread {
   bool put(std::initializer_list<uint64_t> callers, uint32_t known, uint64_t leaf, uint64_t weight = 1) {
     map.count = 0;
     for (uint64_t c : callers) links[map.count++].value = c;
-    return records.put({&map, 0, Stop::Complete, known, known, map.count + 1, 1}, leaf, weight);
+    if (!records.has_room(map.count - known)) return false;
+    records.put({&map, 0, Stop::Complete, known, known, map.count + 1, 1}, leaf, weight);
+    return true;
   }
   // Each as "caller caller … leaf*weight", by the tree.
   std::vector<std::string> take() {
     std::vector<std::string> out;
     records.take(read, [&](const Record& r, const uint64_t* callers) {
       uint32_t node = tree.take(r, callers);
-      std::string path = node == full_node ? "?" : "";
+      if (node == no_node) return out.push_back("?");
+      std::string path;
       for (uint32_t n = node; n > full_node; n = tree.nodes()[n].parent)
         path = std::to_string(tree.nodes()[n].address) + (path.empty() ? "" : " ") + path;
       out.push_back(path + "*" + std::to_string(r.weight));
@@ -109,15 +113,30 @@ TEST(Records, ThatMakeNoSenseAreNotCounted) {
   uint32_t size = t.tree.size();
   Record good{1, 1, 0, Stop::Complete, 0, 1, 5}, bad = good;
   bad.map = map_count;
-  EXPECT_EQ(t.tree.take(bad, callers), full_node);
+  EXPECT_EQ(t.tree.take(bad, callers), no_node);
   bad = good, bad.end = Stop::Count;
-  EXPECT_EQ(t.tree.take(bad, callers), full_node);
+  EXPECT_EQ(t.tree.take(bad, callers), no_node);
   bad = good, bad.kept = 3;  // of two
-  EXPECT_EQ(t.tree.take(bad, callers), full_node);
+  EXPECT_EQ(t.tree.take(bad, callers), no_node);
   bad = good, bad.more = Thread::depth;  // and one that is kept: more than there is room for
-  EXPECT_EQ(t.tree.take(bad, callers), full_node);
+  EXPECT_EQ(t.tree.take(bad, callers), no_node);
   EXPECT_EQ(t.tree.size(), size);
   EXPECT_GT(t.tree.take(good, callers), full_node);
+}
+
+TEST(Records, ThatMakeNoSenseAreToldOf) {
+  Thread t;
+  t.put({1, 2}, 0, 9);
+  t.tree.take(t.records);
+  EXPECT_EQ(t.tree.damaged(), 0u);
+  t.put({1, 2}, 2, 9);
+  reinterpret_cast<Record*>(t.words.data())->kept = 7;
+  t.put({1, 2}, 2, 9);
+  t.tree.take(t.records);
+  EXPECT_EQ(t.tree.damaged(), 1u);
+  t.queue.written += 1;
+  t.tree.take(t.records);
+  EXPECT_EQ(t.tree.damaged(), 2u);
 }
 
 }  // namespace

@@ -20,8 +20,10 @@ struct Memory {
                     Reader& reader) {
     rt::Sample s = rt::restore(trace, code, stack, top, options, reader);
     rt::Records records(queue, words.data(), words.size());
-    node = UINT32_MAX;
-    if (records.put(s, top.pc, 1)) records.take(read, [&](const auto& r, auto* callers) { node = tree.take(r, callers); });
+    node = sample::no_node;
+    if (!records.has_room(s.depth)) return s;
+    records.put(s, top.pc, 1);
+    records.take(read, [&](const auto& r, auto* callers) { node = tree.take(r, callers); });
     return s;
   }
 
@@ -30,7 +32,7 @@ struct Memory {
   sample::CallTree tree;
   rt::Records::Queue queue = {};
   uint64_t read = 0;
-  uint32_t node = 0;  // of the last sample; UINT32_MAX: it left no record
+  uint32_t node = 0;  // of the last sample; no_node: it left no record
 };
 
 }  // namespace weir::test
