@@ -16,7 +16,7 @@ constexpr const char* usage = R"(usage: weir VERB [options] [--] PROGRAM [argume
 
   weir run      run a program from the code cache, unchanged; count its instructions
   weir profile  count and cost every call, line and block of a program
-  weir sample   interrupt a program at a rate, and see where it is; it runs as fast as ever
+  weir sample   interrupt a program at a rate, and see where it is; it runs nearly as fast as ever
   weir report   show a profile: functions, callers, source, call paths; as text, JSON or CSV
   weir view     show it in the browser: call graph, flame graph, source, and what changed since another run
   weir diff     compare two profiles; exit status 1 when code became slower than a threshold

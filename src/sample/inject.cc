@@ -26,6 +26,13 @@ constexpr auto little_patience = std::chrono::milliseconds(50);
 constexpr auto much_patience = std::chrono::seconds(30);
 constexpr uint64_t ignore = 1;  // SIG_IGN
 
+// The file that is mapped there.
+std::string path_at(pid_t pid, uint64_t address) {
+  for (const process::Region& r : process::regions(pid).value_or(std::vector<process::Region>()))
+    if (r.range.contains(AppPc{address})) return r.path;
+  return "";
+}
+
 }  // namespace
 
 uint64_t signal_bit(int signal) { return uint64_t{1} << (signal - 1); }
@@ -178,6 +185,8 @@ rt::KernelSigaction Sampler::our_action() const {
 Result<> Sampler::put_in(Process& p, pid_t agent, const std::vector<pid_t>& tids) {
   rt::SampledProcess& told = shared_->control().processes[p.index];
   std::vector<pid_t> waiting = waiting_of(tids);
+  auto registers = process::Tracee(agent).registers();
+  uint64_t pc = registers ? registers->rip : 0;
   constexpr size_t some = 16;
   for (size_t i = 0; i < tids.size() && i < some; i++)
     shared_->warm(rt::sample_key(p.index, static_cast<uint32_t>(process::own_id(tids[i]))));
@@ -190,7 +199,7 @@ Result<> Sampler::put_in(Process& p, pid_t agent, const std::vector<pid_t>& tids
   TRY_VOID(exchange_action(remote, our_action()));
   p.has_ours = true;
   p.code.look(p.pid, p.index, *shared_, *images_);
-  if (by_perf_ && !p.has_begun) guard_entry(p);
+  if (by_perf_ && !p.has_begun) guard_entry(p, pc);
   auto begun = by_perf_ ? begin_events(p, tids, waiting.empty()) : begin_timers(p, remote, tids);
   if (!begun) {
     end_events(p);
@@ -198,6 +207,7 @@ Result<> Sampler::put_in(Process& p, pid_t agent, const std::vector<pid_t>& tids
     return begun;
   }
   TRY_VOID(remote.end());
+  p.entered = std::chrono::steady_clock::now();
   if (by_perf_) await(p, waiting);
   return {};
 }
@@ -225,6 +235,15 @@ Result<> Sampler::begin_events(Process& p, const std::vector<pid_t>& tids, bool 
 void Sampler::begin_events_again(Process& p) {
   if (auto done = begin_events(p, threads_of(p.pid), true); !done && process::own_id(p.pid))
     p.program.notes.push_back(fmt::format("not all of it was sampled: {}", done.error().what));
+}
+
+// A program that has not come to its entry for so long was beyond it already, inside the linker that it uses when it runs, too.
+void Sampler::forget_entry(Process& p) {
+  constexpr auto long_time = std::chrono::milliseconds(200);
+  if (!p.entry || p.is_executing || std::chrono::steady_clock::now() < p.entered + long_time) return;
+  close_event(p.entry);
+  shared_->control().processes[p.index].entry = 0;
+  if (p.is_blind) begin_events_again(p);
 }
 
 void Sampler::enable_events(Process& p) {
@@ -275,11 +294,15 @@ bool Sampler::is_whole_guard(const Process& p) const {
 }
 
 // When a new program has its libraries, and has not begun, we look at it.
-void Sampler::guard_entry(Process& p) {
+void Sampler::guard_entry(Process& p, uint64_t pc) {
   std::ifstream file(fmt::format("/proc/{}/auxv", p.pid), std::ios::binary);
-  uint64_t entry = 0;
-  for (Elf64_auxv_t a; file.read(reinterpret_cast<char*>(&a), sizeof a);)
+  uint64_t entry = 0, linker = 0;
+  for (Elf64_auxv_t a; file.read(reinterpret_cast<char*>(&a), sizeof a);) {
     if (a.a_type == AT_ENTRY) entry = a.a_un.a_val;
+    if (a.a_type == AT_BASE) linker = a.a_un.a_val;
+  }
+  bool is_to_come = pc == entry || (linker && path_at(p.pid, pc) == path_at(p.pid, linker));
+  if (!is_to_come) return;  // we have come late
   auto fd = open_breakpoint(p.pid, entry, rt::sample_word(rt::SampleKind::Guard, p.index));
   if (!entry || !fd) return;
   shared_->control().processes[p.index].entry = entry;

@@ -262,6 +262,7 @@ void Sampler::look_around() {
 void Sampler::look_at(Process& p) {
   if (p.pid != main_pid_ && has_ended(p)) return ended(p, "");
   look_at_seccomp(p);
+  forget_entry(p);
   name_threads(p);
   collect_ended_threads(p);
   look_at_threads(p);
@@ -385,7 +386,10 @@ void Sampler::attend(Process& p) {
   guardian_is_old_ |= has_changed;
   p.pause = has_changed ? 0ms : std::clamp(2 * p.pause, 1ms, longest_pause);
   p.next_look = steady_clock::now() + p.pause;
-  if (has_changed && by_perf_) guard(p, threads_of(p.pid));
+  if (has_changed && by_perf_) {
+    guard(p, threads_of(p.pid));
+    if (p.is_blind && is_whole_guard(p)) begin_events_again(p);
+  }
   pid_t own_pid = process::own_id(p.pid);
   for (auto [place, tid] : slots_of(p)) {
     rt::SampleSlot& slot = shared_->slot(place);

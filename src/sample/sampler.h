@@ -37,6 +37,7 @@ struct Process {
   std::optional<Time> events_begin;            // when threads that were stopped wait again:
   std::map<pid_t, uint64_t> awaited;           // those that have not run since, and how often they had
   Fd entry;                                    // a breakpoint where the program begins
+  Time entered = {};                           // when we were done with it
   std::vector<uint64_t> guarded;               // instructions with a breakpoint
   bool is_blind = false;                       // time in the kernel is not sampled
   bool has_begun = false;                      // it ran before Weir came
@@ -100,7 +101,8 @@ class Sampler {
   void begin_events_again(Process& p);
   void end_events(Process& p);
   void guard(Process& p, const std::vector<pid_t>& tids);
-  void guard_entry(Process& p);
+  void guard_entry(Process& p, uint64_t pc);
+  void forget_entry(Process& p);
   void enable_events(Process& p);
   bool is_whole_guard(const Process& p) const;
   void answer(Process& p);
