@@ -18,7 +18,7 @@ int main() {
 C
 RATE=5000 sampled "$T/churn"
 seen early late
-# Half of the work each; and as many samples as the program had time, of which the kernel tells.
+# Half of the work each; and no more samples than a minute has: it takes some seconds.
 share() { ask "SELECT sum(total) * 100 / (SELECT sum(total) FROM function_total WHERE name IN ('early', 'late')) FROM function_total WHERE name = '$1'"; }
 (($(share early) >= 35 && $(share early) <= 65)) || fail "early has $(share early) %: $(report)"
 [[ $(ask 'SELECT samples < 5000 * 60 FROM sampling') == 1 ]] || fail "too many samples: $(report)"
