@@ -237,6 +237,11 @@ uint64_t stack_change(const instrument::Exit& site, rt::Native native) {
   if (site.kind == instrument::Exit::Return) return faults ? 0 : 8 + site.pops;
   return 0;
 }
+
+rt::Pops pops_of(const instrument::Exit& site) {
+  if (site.kind == instrument::Exit::FarReturn) return rt::Pops::FarReturn;
+  return site.kind == instrument::Exit::InterruptReturn ? rt::Pops::Interrupt : rt::Pops::Little;
+}
 }  // namespace
 
 // The thread whose request is served leaves dead code for good: not even a signal handler returns to it.
@@ -252,6 +257,8 @@ void Server::leave_dead_code(const Space& space) {
 void Server::go_on(Process& p, rt::RequestBlock& r, AppPc target, const instrument::Exit* site) {
   if (p.space->is_full() && !p.space->find(target)) flush(*p.space);
   last_translated_ = p.space;
+  r.values[0] = site ? site->target.value : 0;
+  r.values[2] = static_cast<uint64_t>(site ? pops_of(*site) : rt::Pops::Little);
   rt::Soon& soon = block(current_slot_)->request.soon;
   auto to = p.space->translate(target, slots_[current_slot_].tid, &soon);  // (the first thread of a process may have ended)
   if (to) {
@@ -269,7 +276,6 @@ void Server::go_on(Process& p, rt::RequestBlock& r, AppPc target, const instrume
   bool canonical = static_cast<int64_t>(target.value << 16) >> 16 == static_cast<int64_t>(target.value);
   r.native = canonical || !site ? rt::NativeTarget : rt::NativeSite;
   r.pc = target.value;
-  r.values[0] = site ? site->target.value : 0;
   r.values[1] = site ? stack_change(*site, r.native) : 0;
 }
 

@@ -267,7 +267,10 @@ void Lowering::emit_block_end(BlockId b, const Insn& last, std::span<const std::
       if (last.kind() == x86::Kind::Call) call(b, last);
       else indirect_call(b, last, bytes);
       break;
-    case BlockEnd::IndirectJump: indirect_jump(last, bytes); break;
+    case BlockEnd::IndirectJump:
+      if (last.kind() == x86::Kind::FarReturn) far_return(last, bytes);
+      else indirect_jump(last, bytes);
+      break;
     case BlockEnd::Return: return_(last, bytes); break;
     case BlockEnd::Syscall: system_call(b, last); break;
     case BlockEnd::Trap:

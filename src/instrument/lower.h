@@ -23,7 +23,7 @@ namespace weir::instrument {
 // A place where translated code must ask: a direct transfer whose target is not translated yet, or an indirect one that
 // missed the table.
 struct Exit {
-  enum Kind : uint8_t { Direct, Jump, Call, Return };
+  enum Kind : uint8_t { Direct, Jump, Call, Return, FarReturn, InterruptReturn };
   Kind kind;
   bool linked;        // Direct: the displacement leads to the target
   uint16_t pops;      // Return: `ret n`

@@ -95,6 +95,7 @@ class Lowering {
   void indirect_call(x86::BlockId b, const x86::Insn& insn, std::span<const std::byte> bytes);
   void indirect_jump(const x86::Insn& insn, std::span<const std::byte> bytes);
   void return_(const x86::Insn& insn, std::span<const std::byte> bytes);
+  void far_return(const x86::Insn& insn, std::span<const std::byte> bytes);
   void system_call(x86::BlockId b, const x86::Insn& insn);
   void return_site(x86::BlockId b, AppPc address);
   void load_target(const x86::Insn& insn, std::span<const std::byte> bytes, bool wide);

@@ -186,6 +186,19 @@ void Lowering::return_(const Insn& insn, std::span<const std::byte> bytes) {
   e_.u32(0);
 }
 
+// lretq pops rip and cs; iretq rip, cs, rflags, rsp and ss. The runtime does that, when what is popped has been touched here, where it
+// faults as it does natively.
+void Lowering::far_return(const Insn& insn, std::span<const std::byte> bytes) {
+  bool is_interrupt = bytes[insn.shape->length - 1u] == std::byte{0xcf};
+  save_rcx(insn);
+  e_.bytes(0x48, 0x8b, 0x4c, 0x24, is_interrupt ? 32 : 8);  // mov rcx, [rsp + …]
+  e_.bytes(0x48, 0x8b, 0x0c, 0x24);                         // mov rcx, [rsp]
+  e_.store_gs(x86::RCX, offsetof(rt::ThreadBlock, target));
+  out_.exits.push_back({is_interrupt ? Exit::InterruptReturn : Exit::FarReturn, false, 0, 0, insn.pc});
+  e_.store_gs_imm(offsetof(rt::ThreadBlock, exit_id), in_.first_exit + static_cast<uint32_t>(out_.exits.size() - 1));
+  e_.jump_gs(offsetof(rt::ThreadBlock, enter_indirect));
+}
+
 // See rt/syscalls.cc. Behind the call rcx is the program's own next pc, where anybody looks.
 void Lowering::system_call(BlockId b, const Insn& insn) {
   if (rax_ < 0 || rt::is_engine_call(rax_)) {

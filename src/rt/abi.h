@@ -57,7 +57,8 @@ inline uint32_t adapted_spins(uint32_t spins, bool succeeded) {
 enum class Request : uint32_t {
   None,
   Link,  // args: exit id                    → pc: where to go on
-  Indirect,  // args: exit id, program pc        → pc: where to go on; values[0]: program pc of the transfer, values[1]: to add to rsp
+  Indirect,  // args: exit id, program pc        → pc: where to go on; values[0]: program pc of the transfer, values[1]: to add to rsp,
+             // values[2]: Pops
   Resume,     // args: program pc, is-a-call      → pc: where to go on
   Stale,      // the same, for code that has changed since it was translated
   Where,      // args: cache pc, is-a-fault       → WhereReply
@@ -74,6 +75,13 @@ enum class Request : uint32_t {
   Place,   // args: descriptor of an ELF file, size, attempt → values[0]: where to map it, 0: anywhere
   Mapped,  // args: begin, size, offset, descriptor: code of a file has been mapped
   Called,  // args: one more than the index of the call that failed, its result: the calls have been made
+};
+
+// What an indirect transfer pops, as the reply to Indirect tells.
+enum class Pops : uint64_t {
+  Little,     // values[1]
+  FarReturn,  // rip, cs
+  Interrupt,  // rip, cs, rflags, rsp, ss
 };
 
 // Is the reply's pc a place in the cache?

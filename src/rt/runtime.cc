@@ -187,6 +187,21 @@ bool call_vsyscall(ThreadBlock* tb) {
   tb->regs.pc = tb->request.pc;
   return true;
 }
+
+// What a far return pops, which was read just now. One that the processor refuses faults itself.
+void pop_far(ThreadBlock* tb, Pops pops) {
+  constexpr uint16_t code_selector = 0x33, code_selector_32 = 0x23, data_selector = 0x2b;
+  const auto* popped = reinterpret_cast<const uint64_t*>(tb->regs.gpr[4]);
+  auto cs = uint16_t(popped[1]);
+  if (cs == code_selector_32) die("it returns to 32-bit code, which is not supported");
+  if (cs != code_selector || (pops == Pops::Interrupt && uint16_t(popped[4]) != data_selector)) {
+    tb->request.native = NativeSite;
+    tb->request.pc = uint64_t{1} << 63;
+    return;
+  }
+  tb->regs.gpr[4] = pops == Pops::Interrupt ? popped[3] : tb->regs.gpr[4] + 16;
+  if (pops == Pops::Interrupt) tb->regs.flags = popped[2];
+}
 }  // namespace
 
 extern "C" {
@@ -203,6 +218,8 @@ void rt_indirect(ThreadBlock* tb) {
   tb->regs.gpr[1] = tb->rcx;
   if (call_vsyscall(tb)) return;
   ask(tb, Request::Indirect, tb->exit_id, tb->target);
+  auto pops = Pops(tb->request.values[2]);
+  if (pops != Pops::Little && tb->request.native != NativeSite) pop_far(tb, pops);
   if (tb->request.native == NativeSite) tb->fault_pc = tb->request.values[0];
   tb->regs.gpr[4] += tb->request.values[1];
   tb->regs.pc = tb->request.pc;

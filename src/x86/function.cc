@@ -109,6 +109,7 @@ constexpr Ending endings[] = {
     /* Return */ {BlockEnd::Return, false},
     /* Syscall */ {BlockEnd::Syscall, true},
     /* Trap */ {BlockEnd::Trap, true},
+    /* FarReturn */ {BlockEnd::IndirectJump, false},
     /* Far */ {BlockEnd::Undecodable, false},
 };
 static_assert(std::size(endings) == static_cast<size_t>(Kind::Far) + 1);

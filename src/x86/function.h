@@ -19,11 +19,11 @@ using BlockId = uint32_t;
 constexpr BlockId no_block = ~0u;
 
 enum class BlockEnd : uint8_t {
-  FallThrough,  // the next block begins here
-  Jump,         // direct, inside (successors has one) or out of the function (none)
-  Branch,       // taken: `taken`, not taken: `fallthrough`; either may leave the function
-  Call,         // direct or indirect; control comes back at `fallthrough` or never
-  IndirectJump,
+  FallThrough,   // the next block begins here
+  Jump,          // direct, inside (successors has one) or out of the function (none)
+  Branch,        // taken: `taken`, not taken: `fallthrough`; either may leave the function
+  Call,          // direct or indirect; control comes back at `fallthrough` or never
+  IndirectJump,  // and far returns
   Return,
   Syscall,  // control comes back at `fallthrough`
   Trap,

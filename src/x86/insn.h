@@ -20,10 +20,11 @@ enum class Kind : uint8_t {
   Call,          // direct
   JumpIndirect,  // through a register or memory
   CallIndirect,
-  Return,   // ret, ret imm16
-  Syscall,  // syscall
-  Trap,     // int3, int n, int1, ud2, hlt …: control goes to the kernel and may come back behind it
-  Far,      // far call/jump/return, iret, sysenter …: reported, never translated
+  Return,     // ret, ret imm16
+  Syscall,    // syscall
+  Trap,       // int3, int n, int1, ud2, hlt …: control goes to the kernel and may come back behind it
+  FarReturn,  // iretq and lretq, with operands of 64 bits
+  Far,        // other far calls, jumps and returns, sysenter …: reported, never translated
 };
 
 // Sets of registers. Bit n of `gpr` is register n in encoding order (rax rcx rdx rbx rsp rbp rsi rdi r8 … r15), bit n of

@@ -89,7 +89,7 @@ class Reader {
   std::optional<size_t> before(size_t i) const {
     if (i == 0 || insn(i - 1).next() != insn(i).pc || insn(i - 1).shape->length == 0) return {};
     Kind kind = insn(i - 1).kind();
-    if (kind == Kind::Jump || kind == Kind::JumpIndirect || kind == Kind::Return || kind == Kind::Far) return {};
+    if (kind == Kind::Jump || kind == Kind::JumpIndirect || kind >= Kind::FarReturn || kind == Kind::Return) return {};
     return i - 1;
   }
 

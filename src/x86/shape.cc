@@ -66,6 +66,9 @@ bool is_jcc(const ZydisDecodedInstruction& z) {
 
 // By mnemonic: among Zydis' categories of branches are also xtest and xabort.
 Kind kind_of(const Decoded& d) {
+  bool pops_wide =
+      d.insn.mnemonic == ZYDIS_MNEMONIC_IRETQ || (d.insn.mnemonic == ZYDIS_MNEMONIC_RET && d.insn.opcode == 0xcb);
+  if (pops_wide && d.insn.raw.rex.W) return Kind::FarReturn;
   if (d.insn.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR) return Kind::Far;
   if (is_jcc(d.insn)) return Kind::Branch;
   bool direct = d.operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
@@ -272,7 +275,8 @@ void add_registers(Shape& s, const Decoded& d) {
     s.reads = s.writes = s.kills = {}, s.uses_gs = s.reads_memory = s.writes_memory = false;
   if (s.rep) s.reads.gpr |= 1 << RCX, s.writes.gpr |= 1 << RCX;
   // Whoever handles it, kernel or signal handler, sees and may change everything.
-  if (s.kind == Kind::Trap || s.kind == Kind::Far) s.reads = s.writes = RegSet::all(), s.kills = {};
+  if (s.kind == Kind::Trap || s.kind == Kind::FarReturn || s.kind == Kind::Far)
+    s.reads = s.writes = RegSet::all(), s.kills = {};
 }
 
 // The bytes of the immediate where Zydis does not know the opcode, as all opcodes of a map have it; -1: not decided.

@@ -72,6 +72,9 @@ bool has_odd_gs(const Zydis& z) {
 Kind expected_kind(const Zydis& z) {
   std::string name = ZydisMnemonicGetString(z.insn.mnemonic);
   bool direct = z.operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+  bool pops_rip =
+      name == "iretq" || (name == "ret" && z.insn.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR && z.insn.opcode == 0xcb);
+  if (pops_rip && z.insn.raw.rex.W) return Kind::FarReturn;
   if (z.insn.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR || name.starts_with("iret") || name.starts_with("sysenter") ||
       name.starts_with("sysexit") || name.starts_with("sysret") || name == "uiret" || name == "xbegin")
     return Kind::Far;
@@ -313,7 +316,9 @@ TEST(Decode, Kinds) {
                            {"f4", Kind::Trap},
                            {"cb", Kind::Far},
                            {"ca 08 00", Kind::Far},
-                           {"48 cf", Kind::Far},
+                           {"cf", Kind::Far},
+                           {"48 cf", Kind::FarReturn},
+                           {"48 cb", Kind::FarReturn},
                            {"ff 28", Kind::Far},
                            {"ff 18", Kind::Far},
                            {"0f 34", Kind::Far},
