@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/processor.h"
 #include "base/text.h"
 #include "cli/terminal.h"
 #include "process/program.h"
@@ -109,6 +110,7 @@ Result<> check_run_options(const RunOptions& o, const Words& words, std::string_
   if (!o.pids.empty() && !words.program.empty())
     return fail("{}: a program and --pid do not go together", words.program[0]);
   if (o.pids.empty() && words.program.empty()) return fail("no program given; try: weir {} -- ls", verb);
+  TRY_VOID(choose_processor());
   if (o.log_file.empty()) return {};
   TRY(std::string file, file_name("--log-file", o.log_file));
   return log_to(file);

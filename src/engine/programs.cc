@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/auxv.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -17,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/processor.h"
 #include "engine/server.h"
 #include "process/spawn.h"
 #include "process/tracee.h"
@@ -402,8 +402,7 @@ void Server::begin_block(uint32_t slot) {
   tb->version = rt::abi_version;
   tb->slot = slot;
   tb->spins = rt::max_spins;
-  constexpr unsigned long hwcap2_fsgsbase = 2;
-  tb->has_wrgsbase = (getauxval(AT_HWCAP2) & hwcap2_fsgsbase) != 0;
+  tb->has_wrgsbase = processor().has_fsgsbase;
   tb->enter_link = header_.enter_link;
   tb->enter_indirect = header_.enter_indirect;
   tb->enter_syscall = header_.enter_syscall;

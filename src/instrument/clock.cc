@@ -1,11 +1,8 @@
 #include "instrument/clock.h"
 
-#include <cpuid.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <string_view>
 
+#include "base/processor.h"
 #include "instrument/lowering.h"
 
 namespace weir::instrument {
@@ -13,15 +10,6 @@ namespace weir::instrument {
 namespace {
 
 constexpr uint32_t gs_away = offsetof(rt::ThreadBlock, clock_away), gs_zmm31 = offsetof(rt::ThreadBlock, zmm31);
-
-uint32_t find_clock_register() {
-  const char* wanted = getenv("WEIR_CLOCK");
-  if (wanted && std::string_view(wanted) == "memory") return 0;
-  if (!__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512dq")) return 0;
-  uint32_t size = 0, area = 0, ecx = 0, edx = 0;
-  if (!__get_cpuid_count(13, 7, &size, &area, &ecx, &edx) || size != 1024) return 0;
-  return area + (31 - 16) * 64;
-}
 
 // vmovdqu64 gs:[disp], xmm31 (or zmm31), and back
 void move_vector(Emitter& e, uint8_t opcode, bool whole, uint32_t disp) {
@@ -33,8 +21,8 @@ constexpr uint8_t store = 0x7f, load = 0x6f;
 }  // namespace
 
 uint32_t clock_register_offset() {
-  static const uint32_t offset = find_clock_register();
-  return offset;
+  uint32_t area = processor().high_zmm_offset;
+  return area ? area + (31 - 16) * 64 : 0;
 }
 
 // vpaddq xmm31, xmm31, gs:[…]{1to2}, or [rip + …]{1to2}

@@ -8,7 +8,7 @@
 
 namespace weir::instrument {
 
-// Where zmm31 is in the extended state of a signal frame. 0: the clock is in memory (WEIR_CLOCK=memory asks for that, too).
+// Where zmm31 is in the extended state of a signal frame. 0: the processor has none, the clock is in memory.
 uint32_t clock_register_offset();
 
 constexpr bool uses_clock_register(const x86::Insn& insn) { return (insn.shape->reads.vec | insn.shape->writes.vec) >> 31; }

@@ -1,8 +1,8 @@
 #include "sample/shared.h"
 
-#include <sys/auxv.h>
-
 #include <cstring>
+
+#include "base/processor.h"
 
 extern "C" const std::byte weir_sampler_image[], weir_sampler_image_end[];
 
@@ -27,8 +27,7 @@ Result<Shared> Shared::create() {
   s.trees_ = Mapping(trees, trees_size);
   CHECK(s.header().version == rt::sampler_version);
   s.control().version = rt::sampler_version;
-  constexpr unsigned long hwcap2_fsgsbase = 2;
-  s.control().has_fsbase = (getauxval(AT_HWCAP2) & hwcap2_fsgsbase) != 0;
+  s.control().has_fsbase = processor().has_fsgsbase;
   return s;
 }
 

@@ -20,7 +20,7 @@ def modes(weir, directory):
     return [("run", [weir, "run", "-q", "--no-archive", "--"], {}, True),
             ("icount", [weir, "run", "-q", "--tool=icount", "--"], {}, False),
             ("profile", profile, {}, False),
-            ("profile, clock in memory", profile, {"WEIR_CLOCK": "memory"}, False)]
+            ("profile, clock in memory", profile, {"WEIR_PROCESSOR": "v2"}, False)]
 
 
 def execute(command, environment, directory):

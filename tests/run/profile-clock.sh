@@ -53,7 +53,7 @@ figures() {
 }
 profile "$T/clock"
 figures >"$T/register"
-WEIR_CLOCK=memory profile "$T/clock"
+WEIR_PROCESSOR=v3 profile "$T/clock"
 figures >"$T/memory"
 diff "$T/register" "$T/memory" || fail "the figures differ"
 grep -q '^recurse|' "$T/register" || fail "no figures"
