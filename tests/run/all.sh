@@ -24,12 +24,12 @@ trap 'rm -rf "$results"' EXIT
 
 one() {
   local log=$results/$1.log status=0 word
-  timeout -k 5 120 bash "./$1.sh" >"$log" 2>&1 </dev/null || status=$?
+  timeout -k 5 900 bash "./$1.sh" >"$log" 2>&1 </dev/null || status=$?
   case $status in
     0) word=pass; echo "pass $1" ;;
     77) word=skip; echo "skip $1: $(tail -n 1 "$log" | sed 's/^skip: //')" ;;
     *) word=fail
-       ((status != 124)) || echo 'took more than 120 s' >>"$log"
+       ((status != 124)) || echo 'took more than 900 s' >>"$log"
        { echo "FAIL $1"; sed 's/^/    /' "$log"; } ;;
   esac
   echo >"$results/$1.$word"

@@ -29,7 +29,7 @@ int main() {
 }
 C
 start "$T/calls"
-while sleep 0.05 && ! grep -q 'anon_pipe_read\|pipe_read' /proc/$P/wchan && [[ -d /proc/$P ]] && ((SECONDS < 60)); do
+while sleep 0.05 && ! grep -q 'anon_pipe_read\|pipe_read' /proc/$P/wchan && [[ -d /proc/$P ]] && ((SECONDS < LIMIT)); do
   "$WEIR" run -q --tool=icount --pid $P --seconds 0.15 2>"$T/err" || fail "status $?: $(<"$T/err")"
 done
 finish

@@ -18,7 +18,7 @@ finish
 build "$PROGRAMS/busy.c" "$T/busy" -pthread
 start "$T/busy" s; first=$P
 "$T/busy" s <"$T/started.in" >"$T/second.out" 9>&- & second=$!
-sleep 0.2
+wait_for test -s "$T/second.out"
 "$WEIR" run -q --tool=icount --json "$T/count.json" --pid $first,$second --seconds 0.3 || fail "two: status $?"
 [[ $(json 'sorted(p["pid"] for p in j["processes"])') == "$(printf '[%s, %s]' $(printf '%s\n' $first $second | sort -n))" ]] || fail "two: $(json j)"
 finish; wait $second || fail "the second: $?"

@@ -4,16 +4,14 @@ build "$PROGRAMS/busy.c" "$T/busy" -pthread
 start "$T/busy" cs
 for signal in INT TERM HUP; do
   "$WEIR" run -q --tool=icount --json "$T/count.json" --pid $P 9>&- & weir=$!
-  until grep -q memfd:weir /proc/$P/maps; do sleep 0.02; done
-  sleep 0.2
+  wait_for is_attached $P && works $P
   kill -$signal $weir
   wait $weir || fail "$signal: status $?"
   [[ $(json 'j["instructions"] > 100000 and len(j["threads"]) >= 4') == True ]] || fail "$signal: $(json j)"
   ! grep -q memfd:weir /proc/$P/maps || fail "$signal: still attached"
 done
 "$WEIR" run -q --tool=icount --json "$T/count.json" --pid $P 9>&- & weir=$!
-until grep -q memfd:weir /proc/$P/maps; do sleep 0.02; done
-sleep 0.2
+wait_for is_attached $P && works $P
 finish
 wait $weir || fail "it ended: status $?"
 [[ $(json 'j["instructions"] > 100000') == True ]] || fail "it ended: $(json j)"

@@ -10,8 +10,9 @@ expect_fail 125 'abc' "$WEIR" run --pid abc
 expect_fail 125 'seconds' "$WEIR" run --pid $$ --seconds -1
 expect_fail 125 'pid' "$WEIR" run --seconds 1 -- true
 expect_fail 125 'together' "$WEIR" run --pid $$ -- true
-bash -c 'sleep 0.01 & echo $! >'"$T/zombie"'; exec sleep 5' & parent=$!
-sleep 0.3
+bash -c 'sleep 0.01 & echo $! >'"$T/zombie"'; exec sleep 500' & parent=$!
+is_zombie() { [[ -s $T/zombie && $(awk '{ print $3 }' "/proc/$(<"$T/zombie")/stat") == Z ]]; }
+wait_for is_zombie
 expect_fail 125 'has ended' "$WEIR" run --pid "$(<"$T/zombie")"
 kill $parent
 kernel=$(ps -e -o pid=,ppid= | awk '$2 == 2 { print $1; exit }')
@@ -21,14 +22,16 @@ start "$T/busy" cs
 if ((UID == 0)); then
   expect_fail 125 'refused even to root; it lacks CAP_SYS_PTRACE' setpriv --bounding-set -sys_ptrace --inh-caps -sys_ptrace "$WEIR" run --pid $P
 fi
-gdb -q -batch -p $P -ex 'shell sleep 1.5' >"$T/gdb" 2>&1 &
-for ((i = 0; i < 500; i++)); do [[ $(awk '/^TracerPid/ { print $2 }' /proc/$P/status) == 0 ]] || break; sleep 0.02; done
+gdb -q -batch -p $P -ex "shell until [ -e $T/tried ]; do sleep 0.05; done" >"$T/gdb" 2>&1 & gdb=$!
+wait_for is_traced $P
 expect_fail 125 'traced' "$WEIR" run --pid $P
-wait $!
-"$WEIR" run -q --pid $P --seconds 2 & weir=$!
-until grep -q memfd:weir /proc/$P/maps; do sleep 0.02; done
+touch "$T/tried"
+wait $gdb
+"$WEIR" run -q --pid $P & weir=$!
+wait_for is_attached $P
 expect_fail 125 'under weir' "$WEIR" run --pid $P
 expect_fail 125 'weir itself' "$WEIR" run --pid $weir
+kill $weir
 wait $weir || fail "status $?"
 thread=$(ls /proc/$P/task | tail -n 1)
 expect_fail 125 'is a thread' "$WEIR" run --pid "$thread"

@@ -59,8 +59,9 @@ for round in first archived; do
   done
 done
 # From outside, while it runs.
-"$WEIR" run -- sleep 60 & weir=$!
-for ((i = 0; i < 500; i++)); do pid=$(pgrep -P $weir -x sleep || true); [[ -z $pid ]] || ! grep -q weir-cache /proc/$pid/maps || break; sleep 0.02; done
+"$WEIR" run -- sleep 600 & weir=$!
+is_served() { pid=$(pgrep -P $weir -x sleep) && grep -q weir-cache "/proc/$pid/maps"; }
+wait_for is_served
 grep -Eq '^[0-9a-f-]+ r-xs .*weir-cache' /proc/$pid/maps || fail 'no code cache'
 ! grep -E '^[0-9a-f-]+ .w.. .*weir-(cache|table|page|runtime)' /proc/$pid/maps || fail 'it is writable'
 kill $pid; wait $weir || true

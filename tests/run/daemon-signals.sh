@@ -8,15 +8,13 @@ int main(int argc, char **argv) {
   args = argv;
   if (fork()) _exit(0);
   setsid(), on_signal(SIGTERM, caught, 0), creat(argv[1], 0600);
-  for (int i = 0; i < 300; i++) usleep(100000);
+  for (int i = 0; i < 3000; i++) usleep(100000);
 }
 C
 MARK=$T "$WEIR" run -- "$T/daemon" "$T/ready" "$T/caught"
 behind() { local p; for p in $(grep -lzsx "MARK=$T" /proc/[0-9]*/environ | cut -d/ -f3); do [[ $(<"/proc/$p/comm") != weir ]] || echo $p; done; }
-for ((i = 0; i < 100; i++)); do [[ ! -e $T/ready ]] || break; sleep 0.1; done
+wait_for test -e "$T/ready"
 weir=$(behind); [[ $weir =~ ^[0-9]+$ ]] || fail "left behind: '$weir'"
 kill -TERM $weir
-for ((i = 0; i < 100; i++)); do [[ ! -e $T/caught ]] || break; sleep 0.1; done
-[[ -e $T/caught ]] || fail 'no signal came'
-for ((i = 0; i < 100; i++)); do [[ -d /proc/$weir ]] || exit 0; sleep 0.1; done
-fail 'Weir stays'
+wait_for test -e "$T/caught" || fail 'no signal came'
+wait_for is_gone $weir || fail 'Weir stays'

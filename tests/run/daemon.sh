@@ -19,11 +19,11 @@ int main(int argc, char **argv) {
 C
 for how in libc hand; do
   run native "$T/daemon" $how "$T/temporary" "$T/native.$how"
-  for ((i = 0; i < 300; i++)); do [[ -e $T/native.$how ]] && break; sleep 0.1; done
+  wait_for test -e "$T/native.$how"
   for tool in $TOOLS; do
     run weir "$WEIR" run -q --tool="$tool" -- "$T/daemon" $how "$T/temporary" "$T/$tool.$how"
     for part in out err status; do diff "$T/native.$part" "$T/weir.$part"; done
-    for ((i = 0; i < 300; i++)); do [[ -e $T/$tool.$how ]] && break; sleep 0.1; done
+    wait_for test -e "$T/$tool.$how"
     diff "$T/native.$how" "$T/$tool.$how"
   done
 done

@@ -27,7 +27,6 @@ status=0; (ulimit -f 1; trap '' XFSZ; exec "$WEIR" export a.weir --format html -
 "$WEIR" export a.weir --format folded -o - | cmp - out || fail "a pipe"
 { echo before; "$WEIR" export a.weir --format folded -o -; } >all; cmp <(echo before; cat out) all || fail "-o - in a file"
 "$WEIR" export a.weir --format folded -o /dev/stdout | cmp - out || fail "/dev/stdout"
-"$WEIR" export a.weir --format folded -o >(cat >piped); for _ in {1..100}; do cmp -s piped out && break; sleep 0.05; done
-cmp piped out || fail "a pipe by its name"
+"$WEIR" export a.weir --format folded -o >(cat >piped); wait_for cmp -s piped out || fail "a pipe by its name"
 expect_fail 125 '/dev/full: cannot be written: No space' "$WEIR" export "$T/a.weir" --format folded -o /dev/full
 [[ -c /dev/full ]] || fail "/dev/full is gone"

@@ -16,5 +16,5 @@ int main() {
 }
 C
 same "$T/killed"; same "$T/killed"
-sleep 1
-! pgrep -f "$T/killed" || fail 'a Weir is left behind'
+is_over() { ! pgrep -f "$T/killed"; }
+wait_for is_over || fail 'a Weir is left behind'

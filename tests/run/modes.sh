@@ -21,8 +21,9 @@ chmod 644 .cache/weir/*
 "$WEIR" run -q -- ls >/dev/null
 (( $(find .cache/weir -type f ! -perm /077 | wc -l) > 2 )) || fail 'archives are left open'
 # Shared memory, and no socket and no file anywhere else.
-"$WEIR" run -- sleep 60 & weir=$!
-for ((i = 0; i < 500; i++)); do pid=$(pgrep -P $weir -x sleep || true); [[ -z $pid ]] || ! grep -q weir-cache /proc/$pid/maps || break; sleep 0.02; done
+"$WEIR" run -- sleep 600 & weir=$!
+is_served() { pid=$(pgrep -P $weir -x sleep) && grep -q weir-cache "/proc/$pid/maps"; }
+wait_for is_served
 open=$(find -L /proc/$weir/fd -type f -perm /077 -exec readlink {} + | grep -E 'memfd:weir-|/\.cache/weir/' || true)
 [[ -z $open ]] || fail "others may read $open"
 [[ $(find /proc/$weir/fd -lname '/memfd:weir-*' | wc -l) -ge 4 ]] || fail 'no shared memory'
@@ -65,7 +66,7 @@ while time.time() < end:
 P
 SECRET=x "$WEIR" run -- "$T/drops" "$T/seen/keeper" >"$T/drops.out" 2>/dev/null & weir=$!
 setpriv --reuid=65534 --regid=65534 --clear-groups python3 -B "$T/look.py" "$T/seen/keeper"
-for ((i = 0; i < 500; i++)); do [[ ! -s $T/drops.out ]] || break; sleep 0.02; done
+wait_for test -s "$T/drops.out"
 [[ $(<"$T/seen/keeper") == "True b'' []" ]] || fail "a keeper shows: $(<"$T/seen/keeper")"
 open=$(find -L /proc/$weir/fd -type f -perm /077 -exec readlink {} + | grep memfd:weir- || true)
 [[ -z $open ]] || fail "left open to others: $open"

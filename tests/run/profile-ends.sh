@@ -26,9 +26,10 @@ done
 report summary | grep -q '^  ended         exit 7; 1 of its processes by a signal: see threads$' || fail "$(report summary)"
 # Ctrl-C.
 compile endless.c <<'C'
-int main() { for (volatile long n = 0;; n++) {} }
+#include "posix.h"
+int main(int argc, char **argv) { for (volatile long n = 0;; n++) if (n == 1000 && argc > 1) creat(argv[1], 0600); }
 C
-run weir timeout --preserve-status -s INT 1 "$WEIR" profile -o "$T/run.weir" -- "$T/endless"
+interrupted INT "$WEIR" profile -o "$T/run.weir" -- "$T/endless" "$T/ready"
 [[ $(<"$T/weir.status") == 130 ]] && grep -q '^weir:   ended         SIGINT$' "$T/weir.err" || fail "$(<"$T/weir.err")"
 # What Weir lets go of goes on.
 "$T/endless" & P=$!

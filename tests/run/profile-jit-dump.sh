@@ -52,5 +52,6 @@ profile "$T/named" gone strange
 command -v node >/dev/null || exit 0
 echo 'function busy(n) { let s = 0; for (let i = 0; i < n; i++) s += i % 7; return s; } let t = 0; for (let k = 0; k < 2000; k++) t += busy(100); console.log(t)' >"$T/busy.js"
 node --perf-prof --version >/dev/null 2>&1 || exit 0
-TIMEOUT=100 profile node --perf-prof "$T/busy.js"
-[[ $(names) == *'busy '*"$T/busy.js:1:14"* ]] || fail "node: no function busy among $(names | wc -l) names"
+profile node --perf-prof "$T/busy.js"
+[[ $(names) == *'busy '*"$T/busy.js:1"* ]] ||  # (node 20 adds the column, 18 does not)
+  fail "node: no function busy among $(names | wc -l) names"

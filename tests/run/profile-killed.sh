@@ -39,7 +39,7 @@ weir=$!
 read -r line <"$T/out"
 [[ $line == ready ]] || fail "said $line"
 pid=$(pgrep -P "$weir" -x killed || pgrep -f "^$T/killed w\$" | head -n 1)
-sleep 0.1
+works "$pid" 3
 kill -KILL "$pid"
 status=0; wait "$weir" || status=$?
 [[ $status == 137 ]] || fail "status $status"

@@ -6,11 +6,11 @@ __attribute__((noipa)) static uint64_t turn(uint64_t x) { return mix(x, 1); }
 int main(int argc, char **argv) { uint64_t x = 0; FILE *f = fopen(argv[1], "w"); fprintf(f, "%d\n", getpid()), fclose(f); for (;;) x = turn(x); }
 C
 "$WEIR" profile -q -o "$T/run.weir" -- "$T/spins" "$T/pid" 2>"$T/err" & weir=$!
-for ((i = 0; i < 300; i++)); do [[ -s $T/pid ]] && break; sleep 0.1; done
-sleep 0.3
+wait_for test -s "$T/pid"
+works "$(<"$T/pid")"
 kill -KILL $weir; wait $weir || true
-for ((i = 0; i < 300; i++)); do [[ -e $T/run.weir ]] && ! kill -0 "$(<"$T/pid")" 2>/dev/null && break; sleep 0.1; done
-kill -0 "$(<"$T/pid")" 2>/dev/null && fail "the program goes on"
+wait_for is_gone "$(<"$T/pid")" || fail "the program goes on"
+wait_for test -e "$T/run.weir" || fail "no profile"
 "$WEIR" report "$T/run.weir" functions --format json >"$T/report.json"
 python3 - "$T/report.json" <<'P' || fail "no counts"
 import json, sys

@@ -1,5 +1,5 @@
 # issue 2, 6: java, with its own code generator, signal use and threads.
 . "$(dirname "$0")/lib.sh"
 need java
-TIMEOUT=100 TOOLS=none
+TOOLS=none
 same java -Xint -XX:+UseSerialGC -version

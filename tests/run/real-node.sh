@@ -1,7 +1,6 @@
 # issue 2, 6: node, a JIT with many threads: a script with promises, workers, regular expressions and a child.
 . "$(dirname "$0")/lib.sh"
 need node
-TIMEOUT=100
 cat >"$T/all.js" <<'J'
 const { Worker, isMainThread, parentPort, workerData } = require('worker_threads'), { execSync } = require('child_process'), crypto = require('crypto'), zlib = require('zlib');
 if (!isMainThread) { let s = 0; for (let i = 0; i < 1e5; i++) s = (s * 31 + i * workerData) % 1000003; parentPort.postMessage(s); return; }

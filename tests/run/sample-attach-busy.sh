@@ -4,7 +4,7 @@ build "$PROGRAMS/busy.c" "$T/busy" -pthread
 start "$T/busy" cpsrvthk
 state >"$T/before"
 for round in {1..10}; do
-  timeout -k 1 20 "$WEIR" sample -q -F 5000 --pid $P --seconds 0.1 -o "$T/run.weir" 2>"$T/err" || fail "round $round: status $?: $(<"$T/err")"
+  timeout -k 5 $LIMIT "$WEIR" sample -q -F 5000 --pid $P --seconds 0.1 -o "$T/run.weir" 2>"$T/err" || fail "round $round: status $?: $(<"$T/err")"
   for attempt in {1..20}; do  # (it may be in a handler of its own, which blocks signals)
     state >"$T/after"
     cmp -s "$T/before" "$T/after" && continue 2

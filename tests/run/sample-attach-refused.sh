@@ -13,7 +13,7 @@ if ((UID == 0)); then
   chmod 755 "$T"; mkdir -m 777 "$T/anybody"
   expect_fail 125 'another user' setpriv --reuid 65534 --regid 65534 --clear-groups "$WEIR" sample -o "$T/anybody/x.weir" --pid $P
 fi
-timeout -k 1 20 "$WEIR" sample -q -o "$T/first.weir" --pid $P & weir=$!
+timeout -k 5 $LIMIT "$WEIR" sample -q -o "$T/first.weir" --pid $P & weir=$!
 until grep -q memfd:weir /proc/$P/maps && grep -qP "TracerPid:\t0" /proc/$P/status; do sleep 0.02; kill -0 $weir || fail 'it does not attach'; done
 refuse 'under weir' --pid $P
 first=$(pgrep -P $weir -x weir | head -n 1)

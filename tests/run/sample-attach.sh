@@ -32,7 +32,7 @@ for options in --clock=cpu --clock=wall --source=timer; do
   start "$T/waits"
   state >"$T/before"
   for round in {1..20}; do
-    timeout -k 1 20 "$WEIR" sample -q -F 2000 $options --pid $P --seconds 0.05 -o "$T/run.weir" 2>"$T/err" || fail "$options, round $round: status $?: $(<"$T/err")"
+    timeout -k 5 $LIMIT "$WEIR" sample -q -F 2000 $options --pid $P --seconds 0.05 -o "$T/run.weir" 2>"$T/err" || fail "$options, round $round: status $?: $(<"$T/err")"
     kill -0 $P || fail "$options, round $round: it has died"
     state >"$T/after"
     diff "$T/before" "$T/after" || fail "$options, round $round: something is left"

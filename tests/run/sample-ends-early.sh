@@ -9,6 +9,6 @@ int main(int argc, char **argv) {
 }
 C
 for ((n = 60000; n < 460000; n += 2000)); do
-  status=0; timeout -k 1 20 "$WEIR" sample -q -F 20000 -o "$T/run.weir" -- "$T/early" and "$n" >"$T/out" 2>&1 || status=$?
+  status=0; timeout -k 5 $LIMIT "$WEIR" sample -q -F 20000 -o "$T/run.weir" -- "$T/early" and "$n" >"$T/out" 2>&1 || status=$?
   [[ $status == 7 ]] || fail "$n: status $status: $(cat "$T/out")"
 done

@@ -8,7 +8,7 @@ L
 chmod +x "$T/loop"
 attach() {
   "$T/loop" & local loop=$! status=0
-  timeout -k 1 60 "$WEIR" sample --pid $loop --seconds 10 -q -o "$T/loop$1.weir" || true
+  timeout -k 5 $LIMIT "$WEIR" sample --pid $loop --seconds 10 -q -o "$T/loop$1.weir" || true
   wait $loop || status=$?
   [[ $status == 3 ]] || fail "the loop ended with $status"
 }

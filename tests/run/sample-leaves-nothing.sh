@@ -20,24 +20,25 @@ int main(int argc, char **argv) {
   if (argv[1][0] == 't') for (int i = 0; i < 30; i++) pthread_create(&t, NULL, spin, NULL), pthread_join(t, NULL);
   if (argv[1][0] == 'v') {
     pthread_create(&t, NULL, clock_thread, &longest), usleep(300000);
-    if (!vfork()) { struct timespec two = {2, 0}; nanosleep(&two, NULL); _exit(0); }
+    if (!vfork()) { struct timespec six = {6, 0}; nanosleep(&six, NULL); _exit(0); }
     wait(NULL), stop = 1, pthread_join(t, NULL), printf("longest pause %.1f s\n", longest), fflush(stdout);
   }
   while (read(0, &end, 1) == 1) {}
 }
 C
 blocked() { sed -n 's/^SigBlk:\t*//p' "/proc/$P/status"; }
-attach() { timeout -k 1 40 "$WEIR" sample -q -o "$T/p.weir" --pid $P "$@"; }
+attach() { timeout -k 5 $LIMIT "$WEIR" sample -q -o "$T/p.weir" --pid $P "$@"; }
 start "$T/some" limited; before=$(blocked)
 attach --seconds 0.2 2>"$T/err" && fail 'entered, with no room'
 [[ $(blocked) == "$before" ]] || fail "after a failure $(blocked) is blocked, not $before"
 finish; start "$T/some" mask "$T/go"
 attach --seconds 0.3
 [[ $(blocked) == "$before" ]] || fail "after leaving $(blocked) is blocked, not $before"
-timeout -k 1 40 "$WEIR" sample -q -o "$T/p.weir" --pid $P & weir=$!
-until [[ $(blocked) != "$before" ]]; do sleep 0.02; done
+timeout -k 5 $LIMIT "$WEIR" sample -q -o "$T/p.weir" --pid $P & weir=$!
+is_masked() { [[ $(blocked) != "$before" ]]; }
+wait_for is_masked
 touch "$T/go"
-until grep -q unblocked "$T/started.out"; do sleep 0.1; done
+wait_for grep -q unblocked "$T/started.out"
 kill -INT $weir; wait $weir || fail "status $?"
 [[ $(blocked) == 0000000000000000 ]] || fail "the program has unblocked all, and $(blocked) is blocked"
 finish; start "$T/some" timers
@@ -46,4 +47,4 @@ attach --source=timer --seconds 1
 finish; start "$T/some" vfork
 attach --seconds 1
 finish
-awk '/longest pause/ { exit $3 > 0.8 }' "$T/started.out" || fail "$(cat "$T/started.out")"
+awk '/longest pause/ { exit $3 > 3 }' "$T/started.out" || fail "$(cat "$T/started.out")"

@@ -4,7 +4,7 @@ for output in "$T" /nonexistent/a.weir; do
   expect_fail 125 "${output:0:20}.*(directory|not a file)" "$WEIR" sample -o "$output" -- touch "$T/made"
   [[ ! -e $T/made ]] || fail "$output: the program ran although its profile cannot be written"
 done
-(cd "$T" && for i in 1 2; do timeout -k 1 20 "$WEIR" sample -q -- true || fail "status $?"; done)
+(cd "$T" && for i in 1 2; do timeout -k 5 $LIMIT "$WEIR" sample -q -- true || fail "status $?"; done)
 [[ -s $T/true.weir && -s $T/true.weir.old ]] || fail "$(ls "$T")"
 [[ $(stat -c %a "$T/true.weir") == 600 ]] || fail "others may read it: $(stat -c %a "$T/true.weir")"
 mkdir "$T/disk"

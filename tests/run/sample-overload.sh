@@ -7,7 +7,7 @@ __attribute__((noipa)) static long leaf(long x) { for (int i = 0; i < 200000; i+
 __attribute__((noipa)) static long down(long depth) { long below = 0; if (depth) below = down(depth - 1), n++; else for (int i = 0; i < 300; i++) leaf(i); return below + 1; }
 int main() { printf("%ld\n", down(30000)); }
 C
-TIMEOUT=40 OPTIONS=--verify RATE=20000 sampled "$T/deep"
+OPTIONS=--verify RATE=20000 sampled "$T/deep"
 # A stack that is not the thread's own, and is read with the kernel's help.
 compile elsewhere.c <<'C'
 #include "posix.h"
@@ -20,4 +20,4 @@ int main() {
   makecontext(&there, coroutine, 0), swapcontext(&back, &there), printf("%ld\n", result);
 }
 C
-TIMEOUT=40 RATE=20000 sampled "$T/elsewhere"
+RATE=20000 sampled "$T/elsewhere"

@@ -17,7 +17,7 @@ RATE=5000 sampled "$T/stops"
 build "$PROGRAMS/busy.c" "$T/busy" -pthread
 start "$T/busy" c
 kill -STOP $P
-timeout -k 1 20 "$WEIR" sample -q --pid $P --seconds 0.2 -o "$T/run.weir" || fail "stopped: status $?"
+timeout -k 5 $LIMIT "$WEIR" sample -q --pid $P --seconds 0.2 -o "$T/run.weir" || fail "stopped: status $?"
 grep -q 'State:.T' /proc/$P/status || fail "it is not stopped any more: $(grep State /proc/$P/status)"
 kill -CONT $P
 finish

@@ -18,7 +18,7 @@ __attribute__((noipa)) static void *never(void *p) { pause(); return NULL; }
 int main() { pthread_t t; pthread_create(&t, NULL, never, NULL); puts("ready"), fflush(stdout), listens(); puts("right"), fflush(stdout), _exit(0); }
 C
 start "$T/waits_on"
-timeout -k 1 20 "$WEIR" sample -q --clock=wall --pid $P --seconds 0.5 -o "$T/run.weir" || fail "attached: $?"
+timeout -k 5 $LIMIT "$WEIR" sample -q --clock=wall --pid $P --seconds 0.5 -o "$T/run.weir" || fail "attached: $?"
 seen listens never
 finish
 [[ $(<"$T/started.status") == 0 && $(tail -n 1 "$T/started.out") == right ]] || fail "$(<"$T/started.status") $(<"$T/started.out")"

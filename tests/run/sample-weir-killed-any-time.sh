@@ -9,7 +9,7 @@ int main() {
   puts("ready"), fflush(stdout), pause();
 }
 C
-timeout -k 1 100 python3 - "$WEIR" "$T" <<'P' || fail 'not so'
+timeout -k 5 $LIMIT python3 - "$WEIR" "$T" <<'P' || fail 'not so'
 import os, subprocess, sys, time
 weir, directory = sys.argv[1:]
 ways = [[], ["--clock=wall"], ["--source=timer"]]

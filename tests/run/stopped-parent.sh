@@ -21,4 +21,4 @@ int main() {
   }
 }
 C
-TIMEOUT=20 same "$T/stopped"
+same "$T/stopped"

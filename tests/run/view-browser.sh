@@ -7,8 +7,8 @@ cat >"$T/bin/xdg-open" <<E
 { grep -E '^Sig(Blk|Ign)' /proc/\$\$/status; echo "\$1"; ps -o sid= -p \$\$; } >$T/seen.new; mv $T/seen.new $T/seen
 E
 chmod +x "$T/bin/xdg-open"
-PATH=$T/bin:$PATH DISPLAY=:0 timeout -k 1 20 "$WEIR" view "$T/a.weir" >"$T/out" 2>"$T/err" & P=$!
-for _ in {1..200}; do [[ ! -s $T/seen ]] || break; sleep 0.05; done
+PATH=$T/bin:$PATH DISPLAY=:0 timeout -k 5 $LIMIT "$WEIR" view "$T/a.weir" >"$T/out" 2>"$T/err" & P=$!
+wait_for test -s "$T/seen"
 kill $P; wait $P || fail "view: $(<"$T/err")"
 while read -r _ mask; do  # SIGINT, SIGPIPE, SIGTERM
   ((!(16#$mask & 16#5002))) || fail "signals: $(<"$T/seen")"

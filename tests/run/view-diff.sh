@@ -7,9 +7,9 @@ cd "$T"
 cp tables.weir other.weir; sqlite3 other.weir "UPDATE run SET clock = 'instructions'"
 cp sampled.weir wall.weir; sqlite3 wall.weir "UPDATE sampling SET event = 'wall'"
 refuses() {  # refuses WHY OLD NEW
-  expect_fail 125 "$1" timeout 20 "$WEIR" diff "$T/$2" "$T/$3"
-  expect_fail 125 "$1" timeout 20 "$WEIR" view --no-open "$T/$3" --diff "$T/$2"
-  expect_fail 125 "$1" timeout 20 "$WEIR" export "$T/$3" --format html -o x.html --diff "$T/$2"
+  expect_fail 125 "$1" "$WEIR" diff "$T/$2" "$T/$3"
+  expect_fail 125 "$1" "$WEIR" view --no-open "$T/$3" --diff "$T/$2"
+  expect_fail 125 "$1" "$WEIR" export "$T/$3" --format html -o x.html --diff "$T/$2"
 }
 refuses 'same --clock' other.weir tables.weir
 refuses 'cannot be compared' tables.weir sampled.weir

@@ -15,7 +15,7 @@ done
 # A view in the place of a table, that has no end.
 for table in weir source function; do
   changed "PRAGMA writable_schema = 1; DROP TABLE $table; CREATE VIEW $table AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS id, 'x' AS kind, i AS file FROM n"
-  expect_fail 125 'missing: the file is damaged' timeout -k 1 20 "$WEIR" report "$T/a.weir" summary
+  expect_fail 125 'missing: the file is damaged' timeout -k 5 $LIMIT "$WEIR" report "$T/a.weir" summary
 done
 # The file of a source is whatever the profile says: it is shown on this machine, and not given away.
 echo secret >"$T/secret"

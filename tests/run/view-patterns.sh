@@ -10,7 +10,7 @@ done
 [[ $(question 'functions?regex=1&filter=^(MAIN|[bd])$' | jq -r '[.rows[].name] | sort | join(" ")') == 'B D main' ]] || fail "a good one"
 question 'functions?regex=1&filter=(a*)*(a|aa)+$' >/dev/null || fail "another good one"
 for bad in '(.*){1,200}{1,200}' '((a{1,255}){1,255}){1,255}'; do
-  expect_fail 125 'filter.*not a regular expression' timeout 20 "$WEIR" report "$T/a.weir" functions --filter "$bad"
-  expect_fail 125 'filter.*not a regular expression' timeout 20 "$WEIR" diff "$T/a.weir" "$T/a.weir" --filter "$bad"
+  expect_fail 125 'filter.*not a regular expression' "$WEIR" report "$T/a.weir" functions --filter "$bad"
+  expect_fail 125 'filter.*not a regular expression' "$WEIR" diff "$T/a.weir" "$T/a.weir" --filter "$bad"
 done
 stop_view

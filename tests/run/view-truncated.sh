@@ -25,7 +25,7 @@ for _ in {1..20}; do
   for verb in 'report c.weir' 'export c.weir --format html -o c.html' 'diff c.weir good.weir'; do
     cp good.weir c.weir
     status=0
-    timeout -k 1 20 "$WEIR" $verb >/dev/null 2>&1 & P=$!
+    timeout -k 5 $LIMIT "$WEIR" $verb >/dev/null 2>&1 & P=$!
     sleep 0.0$((RANDOM % 3))$((RANDOM % 10))
     truncate -s 16384 c.weir
     wait $P || status=$?

@@ -12,10 +12,10 @@ int main() {
 }
 C
 "$WEIR" run -- "$T/forks" >"$T/pid" 2>/dev/null & weir=$!
-for ((i = 0; i < 100; i++)); do [[ ! -s $T/pid ]] || break; sleep 0.1; done
+wait_for test -s "$T/pid"
 pid=$(<"$T/pid")
 kill -STOP $weir; kill -KILL "$pid"  # Weir does not come to see it
-for ((i = 0; i < 100 && $(ls -d "/proc/$pid" 2>/dev/null | wc -l); i++)); do sleep 0.05; done
+wait_for test ! -e "/proc/$pid"
 stranger=0
 for ((i = 0; i < 200 && stranger != pid; i++)); do
   ((stranger == 0)) || kill -KILL $stranger

@@ -12,10 +12,10 @@ int main() {
 }
 C
 marked() { grep -lzsx "MARK=$T" /proc/[0-9]*/environ | cut -d/ -f3 || true; }
+nobody() { [[ ! $(marked) ]]; }
 for ((i = 0; i < 30; i++)); do
   MARK=$T "$WEIR" run -- "$T/forks" 2>/dev/null & weir=$!
   sleep 0.$((RANDOM % 4))$((RANDOM % 10))
   kill -KILL $weir; wait $weir 2>/dev/null || true
-  for ((n = 0; n < 80; n++)); do left=$(marked); [[ $left ]] || break; sleep 0.1; done
-  [[ ! $left ]] || { kill -KILL $left; fail "left running: $left"; }
+  wait_for nobody || { left=$(marked); kill -KILL $left; fail "left running: $left"; }
 done

@@ -9,16 +9,15 @@ int main(int argc, char **argv) {
   for (int i = 0;; i++) { usleep(1000); getppid(); }
 }
 C
-gone() { for ((n = 0; n < 100; n++)); do [[ ! -d /proc/$1 || $(awk '{ print $3 }' "/proc/$1/stat" 2>/dev/null) == Z ]] && return; sleep 0.1; done; return 1; }
 for tool in $TOOLS; do
   for victim in weir-KILL weir-TERM program-KILL program-TERM; do
     rm -f "$T/pid"
     "$WEIR" run --tool="$tool" -- "$T/endless" "$T/part" "$T/pid" 2>/dev/null & weir=$!
-    for ((n = 0; n < 100; n++)); do [[ -e $T/pid ]] && break; sleep 0.1; done
-    program=$(<"$T/pid"); sleep 0.2
+    wait_for test -e "$T/pid"
+    program=$(<"$T/pid"); works "$program"
     if [[ $victim == weir-* ]]; then kill -"${victim#*-}" $weir; else kill -"${victim#*-}" "$program"; fi
-    gone $weir || { kill -KILL $weir; kill -KILL "$program"; fail "$victim: Weir hangs"; }
-    gone "$program" || { kill -KILL "$program"; fail "$victim: the program goes on without Weir"; }
+    wait_for is_gone $weir || { kill -KILL $weir; kill -KILL "$program"; fail "$victim: Weir hangs"; }
+    wait_for is_gone "$program" || { kill -KILL "$program"; fail "$victim: the program goes on without Weir"; }
     status=0; wait $weir 2>/dev/null || status=$?
     [[ $victim == *-KILL && $status == 137 || $victim == *-TERM && $status == 143 ]] || fail "$victim: status $status"
   done
