@@ -25,8 +25,8 @@ def modes(weir, directory):
 
 def execute(command, environment, directory):
     try:
-        return subprocess.run(["timeout", "-k", "5", "120", "setarch", "-R", *command], env=os.environ | environment | {"XDG_CACHE_HOME": f"{directory}/cache"},
-                              cwd=directory, capture_output=True, text=True, errors="replace", timeout=180)
+        return subprocess.run(["timeout", "-k", "5", "600", "setarch", "-R", *command], env=os.environ | environment | {"XDG_CACHE_HOME": f"{directory}/cache"},
+                              cwd=directory, capture_output=True, text=True, errors="replace", timeout=660)
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(command, 124, "", "it stands still")
 

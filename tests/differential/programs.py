@@ -5,7 +5,7 @@ import argparse, itertools, os, shutil, subprocess, sys, tempfile
 from program import Program
 
 
-def execute(command, directory, seconds=60):
+def execute(command, directory, seconds=300):
     try:
         done = subprocess.run(command, capture_output=True, cwd=directory, timeout=seconds)
         return done.returncode, done.stdout

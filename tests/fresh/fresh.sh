@@ -3,8 +3,8 @@
 #
 # What passes here but not there leans on something that only our machines have. The bare Debian is a directory made by debootstrap, entered by
 # chroot. It has Debian's own packages only, from the mirrors of this machine, and this machine's ways to them: proxies, certificate authorities,
-# settings of npm. Invariant: nothing is ever mounted in the directory as this script sees it. All mounts are made by inside.sh in a namespace
-# of its own, which goes with its last process, whatever ends it. So the directory can always be removed.
+# settings of npm. Invariant: nothing is ever mounted in the directory as this script sees it. All mounts are made in namespaces of their own
+# (by debootstrap, by inside.sh), which go with their last process, whatever ends it. So the directory can always be removed.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source_tree=$(cd "$here/../.." && pwd)
@@ -48,7 +48,7 @@ make_debian() {
   local mirror
   mirror=$(debian_archives | awk -v release=$release '$3 == release && $4 == "main" { print $2; exit }')
   say "making a bare Debian 12 in $directory (what debootstrap says: $logs/debootstrap.log)"
-  debootstrap --variant=minbase $release "$directory" ${mirror:+"$mirror"} >"$logs/debootstrap.log" 2>&1 ||
+  unshare --mount --propagation private debootstrap --variant=minbase $release "$directory" ${mirror:+"$mirror"} >"$logs/debootstrap.log" 2>&1 ||
     { tail -n 5 "$logs/debootstrap.log" >&2; fail "debootstrap could not make it"; }
 }
 
@@ -76,7 +76,7 @@ give_settings() {
 }
 
 clone() {
-  local commit to=$directory/root/weir
+  local commit to=$directory/srv/weir
   commit=$(git -C "$source_tree" rev-parse HEAD)
   [[ -z $(git -C "$source_tree" status --porcelain) ]] || say "what is not committed is not tried"
   if [[ -d $to ]]; then git -C "$to" fetch -q "$source_tree" HEAD; else git clone -q --no-hardlinks "$source_tree" "$to"; fi

@@ -7,6 +7,7 @@ variables=("${@:5}")
 trap 'exit 130' INT  # (the first process of a namespace gets only signals that it handles)
 trap 'exit 143' TERM HUP
 
+mount --bind "$directory" "$directory"  # (what is a mount can be the root of other namespaces)
 mount -t proc proc "$directory/proc"
 mount --rbind /sys "$directory/sys"
 mount --rbind /dev "$directory/dev"
@@ -19,7 +20,7 @@ attempt() {
   local turn=$1 name=$2 status=passed begin=$SECONDS; shift 2
   echo "fresh: $turn: $* (see $logs/$turn-$name.log)" >&2
   chroot "$directory" env -i HOME=/root LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "${variables[@]}" \
-    bash -c 'cd /root/weir && exec "$@"' - "$@" </dev/null >"$logs/$turn-$name.log" 2>&1 || status="failed ($?)"
+    bash -c 'cd /srv/weir && exec "$@"' - "$@" </dev/null >"$logs/$turn-$name.log" 2>&1 || status="failed ($?)"
   echo "fresh: $turn: $* $status after $(((SECONDS - begin) / 60)) min $(((SECONDS - begin) % 60)) s" >&2
   echo "$status" >"$logs/$turn-$name.status"
 }

@@ -222,7 +222,7 @@ question() {
   python3 - "$ADDRESS" "$1" <<'P'
 import sys, urllib.error, urllib.parse, urllib.request
 name, _, parameters = sys.argv[2].partition('?')
-try: print(urllib.request.urlopen(sys.argv[1] + 'q/' + name + '?' + urllib.parse.quote(parameters, safe='&='), timeout=30).read().decode())
+try: print(urllib.request.urlopen(sys.argv[1] + 'q/' + name + '?' + urllib.parse.quote(parameters, safe='&='), timeout=300).read().decode())
 except urllib.error.HTTPError as e: sys.exit(print(e.read().decode()) or 1)
 P
 }

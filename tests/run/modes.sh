@@ -45,7 +45,7 @@ C
 cat >"$T/look.py" <<'P'
 import os, sys, time
 def words(*path): return open(os.path.join("/proc", *path), "rb").read()
-end = time.time() + 60
+end = time.time() + 300
 while time.time() < end:
     for pid in os.listdir("/proc"):
         try:

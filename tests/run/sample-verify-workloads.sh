@@ -11,7 +11,7 @@ is_good = True
 for w in workloads.make(directory, 0.08):
     out = directory / "run.weir"
     with open(w.stdin, "rb") as stdin:
-        done = subprocess.run(["timeout", "-k", "5", "60", weir, "sample", "-q", "--verify", "--unwind=cfi", "-F", "5000", "-o", out, "--", *w.argv],
+        done = subprocess.run(["timeout", "-k", "5", "300", weir, "sample", "-q", "--verify", "--unwind=cfi", "-F", "5000", "-o", out, "--", *w.argv],
                               stdin=stdin, capture_output=True, cwd=directory)
     if done.returncode:
         print(f"{w.name}: status {done.returncode}: {done.stderr[:2000]}"); is_good = False; continue

@@ -103,7 +103,7 @@ int main(int argc, char **argv) {
 }
 C
 verified "$T/exceptions" 15000
-verified "$T/deep" 120
-verified "$T/threads" 60
+verified "$T/deep" 200
+verified "$T/threads" 200
 verified "$T/coroutines" 6000
 verified "$T/altstack" 3000

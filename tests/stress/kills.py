@@ -12,7 +12,7 @@ import argparse, collections, ctypes, json, os, pathlib, random, shutil, signal,
 
 HERE = pathlib.Path(__file__).resolve().parent
 STEPS, MODES, KINDS = 5000, ("alone", "threads", "forks", "execs", "quiet"), ("target", "weir", "guardian")
-PATIENCE = 30  # seconds
+PATIENCE = 120  # seconds
 RUN_MS = 120
 
 

@@ -91,7 +91,7 @@ def simulated_batch(cpu, blocks):
                "-resource-pressure=false", "-instruction-info=false", "-skip-unsupported-instructions=any"]
     answers = [None] * len(blocks)
     try:
-        run = subprocess.run(command, input="\n".join(source) + "\n", capture_output=True, text=True, check=True, timeout=10)
+        run = subprocess.run(command, input="\n".join(source) + "\n", capture_output=True, text=True, check=True, timeout=300)
     except subprocess.TimeoutExpired:  # (it does not come back from some vector code, for alderlake)
         print(f"{cpu}: llvm-mca hangs; {len(blocks)} blocks are left out")
         return answers

@@ -84,7 +84,7 @@ async function withProfiler(file, look) {
   const ask = (...words) => JSON.parse(execFileSync(process.execPath, [profiler, ...words, '--session', 'w', '--json'], { env, stdio: ['ignore', 'pipe', 'pipe'], encoding: 'utf8' }));
   try {
     const log = () => (existsSync(join(directory, 'w.log')) ? readFileSync(join(directory, 'w.log'), 'utf8') : '');
-    for (const late = Date.now() + 60000; !log().includes('Profile loaded successfully'); await new Promise((go) => setTimeout(go, 20)))
+    for (const late = Date.now() + 300000; !log().includes('Profile loaded successfully'); await new Promise((go) => setTimeout(go, 20)))
       assert.ok(Date.now() < late && session.exitCode === null, `the profiler does not load ${file}: ${log()}`);
     look(ask);
   } finally {

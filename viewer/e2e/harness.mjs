@@ -36,7 +36,7 @@ export async function newPage({ width = 1280, height = 800, theme = 'light', ...
   for (const end of ['requestfinished', 'requestfailed']) page.on(end, (r) => page.asked.delete(r));
   page.on('pageerror', (e) => page.wrong.push(e.message));
   page.on('console', (m) => m.type() === 'error' && !/status of 400/.test(m.text()) && page.wrong.push(m.text()));
-  page.setDefaultTimeout(60000);
+  page.setDefaultTimeout(300000);
   return page;
 }
 
@@ -60,7 +60,7 @@ export async function settled(page) {
       for (let i = 0; i < 3; i++) await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
       return !document.querySelector('.waiting, [aria-busy=true]');
     });
-  for (const end = Date.now() + 60000; Date.now() < end; )
+  for (const end = Date.now() + 300000; Date.now() < end; )
     if ((await frames()) && page.asked.size === 0 && (await frames())) return;
   throw new Error('the page does not come to rest: ' + [...page.asked].map((r) => r.url()).join(' '));
 }

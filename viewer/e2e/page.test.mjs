@@ -241,7 +241,7 @@ test('keys of a focused control are its own; the focus is not lost', async () =>
   const page = await open(live.address + '#view=functions');
   await page.waitForSelector('.row');
   const address = () => page.evaluate(() => location.hash);
-  const focusIsAt = (what) => page.waitForFunction((w) => document.activeElement.matches(w), what, { timeout: 20000 });
+  const focusIsAt = (what) => page.waitForFunction((w) => document.activeElement.matches(w), what);
   await page.getByRole('button', { name: 'Total' }).focus();
   await page.keyboard.press('Enter');
   await page.waitForFunction(() => /view=functions.*sort=total/.test(location.hash));
@@ -655,7 +655,7 @@ test('an exported file invites to nothing that it does not hold', async () => {
   await page.locator('.view .row').nth(1).click();
   for (const key of ['2', '3', '1']) {
     await page.keyboard.press(key);
-    await page.waitForTimeout(300);
+    await settled(page);
     assert.equal(await page.locator('.failed').count(), 0, key);
   }
   assert.deepEqual(page.wrong, []);
