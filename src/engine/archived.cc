@@ -60,7 +60,7 @@ std::vector<bool> pages_in_use(const SharedMemory& memory, uint64_t begin, uint6
 }  // namespace
 
 // An image at its home, or at the low addresses that it was linked for, has an arena at a fixed place.
-Result<bool> Space::give_own_arena(Region& region) {
+Result<bool> Space::give_own_arena(Region& region, pid_t pid) {
   if (!region.image || !region.is_pristine || table_address_ != rt::table_base) return false;
   elf::VRange extent = extent_of(*region.image);
   AppRange image{{extent.begin.value + region.bias}, {extent.end.value + region.bias}};
@@ -73,6 +73,11 @@ Result<bool> Space::give_own_arena(Region& region) {
   auto known = std::find_if(arenas_.begin(), arenas_.end(), [&](const Arena& a) { return a.base == base; });
   region.arena = static_cast<uint32_t>(known - arenas_.begin());
   if (known != arenas_.end()) return known->code == region.range;  // it was unmapped, and is back
+  // Nothing keeps a program out of there.
+  if (base.value == rt::low_arena_begin) {
+    TRY(auto taken, process::regions(pid));
+    if (!is_free(base.value, arena_size, taken)) return false;
+  }
   TRY(region.arena, create_arena(base));
   Arena& arena = arenas_[region.arena];
   arena.code = region.range;

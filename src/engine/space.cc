@@ -186,7 +186,7 @@ Result<> Space::add(const process::Region& r, std::shared_ptr<elf::Image> image,
 // A region is known only if there is room for its code.
 Result<> Space::find_room(Region& region, pid_t pid) {
   auto look = [&]() -> Result<> {
-    TRY(bool own, give_own_arena(region));
+    TRY(bool own, give_own_arena(region, pid));
     if (own) return {};
     TRY(region.arena, arena_near(region.range, pid));
     return {};
@@ -248,20 +248,21 @@ Result<uint32_t> Space::arena_near(AppRange range, pid_t pid) {
   return fail("no room for a code cache near {:#x}", range.begin.value);
 }
 
+bool Space::is_free(uint64_t begin, size_t size, std::span<const process::Region> taken) const {
+  if (begin < 0x10000 || begin >= uint64_t{1} << 47 || begin + size >= uint64_t{1} << 47) return false;
+  if (begin < table_address_ + rt::table_size && begin + size > table_address_) return false;
+  AppRange r{{begin}, {begin + size}};
+  for (const process::Region& t : taken) {
+    int64_t growth = t.path == "[stack]" ? stack_growth : 0;
+    if (AppRange{t.range.begin + -growth, t.range.end}.overlaps(r)) return false;
+  }
+  return std::none_of(arenas_.begin(), arenas_.end(),
+                      [&](const Arena& a) { return a.base.value < r.end.value && begin < a.base.value + a.size; });
+}
+
 // Room for an arena: below the images, at first with room for more images between; if possible in the same 4 GiB as the region, which
 // makes calls cheaper.
 CachePc Space::find_gap(AppRange range, size_t size, std::span<const process::Region> taken) const {
-  auto is_free = [&](uint64_t begin) {
-    if (begin < 0x10000 || begin >= uint64_t{1} << 47 || begin + size >= uint64_t{1} << 47) return false;
-    if (begin < table_address_ + rt::table_size && begin + size > table_address_) return false;
-    AppRange r{{begin}, {begin + size}};
-    for (const process::Region& t : taken) {
-      int64_t growth = t.path == "[stack]" ? stack_growth : 0;
-      if (AppRange{t.range.begin + -growth, t.range.end}.overlaps(r)) return false;
-    }
-    return std::none_of(arenas_.begin(), arenas_.end(),
-                        [&](const Arena& a) { return a.base.value < r.end.value && begin < a.base.value + a.size; });
-  };
   std::vector<uint64_t> candidates;
   if (range.end.value < rt::low_arena_begin) candidates.push_back(rt::low_arena_begin);
   const uint64_t step = std::min<uint64_t>(size, 64u << 20);
@@ -275,8 +276,8 @@ CachePc Space::find_gap(AppRange range, size_t size, std::span<const process::Re
     return c >> 32 == range.begin.value >> 32 && (c + size - 1) >> 32 == range.end.value >> 32;
   };
   std::stable_partition(candidates.begin(), candidates.end(), same_half);
-  auto gap =
-      std::find_if(candidates.begin(), candidates.end(), [&](uint64_t c) { return is_free(c) && near({c}, size, range); });
+  auto gap = std::find_if(candidates.begin(), candidates.end(),
+                          [&](uint64_t c) { return is_free(c, size, taken) && near({c}, size, range); });
   return {gap == candidates.end() ? 0 : *gap};
 }
 

@@ -202,6 +202,7 @@ class Space {
   void add_image(const std::string& name);
   Region* add_region(const process::Region& r, std::shared_ptr<elf::Image> image, bool is_pristine);
   Result<uint32_t> arena_near(AppRange range, pid_t pid);
+  bool is_free(uint64_t begin, size_t size, std::span<const process::Region> taken) const;
   CachePc find_gap(AppRange range, size_t size, std::span<const process::Region> taken) const;
   Result<uint32_t> create_arena(CachePc base, size_t size = arena_size);
   Result<> find_room(Region& region, pid_t pid);
@@ -244,7 +245,7 @@ class Space {
   // archived.cc
   const Arena* arena_of_code(AppPc pc) const { return has_archives_ ? find_arena_of_code(pc) : nullptr; }
   const Arena* find_arena_of_code(AppPc pc) const;
-  Result<bool> give_own_arena(Region& region);
+  Result<bool> give_own_arena(Region& region, pid_t pid);
   void map_archive(const Arena& arena);
   void map_changed_pages(const Arena& arena);
   void map_all_changed(const Arena& arena);
