@@ -9,11 +9,12 @@ static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t);
 int main() {
   on_signal(SIGALRM, on, 0);
   puts("ready"), fflush(stdout);
-  struct itimerval soon = {{0, 0}, {0, 700000}};
+  struct itimerval soon = {{0, 700000}, {0, 700000}}, never = {};  // (again and again: the first may come before the call)
   for (int i = 0; i < 3; i++) {
     int before = handled;
     setitimer(ITIMER_REAL, &soon, NULL);
-    CHECK(pause() == -1 && errno == EINTR && handled == before + 1);
+    CHECK(pause() == -1 && errno == EINTR && handled > before);
+    setitimer(ITIMER_REAL, &never, NULL);
     double begin = now();
     CHECK(poll(NULL, 0, 700) == 0 && now() - begin >= 0.699);
     struct timespec t = {0, 700000000};
@@ -21,7 +22,8 @@ int main() {
     CHECK(nanosleep(&t, NULL) == 0 && now() - begin >= 0.7);
     setitimer(ITIMER_REAL, &soon, NULL);
     t.tv_sec = 60;
-    CHECK(nanosleep(&t, &t) == -1 && errno == EINTR && t.tv_sec >= 59);
+    CHECK(nanosleep(&t, &t) == -1 && errno == EINTR && t.tv_sec >= 50);
+    setitimer(ITIMER_REAL, &never, NULL);
   }
   char c;
   CHECK(read(0, &c, 1) == 0);

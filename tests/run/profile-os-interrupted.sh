@@ -14,14 +14,14 @@ int main() {
   sigemptyset(&none), sigemptyset(&alarms), sigaddset(&alarms, SIGALRM);
   sigprocmask(SIG_BLOCK, &alarms, 0);
   for (int i = 0; i < 10; i++) {
-    struct itimerval once = {{0, 0}, {0, 20000}};
+    struct itimerval once = {{0, 0}, {0, 50000}};
     setitimer(ITIMER_REAL, &once, 0);
     wait_for_it();
   }
 }
 C
 profile "$T/interrupted"
-answers "SELECT o.name, sum(c.calls), sum(c.errors), sum(c.time) > (SELECT cycles_per_second FROM run) / 1000 FROM os_count c JOIN os_call o USING (number)
+answers "SELECT o.name, sum(c.calls), sum(c.errors), sum(c.time) > (SELECT cycles_per_second FROM run) / 10 FROM os_count c JOIN os_call o USING (number)
          WHERE o.name IN ('rt_sigsuspend', 'getppid', 'rt_sigreturn') GROUP BY 1 ORDER BY 1" <<'E2'
 getppid|10|0|0
 rt_sigreturn|10|0|0
