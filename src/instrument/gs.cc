@@ -1,11 +1,12 @@
 // Programs that use %gs themselves: the thread block has it, so their base is a word of the block.
 //
 // An access gs:[base + index*scale + disp] becomes [s + index*scale + disp], with s = app_gs + base in a register that the
-// instruction does not use; gs:[rip + disp] becomes [t + s], with t = rip + disp in another. What cannot be written so
-// (operands that no ModRM names, 32-bit addresses, writing the register itself) is Kind::Far: see x86/shape.cc.
+// instruction does not use; gs:[rip + disp] becomes [t + s], with t = rip + disp in another, and so does gs:[offset] of movabs, as a mov with
+// a ModRM. What cannot be written so (operands that are implied, 32-bit addresses, writing the register itself) is Kind::Far: see x86/shape.cc.
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "instrument/lowering.h"
 #include "x86/encoding.h"
@@ -24,6 +25,9 @@ struct Parts {
   std::span<const std::byte> rest;  // displacement and immediate
 };
 
+// movabs as the mov that has [disp32] in its place.
+uint8_t opcode_with_modrm(uint8_t movabs) { return (movabs ^ 2) - 0x18; }
+
 Parts take_apart(const x86::Shape& s, std::span<const std::byte> bytes) {
   auto b = [&](size_t i) { return static_cast<uint8_t>(bytes[i]); };
   auto is_prefix = [](uint8_t x) {
@@ -35,7 +39,8 @@ Parts take_apart(const x86::Shape& s, std::span<const std::byte> bytes) {
   size_t i = 0;
   for (; is_prefix(b(i)) || (is_rex(b(i)) && (is_prefix(b(i + 1)) || is_rex(b(i + 1)))); i++)  // (such a REX is ignored)
     if (!is_rex(b(i)) && b(i) != 0x64 && b(i) != 0x65) p.before.push_back(b(i));
-  bool has_sib = x86::has_sib(b(s.modrm_offset));
+  bool is_absolute = s.modrm_offset == 0;
+  bool has_sib = !is_absolute && x86::has_sib(b(s.modrm_offset));
   p.is_pop = b(i + is_rex(b(i))) == 0x8f && s.modrm_offset == i + is_rex(b(i)) + 1;
   bool is_xop = b(i) == 0x8f && s.modrm_offset == i + 4;
   if (is_rex(b(i))) {
@@ -46,6 +51,11 @@ Parts take_apart(const x86::Shape& s, std::span<const std::byte> bytes) {
     p.before.push_back(b(i++));
     p.extends_base = !(b(i) & 0x20);
     p.before.push_back(b(i++) | (has_sib ? 0x20 : 0x60));
+  }
+  if (is_absolute) {
+    p.before.push_back(opcode_with_modrm(b(i)));
+    p.modrm = 5;
+    return p;
   }
   for (; i < s.modrm_offset; i++) p.before.push_back(b(i));
   p.modrm = b(i++);
@@ -62,7 +72,8 @@ void Lowering::gs_insn(const x86::Insn& insn, std::span<const std::byte> bytes) 
   if (p.modrm >> 6 == 3) return gs_register(insn, bytes);
   // At most six registers are used: four that are implied, a base and an index.
   std::array<Gpr, 2> scratch{};
-  size_t found = 0, wanted = s.rip_relative ? 2 : 1;
+  bool is_absolute = s.modrm_offset == 0;
+  size_t found = 0, wanted = s.rip_relative || is_absolute ? 2 : 1;
   for (Gpr r : {x86::RBX, x86::RCX, x86::RDI, x86::RSI, x86::RDX, x86::RAX, x86::RBP})
     if (found < wanted && !((s.reads.gpr | s.writes.gpr) >> r & 1)) scratch[found++] = r;
   CHECK(found == wanted);
@@ -80,7 +91,12 @@ void Lowering::gs_insn(const x86::Insn& insn, std::span<const std::byte> bytes) 
   e_.load_gs(sum, gs_app);
   uint8_t mod = p.modrm >> 6, rm = p.modrm & 7;
   uint8_t base = rm == 4 ? p.sib & 7 : rm;
-  if (s.rip_relative) {
+  if (is_absolute) {
+    uint64_t offset;
+    memcpy(&offset, &bytes[s.length - sizeof offset], sizeof offset);
+    e_.mov_imm64(target, offset);
+    rm = 4, p.sib = static_cast<uint8_t>(target << 3);
+  } else if (s.rip_relative) {
     e_.mov_imm64(target, insn.target.value);
     rm = 4, p.sib = static_cast<uint8_t>(target << 3);
     p.rest = p.rest.subspan(4);

@@ -163,10 +163,11 @@ void add_register(Shape& s, const Decoded& d, const ZydisDecodedOperand& op) {
   if (op.attributes & ZYDIS_OATTRIB_IS_MULTISOURCE4) s.reads.vec |= 0xfu << (ZydisRegisterGetId(reg) & ~3);
 }
 
-// A %gs operand that an engine cannot write in another way: one that is implied, or has no ModRM, or 32-bit addresses.
+// A %gs operand that an engine cannot write in another way: one that is implied, or 32-bit addresses.
 bool is_odd_operand(const Decoded& d, const ZydisDecodedOperand& op) {
-  return op.visibility != ZYDIS_OPERAND_VISIBILITY_EXPLICIT || !(d.insn.attributes & ZYDIS_ATTRIB_HAS_MODRM) ||
-         d.insn.address_width != 64;
+  bool is_absolute = d.insn.mnemonic == ZYDIS_MNEMONIC_MOV;  // movabs, if it has no ModRM
+  return op.visibility != ZYDIS_OPERAND_VISIBILITY_EXPLICIT ||
+         !(d.insn.attributes & ZYDIS_ATTRIB_HAS_MODRM || is_absolute) || d.insn.address_width != 64;
 }
 
 void add_memory(Shape& s, const Decoded& d, const ZydisDecodedOperand& op) {

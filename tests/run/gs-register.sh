@@ -20,6 +20,8 @@ static void *work(void *argument) {
     for (int i = 0; i < 5; i++) sum = mix(sum, load(i * 8));
   }
   CHECK(block[10] == mix(me, 10) + 20000 && block[13] == mix(me, 13) + 60000 && block[12] == block[11]);
+  asm volatile("movabs %%gs:8, %%rax; inc %%rax; movabs %%rax, %%gs:112; movabs %%gs:8, %%al; movabs %%ax, %%gs:120" : : : "rax", "memory");
+  CHECK(block[14] == block[1] + 1 && (uint16_t)block[15] == (uint16_t)(((block[1] + 1) & ~255) | (uint8_t)block[1]));
   uint64_t far; asm volatile("lea %%gs:8, %0" : "=r"(far)); CHECK(far == 8);
   return (void *)sum;
 }

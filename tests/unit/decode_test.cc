@@ -60,8 +60,8 @@ bool has_odd_gs(const Zydis& z) {
   for (const ZydisDecodedOperand& op : std::span(z.operands, z.insn.operand_count)) {
     bool writes = op.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
     if (op.type == ZYDIS_OPERAND_TYPE_REGISTER && op.reg.value == ZYDIS_REGISTER_GS && writes) return true;
-    bool plain = op.visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT && z.insn.attributes & ZYDIS_ATTRIB_HAS_MODRM &&
-                 z.insn.address_width == 64;
+    bool has_form = z.insn.attributes & ZYDIS_ATTRIB_HAS_MODRM || z.insn.mnemonic == ZYDIS_MNEMONIC_MOV;
+    bool plain = op.visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT && has_form && z.insn.address_width == 64;
     if (op.type == ZYDIS_OPERAND_TYPE_MEMORY && op.mem.type != ZYDIS_MEMOP_TYPE_AGEN &&
         op.mem.segment == ZYDIS_REGISTER_GS && !plain)
       return true;
