@@ -4,6 +4,7 @@
 
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/result.h"
@@ -34,6 +35,12 @@ inline Result<SharedMemory> SharedMemory::create(const char* name, size_t size, 
   int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | (writer == Writer::Weir ? F_SEAL_FUTURE_WRITE : 0);
   if (fcntl(m.file.get(), F_ADD_SEALS, seals) || fchmod(m.file.get(), 0600)) return fail_errno("shared memory {}", name);
   return m;
+}
+
+// The next byte from `at` on that is in a page that was ever written to, or the end.
+inline uint64_t next_in_use(const SharedMemory& memory, uint64_t at) {
+  off_t next = lseek(memory.file.get(), static_cast<off_t>(at), SEEK_DATA);
+  return next < 0 ? memory.mapping.size() : static_cast<uint64_t>(next);
 }
 
 }  // namespace weir

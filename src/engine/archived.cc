@@ -72,6 +72,7 @@ Result<bool> Space::give_own_arena(Region& region, pid_t pid) {
   else return false;
   auto known = std::find_if(arenas_.begin(), arenas_.end(), [&](const Arena& a) { return a.base == base; });
   region.arena = static_cast<uint32_t>(known - arenas_.begin());
+  if (known == arenas_.end() && is_given({{base.value}, {base.value + arena_size}})) return false;
   if (known != arenas_.end()) return known->code == region.range;  // it was unmapped, and is back
   // Nothing keeps a program out of there.
   if (base.value == rt::low_arena_begin) {
@@ -84,6 +85,10 @@ Result<bool> Space::give_own_arena(Region& region, pid_t pid) {
   arena.is_keepable = true;
   arena.first_link = static_cast<uint32_t>(image.begin.value);
   arena.max_links = static_cast<uint32_t>((image.size() + home_slot_size - 1) / home_slot_size * home_slot_size);
+  if (twins_.is_shared(region.range)) {
+    arena.is_keepable = false;
+    return true;
+  }
   arena.archive = Archive::open(*region.image, tool_->archive_name(), region.range);
   if (!arena.archive) return true;
   const ArchiveParts& parts = arena.archive->parts();
@@ -104,10 +109,9 @@ Result<bool> Space::give_own_arena(Region& region, pid_t pid) {
 void Space::map_archive(const Arena& arena) {
   const Archive& archive = *arena.archive;
   size_t size = archive.parts().code.size();
-  if (size)
-    pieces_.push_back({archive.file().get(), archive.code_offset(), arena.base.value, size, PROT_READ | PROT_EXEC, true});
-  pieces_.push_back({archive.file().get(), archive.table_offset(), table_address_ + table_offset(arena.code.begin),
-                     arena.code.size() * 8, PROT_READ, true});
+  if (size) add_piece({archive.file().get(), archive.code_offset(), arena.base.value, size, PROT_READ | PROT_EXEC, true});
+  add_piece({archive.file().get(), archive.table_offset(), table_address_ + table_offset(arena.code.begin),
+             arena.code.size() * 8, PROT_READ, true});
 }
 
 int Space::file_for_others(const Piece& piece) const {
@@ -160,7 +164,7 @@ void Space::make_writable(Arena& arena, uint32_t offset) {
   size_t at = offset / page * page;
   memcpy(arena.memory->mapping.data() + at, arena.archive->parts().code.data() + at, page);
   arena.code_pages[offset / page] = true;
-  pieces_.push_back({arena.memory->file.get(), at, arena.base.value + at, page, PROT_READ | PROT_EXEC, false, true});
+  add_piece({arena.memory->file.get(), at, arena.base.value + at, page, PROT_READ | PROT_EXEC, false, true});
   if (++arena.changed_pages == many_pages) make_writable(arena);
 }
 
@@ -170,7 +174,7 @@ void Space::make_table_writable(Arena& arena, AppPc pc) {
   uint64_t at = table_offset(pc) / page * page;
   memcpy(table_.mapping.data() + at, archived, page);
   arena.table_pages[table_page_of(arena, pc)] = true;
-  pieces_.push_back({table_.file.get(), at, table_address_ + at, page, PROT_READ, false, true});
+  add_piece({table_.file.get(), at, table_address_ + at, page, PROT_READ, false, true});
   if (++arena.changed_pages == many_pages) make_writable(arena);
 }
 
@@ -187,23 +191,30 @@ void Space::make_writable(Arena& arena) {
   map_all_changed(arena);
 }
 
+// The same, and no process goes on before it has mapped that.
+void Space::make_writable_at_once(Arena& arena) {
+  if (!arena.archive || arena.changed_pages >= many_pages) return;
+  size_t before = pieces_.size();
+  make_writable(arena);
+  for (Piece& piece : std::span(pieces_).subspan(before)) piece.is_change = false;
+}
+
 void Space::map_all_changed(const Arena& arena) {
   uint64_t table = table_offset(arena.code.begin);
   if (size_t size = arena.archive->parts().code.size())
-    pieces_.push_back({arena.memory->file.get(), 0, arena.base.value, size, PROT_READ | PROT_EXEC, false, true});
-  pieces_.push_back({table_.file.get(), table, table_address_ + table, arena.code.size() * 8, PROT_READ, false, true});
+    add_piece({arena.memory->file.get(), 0, arena.base.value, size, PROT_READ | PROT_EXEC, false, true});
+  add_piece({table_.file.get(), table, table_address_ + table, arena.code.size() * 8, PROT_READ, false, true});
 }
 
 void Space::map_changed_pages(const Arena& arena) {
   uint64_t table = table_offset(arena.code.begin);
   for (size_t n = 0; n < arena.code_pages.size(); n++)
     if (arena.code_pages[n])
-      pieces_.push_back(
+      add_piece(
           {arena.memory->file.get(), n * page, arena.base.value + n * page, page, PROT_READ | PROT_EXEC, false, true});
   for (size_t n = 0; n < arena.table_pages.size(); n++)
     if (arena.table_pages[n])
-      pieces_.push_back(
-          {table_.file.get(), table + n * page, table_address_ + table + n * page, page, PROT_READ, false, true});
+      add_piece({table_.file.get(), table + n * page, table_address_ + table + n * page, page, PROT_READ, false, true});
 }
 
 // What Space::copy() leaves: archives are shared, but not what was changed in them.
@@ -279,7 +290,7 @@ void Space::take_over(uint32_t index) {
       pc += static_cast<int64_t>(page / 8) - 1;
       continue;
     }
-    if (!table_cell(pc)) continue;
+    if (!table_entry(pc)) continue;
     auto f = std::upper_bound(parts.functions.begin(), parts.functions.end(),
                               ArchivedPair{static_cast<uint32_t>(pc - begin), UINT32_MAX});
     if (f != parts.functions.begin()) units_[first + std::prev(f)->offset].table.push_back(pc);

@@ -27,8 +27,10 @@ bool is_image(const process::Region& r) { return r.executable && (r.inode || r.p
 Result<std::unique_ptr<Space>> space_of(pid_t tid, const Space::MakeTool& make_tool) {
   TRY(auto regions, process::regions(tid));
   TRY(auto space, Space::create(make_tool, regions, false));
-  for (const process::Region& r : regions)
+  for (const process::Region& r : regions) {
     if (is_image(r)) TRY_VOID(space->know(r.range.begin, tid));
+    if (r.executable) space->note_code(r.range);
+  }
   return space;
 }
 
@@ -41,7 +43,8 @@ uint32_t room_for_blocks(pid_t tid) {
   return static_cast<uint32_t>((end - rt::blocks_base) / rt::block_stride);
 }
 
-// Where a thread goes on in the cache.
+}  // namespace
+
 Result<> enter_cache(Space& space, pid_t tid, user_regs_struct& regs) {
   constexpr uint64_t cs_64 = 0x33, restart_syscall = 219, none = ~uint64_t{0};
   constexpr int64_t ERESTART_RESTARTBLOCK = 516;
@@ -63,8 +66,6 @@ Result<> enter_cache(Space& space, pid_t tid, user_regs_struct& regs) {
   regs.rip = to.value;
   return {};
 }
-
-}  // namespace
 
 Result<> Server::attach_all() {
   watch_signals();

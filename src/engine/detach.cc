@@ -62,13 +62,6 @@ void mend(const Space::Place& at, const rt::ThreadBlock& tb, user_regs_struct& r
 
 }  // namespace
 
-// A thread at an exact place of the program, and what it is to go on with.
-struct Server::Leaving {
-  pid_t tid;
-  user_regs_struct regs;
-  rt::ThreadBlock* clock = nullptr;  // it holds the program's zmm31
-};
-
 Result<> Server::give_back_actions(process::RemoteSyscalls& remote, uint32_t slot, pid_t tid, bool ignores_traps) {
   for (uint64_t sig = 1, caught = signals_in(tid, "SigCgt"); sig <= 64; sig++) {
     if (!(caught >> (sig - 1) & 1)) continue;

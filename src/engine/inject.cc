@@ -311,7 +311,6 @@ Result<> Server::mapped(Process& p, uint32_t slot, AppRange range, uint64_t offs
     if (s.type == PT_LOAD && (s.flags & PF_X) && offset == (s.offset & ~uint64_t{4095}))
       range.end = std::min(range.end,
                            range.begin + static_cast<int64_t>((s.offset + s.file_size - offset + 4095) & ~uint64_t{4095}));
-  if (!p.space->may_add(range)) return {};
   if (is_shared(p)) TRY_VOID(part(p));
   return add(p, {range, true, false, true, false, offset, 1, (*image)->path()}, *image);
 }

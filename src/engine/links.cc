@@ -120,6 +120,7 @@ void Space::enter_all(uint32_t id, std::span<const instrument::TableEntry> place
 }
 
 CachePc Space::table_entry(AppPc pc) const {
+  if (twins_.is_shared(pc)) return twins_.find(pc);
   const Arena* arena = arena_of_code(pc);
   const std::byte* archived = arena ? archived_table_page(*arena, pc) : nullptr;
   if (!archived) return {table_cell(pc)};
@@ -129,10 +130,30 @@ CachePc Space::table_entry(AppPc pc) const {
 }
 
 void Space::enter_in_table(AppPc pc, CachePc to) {
+  if (twins_.is_shared(pc)) return twins_.enter(pc, to);
   if (const Arena* arena = arena_of_code(pc)) make_table_writable(const_cast<Arena&>(*arena), pc);
   // (A fault of a reader maps the pages around it as well, which are writable then; one of a writer does not.)
   __atomic_load_n(&table_cell(pc), __ATOMIC_RELAXED);
   __atomic_store_n(&table_cell(pc), to.value, __ATOMIC_RELEASE);
+}
+
+// These low halves are shared from now on: what the table has of them goes to the twins. One region alone had them until now.
+void Space::empty_cells(LowRange low) {
+  for (const Region& region : regions_) {
+    for (const LowRange& own : low_halves(region.range)) {
+      uint64_t begin = std::max(low.begin, own.begin), end = std::min(low.end, own.end);
+      if (begin >= end) continue;
+      AppPc first = region.range.begin + static_cast<int64_t>((begin - region.range.begin.value) & 0xffffffff);
+      if (const Arena* arena = arena_of_code(first)) make_writable_at_once(const_cast<Arena&>(*arena));
+      arenas_[region.arena].is_keepable = false;
+      for (uint64_t at = begin; at < end; at++) {
+        if (at % (Archive::page / 8) == 0 || at == begin) at = next_in_use(table_, 8 * at) / 8;
+        if (at >= end) break;
+        AppPc pc = first + static_cast<int64_t>(at - begin);
+        if (uint64_t to = std::exchange(table_cell(pc), 0)) twins_.enter(pc, {to});
+      }
+    }
+  }
 }
 
 // A block that was not known as a target of indirect transfers gets an entry that takes rcx back.

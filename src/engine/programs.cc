@@ -431,7 +431,7 @@ uint32_t Server::allocate_slot(pid_t pid, pid_t tid) {
   });
   for (uint32_t slot = 1; slot < slot_limit_; slot++) {
     if (slot == slots_.size()) slots_.emplace_back();
-    if (slots_[slot].state != SlotState::Free) continue;
+    if (slots_[slot].state != SlotState::Free || (slot < given_slots_.size() && given_slots_[slot])) continue;
     slots_[slot] = {SlotState::Reserved, pid, tid, 0, nullptr};
     begin_block(slot);
     return slot;

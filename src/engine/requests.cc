@@ -135,11 +135,13 @@ void Server::serve(uint32_t slot) {
     if (send_calls(*p, slot)) return answer(slot);
     memory->caller = 0;
     if (auto postponed = std::move(slots_[slot].postponed)) r = *postponed;
+    if (moving_ && moving_->asking == slot) let_others_go_on();
   }
   if (must_map_first(*p, slot, r)) {
     slots_[slot].postponed = std::make_unique<rt::RequestBlock>(r);
     send_calls(*p, slot);
-    return answer(slot);
+    answer(slot);
+    return finish_move();
   }
   if (r.kind != rt::Request::Called) {
     handle(*p, slot, r);
@@ -155,6 +157,7 @@ void Server::serve(uint32_t slot) {
 
 // Will the answer lead to memory that the process has not mapped yet?
 bool Server::must_map_first(Process& p, uint32_t slot, const rt::RequestBlock& r) {
+  if (wants_move(p, r)) return move(p, slot, r);
   AppPc target;
   if (r.kind == rt::Request::Resume || r.kind == rt::Request::Stale) target = {r.args[0]};
   if (r.kind == rt::Request::Indirect) target = {r.args[1]};
@@ -207,7 +210,9 @@ void Server::handle(Process& p, uint32_t slot, rt::RequestBlock& r) {
       break;
     case rt::Request::Exec: exec_begins(slot, r.args[0], static_cast<int64_t>(r.args[1])); break;
     case rt::Request::ExecFailed: exec_failed(slots_[slot].tid); break;
-    case rt::Request::Change: change(p, {{r.args[0]}, {r.args[1]}}); break;
+    case rt::Request::Change: change(p, {{r.args[0]}, {r.args[1]}}, r.args[2]); break;
+    case rt::Request::Give: r.values[0] = give(p, {{r.args[0]}, {r.args[1]}}, static_cast<rt::Giving>(r.args[2])); break;
+    case rt::Request::Executable: executable(p, {{r.args[0]}, {r.args[1]}}); break;
     case rt::Request::Quiet:
       p.space->make_all_writable();
       p.quiet = r.args[0];
@@ -230,11 +235,11 @@ void Server::handle(Process& p, uint32_t slot, rt::RequestBlock& r) {
 }
 
 namespace {
-// A call that missed has pushed its return address already; a return has popped nothing yet.
+// A call that missed has pushed its return address already, a return has popped it: where the transfer itself faults, it has not.
 uint64_t stack_change(const instrument::Exit& site, rt::Native native) {
-  bool faults = native == rt::NativeSite;
-  if (site.kind == instrument::Exit::Call) return faults ? 8 : 0;
-  if (site.kind == instrument::Exit::Return) return faults ? 0 : 8 + site.pops;
+  if (native != rt::NativeSite) return 0;
+  if (site.kind == instrument::Exit::Call) return 8;
+  if (site.kind == instrument::Exit::Return) return -(8ull + site.pops);
   return 0;
 }
 
@@ -267,14 +272,14 @@ void Server::go_on(Process& p, rt::RequestBlock& r, AppPc target, const instrume
     // What goes through the table arrives where the table sends it.
     bool arrives = r.kind == rt::Request::Indirect || (r.kind == rt::Request::Resume && r.args[1]);
     if (CachePc entry = arrives ? p.space->table_entry(target) : CachePc{}) r.pc = entry.value;
-    r.values[1] = site ? stack_change(*site, rt::NotNative) : 0;
     leave_dead_code(*p.space);
     if (site && site->kind == instrument::Exit::Return) stats_.slow_returns++;
     return;
   }
   if (to.error().exit_status != Space::no_code) end_with_message(p, to.error().what);
   bool canonical = static_cast<int64_t>(target.value << 16) >> 16 == static_cast<int64_t>(target.value);
-  r.native = canonical || !site ? rt::NativeTarget : rt::NativeSite;
+  bool may_go = canonical && !p.space->is_own(target);  // (there is nothing, as far as the program knows)
+  r.native = may_go || !site ? rt::NativeTarget : rt::NativeSite;
   r.pc = target.value;
   r.values[1] = site ? stack_change(*site, r.native) : 0;
 }
@@ -288,13 +293,29 @@ void Server::where(Process& p, rt::RequestBlock& r) {
   r.values[3] = at.resume.value;
 }
 
-void Server::change(Process& p, AppRange range) {
+void Server::change(Process& p, AppRange range, bool has_no_code) {
   range = whole_pages(range);
-  if (range.end <= range.begin || !p.space->knows(range)) return;
-  if (is_shared(p))
+  if (range.end <= range.begin) return;
+  if (p.space->knows(range)) {
+    if (is_shared(p))
+      if (auto ok = part(p); !ok) return end_with_message(p, ok.error().what);
+    p.space->forget(range);
+    reuse_dead(*p.space);
+  }
+  if (has_no_code && !is_shared(p)) p.space->note_no_code(range);  // (others may have it still)
+}
+
+// What is executable may be gone to: nothing else may be found by its low 32 bits from now on. An empty range: it is not known what is.
+void Server::executable(Process& p, AppRange range) {
+  range = whole_pages(range);
+  bool is_known = range.begin < range.end;
+  if (is_shared(p) && (!is_known || !p.space->may_add(range)))
     if (auto ok = part(p); !ok) return end_with_message(p, ok.error().what);
-  p.space->forget(range);
-  reuse_dead(*p.space);
+  if (is_known && !p.space->has_table_for(range))
+    return end_with_message(
+        p, fmt::format("code at {:#x}, whose place in weir's table is memory of the program now", range.begin.value));
+  if (is_known && p.space->note_code(range)) return;
+  if (!is_shared(p)) p.space->find_code(slots_[current_slot_].tid);
 }
 
 namespace {

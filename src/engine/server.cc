@@ -146,7 +146,7 @@ Result<> Server::set_up() {
   TRY(runtime_, SharedMemory::create("weir-runtime", (size + 4095) & ~size_t{4095}));
   memcpy(runtime_.mapping.data(), weir_runtime_image, size);
   memcpy(&header_, weir_runtime_image, sizeof header_);
-  CHECK(header_.version == rt::abi_version);
+  CHECK(header_.version == rt::abi_version && header_.begin - rt::runtime_base < size);
   control()->weir_pid = static_cast<uint32_t>(getpid());
   TRY(guardian_, Guardian::create());
   renew_guardian();

@@ -16,6 +16,7 @@
 #include "engine/guardian.h"
 #include "engine/space.h"
 #include "process/keeper.h"
+#include "process/threads.h"
 #include "process/tracee.h"
 
 namespace weir::engine {
@@ -75,6 +76,8 @@ struct Slot {
 std::optional<rlimit> lend_descriptors(pid_t pid);
 // Unmaps all that is ours in a process that stands still.
 Result<> unmap_ours(process::RemoteSyscalls& remote, pid_t tid);
+// Where a thread that stands still goes on in the cache.
+Result<> enter_cache(Space& space, pid_t tid, user_regs_struct& regs);
 // The pages that a range touches; an empty one where there is no such range.
 AppRange whole_pages(AppRange range);
 
@@ -123,7 +126,8 @@ class Server {
   }
   void go_on(Process& p, rt::RequestBlock& r, AppPc target, const instrument::Exit* site);
   void where(Process& p, rt::RequestBlock& r);
-  void change(Process& p, AppRange range);
+  void change(Process& p, AppRange range, bool has_no_code);
+  void executable(Process& p, AppRange range);
   Result<> part(Process& p);
   bool is_shared(const Process& p) const;
   void leave_dead_code(const Space& space);
@@ -174,11 +178,35 @@ class Server {
   Result<rt::KernelSigaction> action_of(process::RemoteSyscalls& remote, uint32_t slot, uint64_t sig);
 
   // detach.cc
-  struct Leaving;
+  struct Leaving {  // a thread at an exact place of the program, and what it is to go on with
+    pid_t tid;
+    user_regs_struct regs;
+    rt::ThreadBlock* clock = nullptr;  // it holds the program's zmm31
+  };
   void detach_all();
   bool detach(const std::vector<pid_t>& group);
   std::optional<Leaving> leave_cache(Process& p, pid_t tid, int& signal);
   Result<> give_back_actions(process::RemoteSyscalls& remote, uint32_t slot, pid_t tid, bool ignores_traps);
+
+  // move.cc
+  struct Move {
+    Move(pid_t process, uint32_t slot) : pid(process), asking(slot), threads(process) {}
+    pid_t pid;
+    uint32_t asking;  // slot of the thread that does it
+    process::Threads threads;
+    std::vector<std::pair<pid_t, user_regs_struct>> others = {};
+    std::shared_ptr<Space> space = {};
+    CachePc resume = {};
+  };
+  bool can_ever_give(AppRange range) const;
+  bool give(Process& p, AppRange range, rt::Giving how);
+  bool wants_move(const Process& p, const rt::RequestBlock& r) const;
+  void serve_others(uint32_t asking);
+  bool stop_others(Process& p, uint32_t slot);
+  Result<> prepare_move(Process& p, uint32_t slot, const rt::RequestBlock& r);
+  bool move(Process& p, uint32_t slot, const rt::RequestBlock& r);
+  void let_others_go_on();
+  void finish_move();
 
   // inject.cc
   Result<> inject(pid_t pid);
@@ -204,7 +232,9 @@ class Server {
   rt::RuntimeHeader header_{};
   std::deque<Slot> slots_ = std::deque<Slot>(1);  // as many as were ever used; the first is nobody's
   std::weak_ptr<Space> last_translated_;          // in this space
+  std::vector<bool> given_slots_;                 // to programs that wanted their memory
   uint32_t slot_limit_ = rt::max_slots;           // an attached process may have no room for all
+  std::unique_ptr<Move> moving_;                  // a process moves
   std::vector<uint32_t> ending_;                  // slots whose threads are about to be gone
   std::map<pid_t, Process> processes_;
   std::vector<std::shared_ptr<Space>> ended_;  // of programs that have

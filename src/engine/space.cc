@@ -15,6 +15,7 @@ constexpr size_t smallest_arena = 16u << 20;
 constexpr int64_t stack_growth = 128u << 20;  // the kernel keeps as much free
 // Numbers of exits: those of images at their homes are below.
 constexpr uint32_t first_common_link = 0xC000'0000, common_links = 1 << 23, max_common_arenas = 128;
+constexpr AppRange vsyscall = {{0xffff'ffff'ff60'0000}, {0xffff'ffff'ff60'1000}};
 constexpr int may_not_grow = -2;                               // exit_status of an error
 constexpr uint64_t reach = (uint64_t{2} << 30) - (64u << 20);  // of a 32-bit displacement, with some room
 
@@ -24,14 +25,10 @@ bool near(CachePc base, size_t size, AppRange r) {
   return high - low < reach;
 }
 
-// The table is indexed by the low 32 bits of an address: no two regions may share them.
-bool share_low_half(AppRange a, AppRange b) {
-  auto distance = static_cast<uint32_t>(b.begin.value - a.begin.value);
-  return distance < a.size() || -distance < b.size();
-}
-
 // For nearly any function.
-bool has_much_room(const Arena& arena) { return arena.used + std::min<size_t>(64u << 20, arena.size / 2) <= arena.size; }
+bool has_much_room(const Arena& arena) {
+  return arena.size - arena.used >= std::clamp<size_t>(arena.size / 2, smallest_arena / 2, 64u << 20);
+}
 
 // An image has data before and behind its code, which its code refers to.
 constexpr uint64_t image_margin = 256u << 20;
@@ -58,7 +55,9 @@ Result<std::unique_ptr<Space>> Space::create(const MakeTool& make_tool, std::spa
   if (!low && !is_free(rt::high_table_base)) return fail("it has no room for weir's table");
   TRY(auto s, create_empty(make_tool));
   s->table_address_ = low ? rt::table_base : rt::high_table_base;
+  TRY(s->twins_, Twins::create());
   TRY_VOID(s->create_memory());
+  s->note_code(vsyscall);
   return s;
 }
 
@@ -66,10 +65,12 @@ Result<> Space::create_memory() {
   static uint64_t last_id = 0;
   TRY(table_, SharedMemory::create("weir-table", rt::table_size));
   TRY(page_, SharedMemory::create("weir-page", rt::space_page_size));
-  pieces_.push_back({table_.file.get(), 0, table_address_, rt::table_size, PROT_READ, false});
-  pieces_.push_back({page_.file.get(), 0, rt::space_base, rt::space_page_size, PROT_READ, false});
+  add_piece({table_.file.get(), 0, table_address_, rt::table_size, PROT_READ, false});
+  add_piece({page_.file.get(), 0, rt::space_base, rt::space_page_size, PROT_READ, false});
+  add_piece({twins_.file(), 0, rt::twins_base, rt::twins_size, PROT_READ, false});
   page_.as<rt::SpacePage>()->id = ++last_id;
-  tell_own({table_address_, table_address_ + rt::table_size});
+  tell_own({{table_address_}, {table_address_ + rt::table_size}});
+  tell_own({{rt::blocks_base}, {rt::blocks_base + rt::blocks_size}});
   return {};
 }
 
@@ -117,7 +118,7 @@ Result<Region*> Space::find_region(AppPc pc, pid_t pid, bool may_grow) {
   if (Region* r = region_at(pc)) return r;
   TRY(auto all, process::regions(pid));
   for (process::Region& r : all) {
-    if (!r.range.contains(pc) || !r.executable || r.path == "[vsyscall]") continue;
+    if (!r.range.contains(pc) || !r.executable || r.path == "[vsyscall]" || is_own(pc)) continue;
     // The kernel joins neighbours: what is known already stays as it is.
     for (const Region& known : regions_) {
       if (known.range.end <= pc && r.range.begin < known.range.end) {
@@ -126,11 +127,17 @@ Result<Region*> Space::find_region(AppPc pc, pid_t pid, bool may_grow) {
       }
       if (known.range.begin > pc) r.range.end = std::min(r.range.end, known.range.begin);
     }
+    // An arena reaches all of a region: of more it is the part around.
+    constexpr uint64_t large = 512u << 20, window = large / 2;
+    if (r.range.size() > large) {
+      AppRange around{{pc.value & ~(window - 1)}, {(pc.value & ~(window - 1)) + window}};
+      AppPc begin = std::max(r.range.begin, around.begin);
+      r.offset += static_cast<uint64_t>(begin - r.range.begin);
+      r.range = {begin, std::min(r.range.end, around.end)};
+    }
     if (!may_grow) return std::unexpected(Error{"shared", may_not_grow});
-    for (const Region& known : regions_)
-      if (share_low_half(known.range, r.range))
-        return fail("{:#x} and {:#x}: two mappings of code have the same low 32 bits", r.range.begin.value,
-                    known.range.begin.value);
+    if (!has_table_for(r.range))
+      return fail("code at {:#x}, whose place in weir's table is memory of the program now", r.range.begin.value);
     auto image = symbols::open_image(pid, r);
     Region* added = add_region(r, image ? *image : nullptr, false);
     added->is_pristine = added->image && !added->is_volatile && r.inode && is_as_in_file(pid, *added);
@@ -165,6 +172,7 @@ void Space::adopt() {
 Region* Space::add_region(const process::Region& r, std::shared_ptr<elf::Image> image, bool is_pristine) {
   Region region{r.range, r.offset, std::move(image)};
   region.is_volatile = r.writable || r.shared;
+  region.is_readable = r.readable || r.writable;  // (as far as the processor is concerned)
   region.is_pristine = is_pristine;
   std::string name = r.path.empty() ? "[anonymous]" : r.path;
   if (region.image) region.bias = symbols::bias_of(r, *region.image);
@@ -173,6 +181,7 @@ Region* Space::add_region(const process::Region& r, std::shared_ptr<elf::Image> 
   if (known == images_.end()) add_image(name);
   auto at = std::upper_bound(regions_.begin(), regions_.end(), r.range.begin,
                              [](AppPc a, const Region& x) { return a < x.range.begin; });
+  note_code({r.range.begin + -(r.path == "[stack]" ? stack_growth : 0), r.range.end});
   Region* added = &*regions_.insert(at, std::move(region));
   write_page();
   return added;
@@ -199,13 +208,9 @@ Result<> Space::find_room(Region& region, pid_t pid) {
   return found;
 }
 
-bool Space::may_add(AppRange range) const {
-  return std::none_of(regions_.begin(), regions_.end(), [&](const Region& r) { return share_low_half(r.range, range); });
-}
-
 bool Space::has_room_for(AppRange range) const {
-  return may_add(range) && std::none_of(promised_.begin(), promised_.end(),
-                                        [&](AppRange p) { return p != range && share_low_half(p, range); });
+  auto is_other = [&](AppRange p) { return p != range && share_low_halves(p, range); };
+  return may_add(range) && has_table_for(range) && std::ranges::none_of(promised_, is_other);
 }
 
 void Space::promise(AppRange range) {
@@ -215,6 +220,49 @@ void Space::promise(AppRange range) {
 Result<> Space::reserve_near(AppRange range, pid_t pid) {
   TRY_VOID(arena_near(range, pid));
   return {};
+}
+
+// Entries of what has become a twin are found by their whole address from now on. (A thread that has read one already goes to the right place:
+// nobody could go to the other before.)
+bool Space::note_code(AppRange range) {
+  if (twins_.covers(range)) return true;
+  for (const LowRange& low : twins_.add(range)) empty_cells(low);
+  write_code();
+  return twins_.code().size() <= long_list_;
+}
+
+void Space::note_no_code(AppRange range) {
+  for (const LowRange& low : twins_.remove(range))
+    for (auto [pc, to] : twins_.take(low)) enter_in_table(pc, to);
+  write_code();
+}
+
+void Space::find_code(pid_t pid) {
+  auto all = process::regions(pid);
+  if (!all) return;
+  AppPc at{0};  // (what is executable still must not stop being a twin for a moment)
+  for (const process::Region& r : *all) {
+    if (!r.executable || r.range.begin >= vsyscall.begin) continue;
+    note_code(r.range);
+    if (at < r.range.begin) note_no_code({at, r.range.begin});
+    at = r.range.end;
+  }
+  note_no_code({at, {uint64_t{1} << 47}});
+  long_list_ = std::max<size_t>(rt::max_code, 2 * twins_.code().size());
+}
+
+void Space::write_code() {
+  auto* page = page_.as<volatile rt::SpacePage>();
+  page->version = page->version + 1;
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  const auto& code = twins_.code();
+  page->code_count = static_cast<uint32_t>(code.size());
+  for (size_t i = 0; i < std::min<size_t>(code.size(), rt::max_code); i++) {
+    page->code[i].begin = code[i].begin.value;
+    page->code[i].end = code[i].end.value;
+  }
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  page->version = page->version + 1;
 }
 
 void Space::write_page() {
@@ -250,8 +298,8 @@ Result<uint32_t> Space::arena_near(AppRange range, pid_t pid) {
 
 bool Space::is_free(uint64_t begin, size_t size, std::span<const process::Region> taken) const {
   if (begin < 0x10000 || begin >= uint64_t{1} << 47 || begin + size >= uint64_t{1} << 47) return false;
-  if (begin < table_address_ + rt::table_size && begin + size > table_address_) return false;
   AppRange r{{begin}, {begin + size}};
+  if (r.overlaps({{table_address_}, {table_address_ + rt::table_size}}) || is_given(r)) return false;
   for (const process::Region& t : taken) {
     int64_t growth = t.path == "[stack]" ? stack_growth : 0;
     if (AppRange{t.range.begin + -growth, t.range.end}.overlaps(r)) return false;
@@ -281,18 +329,6 @@ CachePc Space::find_gap(AppRange range, size_t size, std::span<const process::Re
   return {gap == candidates.end() ? 0 : *gap};
 }
 
-// The runtime does not let the program change what is there.
-void Space::tell_own(rt::Range range) {
-  auto* page = page_.as<rt::SpacePage>();
-  if (page->own_count == rt::max_own) {
-    if (!not_told_++)
-      say("a program has more than {} code caches; it is not kept from mapping memory over the others", rt::max_own);
-    return;
-  }
-  page->own[page->own_count] = range;
-  __atomic_store_n(&page->own_count, page->own_count + 1, __ATOMIC_RELEASE);
-}
-
 Result<uint32_t> Space::create_arena(CachePc base, size_t size) {
   auto index = static_cast<uint32_t>(arenas_.size());
   Arena arena;
@@ -301,9 +337,9 @@ Result<uint32_t> Space::create_arena(CachePc base, size_t size) {
   arena.links.reserve(1 << 17);  // (what is never touched costs nothing, and moving to a larger place does)
   TRY(auto memory, SharedMemory::create("weir-cache", size));
   arena.memory = std::make_shared<SharedMemory>(std::move(memory));
-  pieces_.push_back({arena.memory->file.get(), 0, base.value, size, PROT_READ | PROT_EXEC, false});
+  add_piece({arena.memory->file.get(), 0, base.value, size, PROT_READ | PROT_EXEC, false});
   arenas_.push_back(std::move(arena));
-  tell_own({base.value, base.value + size});
+  tell_own({{base.value}, {base.value + size}});
   return index;
 }
 
@@ -375,9 +411,13 @@ Result<std::unique_ptr<Space>> Space::copy() const {
   TRY(auto s, create_empty([&] { return tool_->copy(); }));
   s->counters_ = counters_;
   s->table_address_ = table_address_;
+  s->given_ = given_;
+  s->given_low_ = given_low_;
+  TRY(s->twins_, twins_.copy());
   TRY_VOID(s->create_memory());
   s->regions_ = regions_;
   s->write_page();
+  s->write_code();
   s->promised_ = promised_;
   for (const std::string& name : images_) s->add_image(name);
   s->units_ = units_;
@@ -400,9 +440,9 @@ Result<std::unique_ptr<Space>> Space::copy() const {
     size_t archived = a.archive ? a.code_pages.size() * Archive::page : 0;  // see copy_archived
     memcpy(c.memory->mapping.data() + archived, a.memory->mapping.data() + archived, a.used - archived);
     // Other threads of the process are in there, and stay: nothing may be mapped over code that is not there as well.
-    s->pieces_.push_back(
+    s->add_piece(
         {c.memory->file.get(), archived, c.base.value + archived, c.size - archived, PROT_READ | PROT_EXEC, false});
-    s->tell_own({c.base.value, c.base.value + c.size});
+    s->tell_own({{c.base.value}, {c.base.value + c.size}});
     s->arenas_.push_back(std::move(c));
   }
   for (const Unit& u : units_)

@@ -20,6 +20,7 @@
 #include "elf/image.h"
 #include "engine/archive.h"
 #include "engine/extents.h"
+#include "engine/twins.h"
 #include "instrument/lower.h"
 #include "instrument/tool.h"
 #include "process/program.h"
@@ -84,6 +85,7 @@ struct Region {
   uint32_t arena = 0;
   bool is_pristine = false;  // a file's code as it is in the file
   bool is_volatile = false;  // writable, or shared memory: its code may change at any time
+  bool is_readable = true;
 };
 
 // A translated function, or a part of one that was reached later.
@@ -139,14 +141,33 @@ class Space {
   Result<> know(AppPc pc, pid_t pid);
   // Code that has just been mapped from a file.
   Result<> add(const process::Region& region, std::shared_ptr<elf::Image> image, pid_t pid);
-  // Does no known code have the same low 32 bits?
-  bool may_add(AppRange range) const;
+  // Memory that is executable, known as code or not: see engine/twins.h. False: it has become a long list, see find_code().
+  bool note_code(AppRange range);
+  // … and is not any more.
+  void note_no_code(AppRange range);
+  // All such memory of the process, anew.
+  void find_code(pid_t pid);
+  // Does no other code have the same low 32 bits?
+  bool may_add(AppRange range) const { return twins_.has_room_for(range); }
   // … and is nothing else promised that place?
   bool has_room_for(AppRange range) const;
   // An arena near code that may come.
   Result<> reserve_near(AppRange range, pid_t pid);
   // A range where an image is going to be mapped.
   void promise(AppRange range);
+  // The program wants addresses that are ours. What it can have; none: we cannot do without (Giving::All).
+  std::optional<std::vector<AppRange>> parts_to_give(AppRange range, rt::Giving how) const;
+  // These are the program's from now on, and are to be unmapped. The process has mapped so many of the pieces.
+  void give(std::vector<AppRange>& parts, size_t mapped);
+  // Another space for the same process: nothing is translated yet, and `wanted` is the program's.
+  Result<std::unique_ptr<Space>> begin_elsewhere(AppRange wanted, bool moves_table) const;
+  std::span<const AppRange> own() const { return own_; }
+  bool is_own(AppPc pc) const;
+  bool is_in_table(AppRange range) const {
+    return range.begin.value >= table_address_ && range.end.value <= table_address_ + rt::table_size;
+  }
+  // Is its part of the table still ours?
+  bool has_table_for(AppRange range) const;
   // Finds the code around `pc` in the process, and room for its translation. False: the space would have to grow, and may not.
   bool prepare(AppPc pc, pid_t pid, bool may_grow);
   // The program changes the mappings of [range]: what was translated there is forgotten.
@@ -206,8 +227,15 @@ class Space {
   CachePc find_gap(AppRange range, size_t size, std::span<const process::Region> taken) const;
   Result<uint32_t> create_arena(CachePc base, size_t size = arena_size);
   Result<> find_room(Region& region, pid_t pid);
-  void tell_own(rt::Range range);
+  void tell_own(AppRange range);
+  void write_own();
+  void add_piece(Piece piece);
+  void give_of_table(AppRange part);
+  bool is_given(AppRange range) const;
+  std::vector<AppRange> can_give(AppRange own, AppRange wanted) const;
+  std::vector<AppRange> can_give_of_table(AppRange part) const;
   void write_page();
+  void write_code();
   void retire(uint32_t unit);
 
   // reuse.cc
@@ -241,6 +269,7 @@ class Space {
   void enter_in_table(AppPc pc, CachePc to);
   void enter_if_empty(AppPc pc, CachePc to);
   void enter_all(uint32_t unit, std::span<const instrument::TableEntry> places);
+  void empty_cells(LowRange low);
 
   // archived.cc
   const Arena* arena_of_code(AppPc pc) const { return has_archives_ ? find_arena_of_code(pc) : nullptr; }
@@ -256,16 +285,22 @@ class Space {
   void make_writable(Arena& arena, uint32_t offset);
   void make_table_writable(Arena& arena, AppPc pc);
   void make_writable(Arena& arena);
+  void make_writable_at_once(Arena& arena);
   void take_over(uint32_t arena);
   void save(Arena& arena);
 
   std::unique_ptr<instrument::Tool> tool_;
   instrument::Counters counters_;
   SharedMemory table_, page_;
+  Twins twins_;
+  size_t long_list_ = rt::max_code;          // of executable memory: see note_code
   uint64_t table_address_ = rt::table_base;  // in the target
   std::vector<Piece> pieces_;
   std::vector<Arena> arenas_;
-  uint32_t not_told_ = 0;                                 // see tell_own
+  std::vector<AppRange> own_;                             // what is mapped for us, and where nothing may be
+  std::vector<AppRange> given_;                           // what was, and is the program's now,
+  std::vector<LowRange> given_low_;                       // … and of these low halves the table
+  bool is_told_ = false;                                  // that there are too many of them
   bool has_archives_ = false;                             // one of the arenas has, or had, one
   std::vector<std::shared_ptr<const Archive>> given_up_;  // pieces name their files
   std::vector<Region> regions_;                           // by address

@@ -1,5 +1,7 @@
 // From an address of the program to its translation: find the function, lift it, ask the tool, lower it, link it.
 
+#include <cpuid.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -14,6 +16,12 @@ constexpr uint64_t unknown_bounds = 4096;  // of code that no symbol or FDE desc
 constexpr uint64_t max_bounds = 4u << 20;
 
 size_t aligned(size_t offset) { return (offset + 15) & ~size_t{15}; }
+
+// Does the kernel make execute-only memory so? Elsewhere a processor can read what it can execute.
+bool has_protection_keys() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (c & 1u << 4);
+}
 
 }  // namespace
 
@@ -59,7 +67,7 @@ std::span<const std::byte> Space::code_of(const Region& region, AppRange bounds,
     if (offset <= file.size() && bounds.size() <= file.size() - offset) return file.subspan(offset, bounds.size());
   }
   code_.resize(bounds.size());
-  code_.resize(process::read(pid, bounds.begin.value, code_));
+  code_.resize(process::read_code(pid, bounds.begin.value, code_));
   return code_;
 }
 
@@ -91,7 +99,7 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid, rt::Soon* soon) {
   std::vector<std::byte> data_bytes;
   x86::ReadMemory data = [&](AppPc at, size_t size) -> std::span<const std::byte> {
     data_bytes.resize(size);
-    return std::span<const std::byte>(data_bytes).first(process::read(pid, at.value, data_bytes));
+    return std::span<const std::byte>(data_bytes).first(process::read_code(pid, at.value, data_bytes));
   };
   if (code(pc, 1).empty()) return fail("its code at {:#x} cannot be read", pc.value);
   x86::Function& f = function_;
@@ -251,7 +259,8 @@ CachePc Space::guard(const Region& region, uint32_t id) {
   std::span<std::byte> out =
       arena.memory->mapping.bytes().subspan(arena.used, sizeof(rt::Guard) + size + instrument::guard_size);
   auto* record = reinterpret_cast<rt::Guard*>(out.data());
-  *record = {begin.value, size, cache_pc(id, unit.entry_offset).value, unit.entry.value};
+  bool is_locked = !region.is_readable && has_protection_keys();
+  *record = {begin.value, size, is_locked, 0, cache_pc(id, unit.entry_offset).value, unit.entry.value};
   memcpy(record + 1, code.data(), size);
   size_t at = (sizeof(rt::Guard) + size + 15) & ~size_t{15};
   CachePc direct = arena.base + static_cast<int64_t>(arena.used + at);

@@ -194,6 +194,8 @@ void Lowering::far_return(const Insn& insn, std::span<const std::byte> bytes) {
   e_.bytes(0x48, 0x8b, 0x4c, 0x24, is_interrupt ? 32 : 8);  // mov rcx, [rsp + …]
   e_.bytes(0x48, 0x8b, 0x0c, 0x24);                         // mov rcx, [rsp]
   e_.store_gs(x86::RCX, offsetof(rt::ThreadBlock, target));
+  e_.bytes(0xb9);  // mov ecx, 0: this is no miss
+  e_.u32(0);
   out_.exits.push_back({is_interrupt ? Exit::InterruptReturn : Exit::FarReturn, false, 0, 0, insn.pc});
   e_.store_gs_imm(offsetof(rt::ThreadBlock, exit_id), in_.first_exit + static_cast<uint32_t>(out_.exits.size() - 1));
   e_.jump_gs(offsetof(rt::ThreadBlock, enter_indirect));
@@ -312,6 +314,8 @@ void Lowering::emit_tail(const Tail& t) {
       break;
     case Tail::ReturnMiss:
       e_.bytes(0x48, 0x8b, 0x0c, 0x24);  // mov rcx, [rsp]
+      e_.bytes(0x48, 0x8d, 0xa4, 0x24);  // lea rsp, [rsp + 8 + pops]: the runtime need not know what missed
+      e_.u32(8u + out_.exits[t.number].pops);
       miss();
       break;
     case Tail::LinkStub: {

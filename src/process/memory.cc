@@ -109,4 +109,17 @@ size_t read(pid_t pid, uint64_t address, std::span<std::byte> out) {
   return n;
 }
 
+// (A debugger may read all that is mapped, whatever its protection.)
+size_t read_code(pid_t pid, uint64_t address, std::span<std::byte> out) {
+  size_t n = read(pid, address, out);
+  if (n == out.size()) return n;
+  Fd memory = open_to_read(fmt::format("/proc/{}/mem", living_thread(pid)));
+  while (memory && n < out.size()) {
+    ssize_t got = pread(memory.get(), out.data() + n, out.size() - n, static_cast<off_t>(address + n));
+    if (got <= 0) break;
+    n += static_cast<size_t>(got);
+  }
+  return n;
+}
+
 }  // namespace weir::process

@@ -58,5 +58,7 @@ pid_t living_thread(pid_t pid);
 
 // Reads as much of [address, address + out.size()) as can be read, from its begin; returns how much.
 size_t read(pid_t pid, uint64_t address, std::span<std::byte> out);
+// The same of code, which need not be readable to be executed.
+size_t read_code(pid_t pid, uint64_t address, std::span<std::byte> out);
 
 }  // namespace weir::process

@@ -10,7 +10,7 @@
 
 namespace weir::rt {
 
-constexpr uint32_t abi_version = 7;
+constexpr uint32_t abi_version = 8;
 
 // ---- Where things lie in the target -------------------------------------------------------------------------------
 // The table maps the low 32 bits of a program address to its place in the cache: 8 bytes an entry, 32 GiB of address
@@ -18,17 +18,20 @@ constexpr uint32_t abi_version = 7;
 constexpr uint64_t table_base = 0x7000'0000;
 constexpr uint64_t table_size = uint64_t{8} << 32;
 // Where a program needs that range itself (AddressSanitizer's shadow), the table is here, and look-ups are longer.
-constexpr uint64_t high_table_base = 0x2800'0000'0000;
+// All else of Weir's is at addresses that programs have no reason to ask for: no round ones, above the 46 bits that some choose at random, and
+// below those that the kernel gives programs and libraries; one piece, so that there is room for large ones on both sides.
+constexpr uint64_t high_table_base = 0x53f9'4000'0000;
 // Programs at fixed low addresses get their code cache here.
 constexpr uint64_t low_arena_begin = 0x5000'0000;
 // Images of position-independent code are placed here, each at the same address in every run (engine/home.h).
-constexpr uint64_t home_base = 0x3000'0000'0000;
+constexpr uint64_t home_base = 0x4be7'0000'0000;
 constexpr uint32_t home_slots = 2048;  // of 4 GiB
 // The runtime's own code, and the page that says which ranges of the program are translated.
-constexpr uint64_t runtime_base = 0x1fff'0000'0000;
-constexpr uint64_t space_base = 0x1fff'1000'0000;
+constexpr uint64_t runtime_base = 0x43d5'0000'0000;
+constexpr uint64_t space_base = 0x43d5'1000'0000;
+constexpr uint64_t twins_base = 0x43d5'2000'0000;  // TwinTable
 // The thread blocks. Slot 0 is the control block.
-constexpr uint64_t blocks_base = 0x2000'0000'0000;
+constexpr uint64_t blocks_base = 0x43d6'2000'0000;
 constexpr uint64_t block_stride = 512 << 20;
 constexpr uint32_t max_slots = 16384;
 constexpr uint64_t blocks_size = block_stride * max_slots;
@@ -68,7 +71,9 @@ enum class Request : uint32_t {
   ThreadEnd,  // the thread is about to exit; no reply is awaited
   Exec,       // args: path, directory descriptor
   ExecFailed,
-  Change,  // args: begin, end: the program changes mappings that hold translated code
+  Change,      // args: begin, end: the program changes mappings that hold translated code; 1: there is no code any more
+  Executable,  // args: begin, end: memory has become executable
+  Give,        // args: begin, end, Giving: the program wants addresses that are Weir's → values[0]: may it have them?
   Quiet,   // args: 0 or 1: the program is about to install a seccomp filter: from the second on the runtime makes no more
            // system calls of its own
   Begin,   // the first words of a new program → pc: where to go on
@@ -83,6 +88,9 @@ enum class Pops : uint64_t {
   FarReturn,  // rip, cs
   Interrupt,  // rip, cs, rflags, rsp, ss
 };
+
+// How much of it: all, or what can be had.
+enum class Giving : uint64_t { All, Some };
 
 // Is the reply's pc a place in the cache?
 enum Native : uint32_t {
@@ -157,6 +165,10 @@ constexpr bool is_engine_call(int64_t nr) {
     case 11:
     case 25:
     case 329:  // mmap mprotect munmap mremap pkey_mprotect
+    case 12:
+    case 28:
+    case 30:
+    case 67:  // brk madvise shmat shmdt
     case 13:
     case 15:  // rt_sigaction rt_sigreturn
     case 56:
@@ -434,9 +446,12 @@ static_assert(uint64_t{context_index_offset} + context_index_size * 4 <= block_s
 // What guards a unit of volatile code: the code as it was translated follows.
 struct Guard {
   uint64_t begin, size;
+  uint64_t is_locked;  // execute-only, by a protection key: it is opened to be read
+  uint64_t unused;
   uint64_t cache_pc;  // where to go if the code is the same
   uint64_t app_pc;
 };
+static_assert(sizeof(Guard) % 16 == 0);  // the code is aligned
 
 // ---- The control block (slot 0) -----------------------------------------------------------------------------------
 struct ControlBlock {
@@ -447,17 +462,37 @@ struct ControlBlock {
 };
 
 // ---- The space page: what the runtime must know of the translated program, read-only in the target ----------------
-constexpr uint32_t max_ranges = 1024, max_own = 960;
+constexpr uint32_t max_ranges = 1024, max_own = 2048, max_code = 2048, max_given = 64;
 struct SpacePage {
   uint64_t id;               // of the space: no two of a run have the same
   uint32_t version;          // odd while it is being changed
   uint32_t count;            // more than max_ranges: ask about every change
   Range ranges[max_ranges];  // translated ranges of the program
   uint32_t own_count;
-  Range own[max_own];  // where the space itself is mapped
+  Range own[max_own];    // Weir's memory, by address
+  uint32_t code_count;   // more than max_code: ask about all that becomes executable
+  Range code[max_code];  // memory that Weir knows to be executable
+  uint32_t given_count;
+  Range given[max_given];  // low halves whose part of the table is the program's: no code may have them
 };
-constexpr uint64_t space_page_size = 32 << 10;
+constexpr uint64_t space_page_size = 96 << 10;
 static_assert(sizeof(SpacePage) <= space_page_size);
+
+// ---- Twins: addresses of code whose low 32 bits are those of other code, too, by their whole address ---------------
+// Their entries in the table stay empty, and the runtime looks here. Open addressing; read-only in the target.
+struct Twin {
+  uint64_t pc;  // 0: none
+  uint64_t to;  // as an entry of the table
+};
+struct TwinTable {
+  uint64_t version;  // changes while places move: what was read meanwhile is not to be used. Odd: they do
+  uint64_t mask;     // one less than there are places; 0: there are none
+  uint64_t unused[6];
+  Twin places[];
+};
+constexpr uint64_t max_twins = 1 << 22, twins_size = (64 << 20) + 4096;
+static_assert(sizeof(TwinTable) + max_twins * sizeof(Twin) <= twins_size);
+constexpr uint64_t twin_place(uint64_t pc, uint64_t mask) { return (pc * 0x9E37'79B9'7F4A'7C15 >> 32) & mask; }
 
 // ---- The head of the runtime's image ------------------------------------------------------------------------------
 struct RuntimeHeader {

@@ -204,6 +204,23 @@ void pop_far(ThreadBlock* tb, Pops pops) {
 }
 }  // namespace
 
+namespace {
+// Where code goes on that has a twin; 0: ask.
+uint64_t find_twin(uint64_t pc) {
+  const auto* t = reinterpret_cast<const TwinTable*>(twins_base);
+  uint64_t version = __atomic_load_n(&t->version, __ATOMIC_ACQUIRE), mask = __atomic_load_n(&t->mask, __ATOMIC_RELAXED);
+  if (!mask || version % 2) return 0;
+  for (uint64_t i = twin_place(pc, mask), left = 64; left; i = (i + 1) & mask, left--) {
+    uint64_t other = __atomic_load_n(&t->places[i].pc, __ATOMIC_ACQUIRE);
+    if (!other) return 0;
+    if (other != pc) continue;
+    uint64_t to = __atomic_load_n(&t->places[i].to, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&t->version, __ATOMIC_RELAXED) == version ? to : 0;
+  }
+  return 0;
+}
+}  // namespace
+
 extern "C" {
 
 // A direct jump or call whose target was not translated when its own function was.
@@ -212,10 +229,16 @@ void rt_link(ThreadBlock* tb) {
   tb->regs.pc = tb->request.pc;
 }
 
-// An indirect jump, call or return whose target the table does not know. Its rcx is in the slot.
+// An indirect jump, call or return whose target the table does not know: rcx has it, and the stack pointer is that to go on with. Or a far return.
+// The program's rcx is in the slot.
 void rt_indirect(ThreadBlock* tb) {
-  tb->misses++;
+  bool is_miss = tb->regs.gpr[1] == tb->target;
   tb->regs.gpr[1] = tb->rcx;
+  if (uint64_t to = is_miss ? find_twin(tb->target) : 0) {
+    tb->regs.pc = to;
+    return;
+  }
+  tb->misses++;
   if (call_vsyscall(tb)) return;
   ask(tb, Request::Indirect, tb->exit_id, tb->target);
   auto pops = Pops(tb->request.values[2]);
@@ -247,16 +270,26 @@ static uint64_t count_same(const uint8_t* was, const uint8_t* is, uint64_t size)
   return size - left;
 }
 
+// The rights that this thread's protection keys leave it, of a machine that has them.
+static uint32_t set_rights(uint32_t rights) {
+  uint32_t before;
+  asm volatile("rdpkru" : "=a"(before) : "c"(0) : "edx");
+  asm volatile("wrpkru" ::"a"(rights), "c"(0), "d"(0) : "memory");
+  return before;
+}
+
 // The entry of a unit of volatile code; rcx holds its guard, the program's rcx is in the slot.
 void rt_guard(ThreadBlock* tb) {
   const auto* guard = reinterpret_cast<const Guard*>(tb->regs.gpr[1]);
   tb->regs.gpr[1] = tb->rcx;
   const auto* was = reinterpret_cast<const uint8_t*>(guard + 1);
   const auto* is = reinterpret_cast<const uint8_t*>(guard->begin);
+  uint32_t rights = guard->is_locked ? set_rights(0) : 0;
   uint64_t i = guard->size < 128 ? 0 : count_same(was, is, guard->size);
   for (; i + 8 <= guard->size && *reinterpret_cast<const uint64_t*>(was + i) == *reinterpret_cast<const uint64_t*>(is + i);
        i += 8) {}
   while (i < guard->size && was[i] == is[i]) i++;
+  if (guard->is_locked) set_rights(rights);
   tb->regs.pc = guard->cache_pc;
   if (i == guard->size) return;
   ask(tb, Request::Stale, guard->app_pc);

@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t syscall_length = 2;
 constexpr uint64_t entry_length = 15;  // of the instructions before `inline`
 constexpr int64_t restart = -512;      // no error that a program ever sees: the kernel's ERESTARTSYS
-constexpr uint64_t PROT_WRITE = 2, PROT_EXEC = 4, MREMAP_FIXED = 2;
+constexpr uint64_t PROT_WRITE = 2, PROT_EXEC = 4, PROT_GROWSDOWN = 0x01000000, MREMAP_FIXED = 2;
 constexpr uint64_t MAP_PRIVATE = 2, MAP_TYPE = 15, MAP_FIXED = 0x10, MAP_ANONYMOUS = 0x20, MAP_32BIT = 0x40,
                    MAP_FIXED_NOREPLACE = 0x100000;
 
@@ -30,29 +30,23 @@ bool is_translated(uint64_t begin, uint64_t size) {
   }
 }
 
-// Would code at [begin, begin + size) have the low 32 bits of code that is known?
-bool shares_low_half(uint64_t begin, uint64_t size) {
+// Is some of [begin, begin + size) known to be executable, or to have been? All of it?
+struct KnownCode {
+  bool any = false, all = false;
+  uint64_t end = 0;  // of the stretch that has all of it
+};
+KnownCode known_code(uint64_t begin, uint64_t size) {
   const auto* page = reinterpret_cast<const volatile SpacePage*>(space_base);
-  for (uint32_t i = 0; i < page->count && i < max_ranges; i++) {
-    uint64_t other = page->ranges[i].begin;
-    if (uint32_t(begin - other) < page->ranges[i].end - other || uint32_t(other - begin) < size) return true;
+  for (;;) {
+    uint32_t version = page->version;
+    KnownCode known{page->code_count > max_code};
+    for (uint32_t i = 0; i < page->code_count && i < max_code && !known.all; i++) {
+      known.any |= begin < page->code[i].end && begin + size > page->code[i].begin;
+      known.all = begin >= page->code[i].begin && begin + size <= page->code[i].end;
+      if (known.all) known.end = page->code[i].end;
+    }
+    if (version % 2 == 0 && page->version == version) return known;
   }
-  return false;
-}
-
-// Room that a program wants at a place of its own choice may be for code that it will write: elsewhere, if it can be anywhere.
-int64_t move_room(const uint64_t* a, int64_t result) {
-  constexpr uint64_t step = 256 << 20, at_most = uint64_t{1} << 32;
-  bool may_move = a[0] && (a[3] & MAP_ANONYMOUS) && !(a[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_32BIT));
-  if (!may_move || is_error(result) || a[1] >= at_most || !shares_low_half(uint64_t(result), a[1])) return result;
-  for (uint64_t to = uint64_t(result) + step; to < uint64_t(result) + at_most; to += step) {
-    if (shares_low_half(to, a[1])) continue;
-    int64_t moved = sys(SYS_mmap, to, a[1], a[2], a[3] | MAP_FIXED_NOREPLACE, a[4], a[5]);
-    if (is_error(moved)) continue;
-    sys(SYS_munmap, uint64_t(result), a[1]);
-    return moved;
-  }
-  return result;
 }
 
 struct Changes {
@@ -61,12 +55,18 @@ struct Changes {
   } ranges[2];
   int count = 0;
   void add(uint64_t begin, uint64_t size) { ranges[count++] = {begin, size}; }
-  void announce(ThreadBlock* tb) const {
+  void announce(ThreadBlock* tb, bool no_code = false) const {
     for (int i = 0; i < count; i++)
-      if (is_translated(ranges[i].begin, ranges[i].size))
-        ask(tb, Request::Change, ranges[i].begin, ranges[i].begin + ranges[i].size);
+      if (is_translated(ranges[i].begin, ranges[i].size) || (no_code && known_code(ranges[i].begin, ranges[i].size).any))
+        ask(tb, Request::Change, ranges[i].begin, ranges[i].begin + ranges[i].size, no_code);
   }
 };
+
+// Memory that a call has made executable is told before anybody can go there.
+void announce_code(ThreadBlock* tb, uint64_t begin, uint64_t size) {
+  size = (size + 4095) & ~uint64_t{4095};
+  if (!known_code(begin, size).all) ask(tb, Request::Executable, begin, begin + size);
+}
 
 // A loader that maps a library anywhere maps it where Weir wants it: at the same place in every run. Elsewhere if that is taken.
 int64_t place(ThreadBlock* tb, const uint64_t* a) {
@@ -91,43 +91,169 @@ int64_t place(ThreadBlock* tb, const uint64_t* a) {
   return -EEXIST;
 }
 
-// What was translated is forgotten before its memory changes, and, as another thread may have run it meanwhile, once more after.
-int64_t mapping_call(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
-  Changes changes;
-  if (nr != SYS_mmap || (a[3] & MAP_FIXED)) changes.add(a[0], a[1]);
-  if (nr == SYS_mremap && (a[3] & MREMAP_FIXED)) changes.add(a[4], a[2]);
-  changes.announce(tb);
-  int64_t result = nr == SYS_mmap ? place(tb, a) : -EEXIST;
-  if (result == -EEXIST) result = sys(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
-  if (nr == SYS_mmap) result = move_room(a, result);
-  changes.announce(tb);
-  // (What the program may write to is looked at when it comes to be executed.)
-  bool is_code = nr == SYS_mmap && (a[2] & (PROT_WRITE | PROT_EXEC)) == PROT_EXEC && (a[3] & MAP_TYPE) == MAP_PRIVATE &&
-                 !(a[3] & MAP_ANONYMOUS);
-  if (is_code && !is_error(result)) ask(tb, Request::Mapped, uint64_t(result), a[1], a[5], a[4]);
+// Code that may be anywhere must be where the table has room for it: see Request::Give.
+bool has_room_in_table(uint64_t begin, uint64_t size) {
+  const auto* page = reinterpret_cast<const volatile SpacePage*>(space_base);
+  for (uint32_t i = 0; i < page->given_count && i < max_given; i++) {
+    uint64_t low = page->given[i].begin;
+    if (uint32_t(begin - low) < page->given[i].end - low || uint32_t(low - begin) < size) return false;
+  }
+  return true;
+}
+int64_t move_code(const uint64_t* a, int64_t result) {
+  constexpr uint64_t step = 16 << 20, tries = 256;
+  if (a[0] || !(a[2] & PROT_EXEC) || (a[3] & (MAP_FIXED | MAP_32BIT)) || is_error(result)) return result;
+  auto from = uint64_t(result);
+  for (uint64_t to = from; to > from - tries * step && !has_room_in_table(uint64_t(result), a[1]); to -= step) {
+    int64_t moved =
+        has_room_in_table(to, a[1]) ? sys(SYS_mmap, to, a[1], a[2], a[3] | MAP_FIXED_NOREPLACE, a[4], a[5]) : -EEXIST;
+    if (is_error(moved)) continue;
+    sys(SYS_munmap, from, a[1]);
+    return moved;
+  }
   return result;
 }
 
-// A range of addresses that the program may not change: there is nothing there, as far as it knows.
-bool is_ours(uint64_t begin, uint64_t size) {
+// What was translated is forgotten before its memory changes, and, as another thread may have run it meanwhile, once more after.
+int64_t mapping_call(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
+  bool is_mmap = nr == SYS_mmap, is_mremap = nr == SYS_mremap;
+  Changes changes;
+  if (!is_mmap || (a[3] & MAP_FIXED)) changes.add(a[0], a[1]);
+  if (is_mremap && (a[3] & MREMAP_FIXED)) changes.add(a[4], a[2]);
+  changes.announce(tb);
+  bool moves_code = is_mremap && known_code(a[0], a[1]).any;
+  int64_t result = is_mmap ? place(tb, a) : -EEXIST;
+  if (result == -EEXIST) result = sys(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+  if (is_mmap) result = move_code(a, result);
+  bool is_executable = is_mremap ? moves_code : nr != SYS_munmap && (a[2] & PROT_EXEC);
+  bool is_protect = nr == SYS_mprotect || nr == SYS_pkey_mprotect;
+  if (is_executable && is_protect && (is_error(result) || (a[2] & PROT_GROWSDOWN)))
+    ask(tb, Request::Executable);  // it may have changed more than it was told to, or less
+  is_executable &= !is_error(result);
+  changes.announce(tb, !is_error(result) && (nr == SYS_munmap || is_mremap || (is_mmap && !is_executable)));
+  // (What the program may write to is looked at when it comes to be executed.)
+  bool is_code = is_mmap && (a[2] & (PROT_WRITE | PROT_EXEC)) == PROT_EXEC && (a[3] & MAP_TYPE) == MAP_PRIVATE &&
+                 !(a[3] & MAP_ANONYMOUS);
+  if (is_code && !is_error(result)) ask(tb, Request::Mapped, uint64_t(result), a[1], a[5], a[4]);
+  if (is_executable) announce_code(tb, is_mmap || is_mremap ? uint64_t(result) : a[0], is_mremap ? a[2] : a[1]);
+  return result;
+}
+
+// ---- Addresses that are Weir's ----
+// As far as the program knows there is nothing there: it gets them when it asks for them, if Weir can do without (Request::Give).
+
+// The first part of [begin, end) that is ours; an empty one at `end`: nothing is.
+Range next_of_ours(uint64_t begin, uint64_t end) {
   const auto* page = reinterpret_cast<const volatile SpacePage*>(space_base);
-  uint64_t end = begin + size;
-  if (begin < blocks_base + blocks_size && end > runtime_base) return true;
-  for (uint32_t i = 0; i < page->own_count && i < max_own; i++)
-    if (begin < page->own[i].end && end > page->own[i].begin) return true;
-  return false;
+  auto part = [&](uint64_t from, uint64_t to) { return Range{from > begin ? from : begin, to < end ? to : end}; };
+  for (;;) {
+    uint32_t version = page->version;
+    Range first{end, end};
+    if (begin < blocks_base && end > runtime_base) first = part(runtime_base, blocks_base);
+    for (uint32_t i = 0; i < page->own_count && i < max_own; i++)
+      if (begin < page->own[i].end && first.begin > page->own[i].begin) first = part(page->own[i].begin, page->own[i].end);
+    if (version % 2 == 0 && page->version == version) return first;
+  }
+}
+
+bool is_ours(uint64_t begin, uint64_t size) {
+  Range first = next_of_ours(begin, begin + size);
+  return first.begin < first.end;
+}
+
+constexpr uint64_t page_size = 4096;
+uint64_t whole_pages(uint64_t size) { return (size + page_size - 1) & ~(page_size - 1); }
+
+// The program wants these. False: it cannot have them.
+bool get(ThreadBlock* tb, uint64_t begin, uint64_t size, Giving how = Giving::All) {
+  begin &= ~(page_size - 1), size = whole_pages(size);
+  if (!size || begin + size < begin || !is_ours(begin, size)) return true;
+  ask(tb, Request::Give, begin, begin + size, uint64_t(how));
+  return tb->request.values[0];
+}
+
+// Unmaps what is the program's.
+int64_t unmap(ThreadBlock* tb, const uint64_t* a) {
+  uint64_t end = a[0] + whole_pages(a[1]);
+  if (a[0] % page_size || !a[1] || end < a[0]) return mapping_call(tb, SYS_munmap, a);
+  int64_t result = 0;
+  for (uint64_t at = a[0]; at < end && !result;) {
+    Range ours = next_of_ours(at, end);
+    const uint64_t part[6] = {at, ours.begin - at};
+    if (part[1]) result = mapping_call(tb, SYS_munmap, part);
+    at = ours.end;
+  }
+  return result;
+}
+
+[[noreturn]] void no_room() { die("it wants memory at an address that weir needs"); }
+
+int64_t map(ThreadBlock* tb, const uint64_t* a) {
+  bool has_it =
+      !a[0] || get(tb, a[0], a[1]);  // (what is not replaced, or need not be there, is told or placed by the kernel)
+  if (!has_it && (a[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE)) == MAP_FIXED) no_room();
+  int64_t result = mapping_call(tb, SYS_mmap, a);
+  constexpr uint64_t first = 0x4000'0000, size = 0x4000'0000;  // where the kernel looks
+  if (result != -ENOMEM || !(a[3] & MAP_32BIT) || !is_ours(first, size)) return result;
+  get(tb, first, size, Giving::Some);
+  return mapping_call(tb, SYS_mmap, a);
+}
+
+int64_t remap(ThreadBlock* tb, const uint64_t* a) {
+  constexpr uint64_t MREMAP_MAYMOVE = 1;
+  if (is_ours(a[0], a[1])) return a[3] & ~(MREMAP_MAYMOVE | MREMAP_FIXED) ? -EINVAL : -EFAULT;
+  if (a[3] & MREMAP_FIXED) {
+    if (!get(tb, a[4], a[2])) no_room();
+  } else if (a[2] > a[1]) {
+    get(tb, a[0] + whole_pages(a[1]), a[2] - a[1]);
+  }
+  return mapping_call(tb, SYS_mremap, a);
 }
 
 int64_t change_mapping(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
-  constexpr uint64_t MREMAP_MAYMOVE = 1;
-  bool is_mmap = nr == SYS_mmap, is_mremap = nr == SYS_mremap;
-  bool ours =
-      is_mmap ? (a[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE)) == MAP_FIXED && is_ours(a[0], a[1]) : is_ours(a[0], a[1]);
-  if (is_mremap && (a[3] & MREMAP_FIXED) && is_ours(a[4], a[2])) die("it wants memory at an address that weir needs");
-  if (!ours) return mapping_call(tb, nr, a);
-  if (is_mmap) die("it wants memory at an address that weir needs");
-  if (is_mremap) return a[3] & ~(MREMAP_MAYMOVE | MREMAP_FIXED) ? -EINVAL : -EFAULT;
-  return nr == SYS_munmap ? 0 : -ENOMEM;
+  if (nr == SYS_mmap) return map(tb, a);
+  if (nr == SYS_mremap) return remap(tb, a);
+  if (nr == SYS_munmap) return unmap(tb, a);
+  return is_ours(a[0], a[1]) ? -ENOMEM : mapping_call(tb, nr, a);
+}
+
+// The end of the heap moves: not to be stopped by us.
+int64_t move_break(ThreadBlock* tb, const uint64_t* a) {
+  auto now = uint64_t(sys(SYS_brk, 0));
+  Changes changes;
+  if (a[0] > now) get(tb, now, a[0] - now);
+  else if (a[0]) changes.add(a[0], now - a[0]);
+  changes.announce(tb);
+  int64_t result = sys(SYS_brk, a[0]);
+  changes.announce(tb, uint64_t(result) == a[0]);
+  return result;
+}
+
+int64_t attach_segment(ThreadBlock* tb, const uint64_t* a) {
+  constexpr uint64_t SHM_RND = 020000, SHM_REMAP = 040000, SHM_EXEC = 0100000, IPC_STAT = 2;
+  uint64_t status[14] = {};  // the kernel's struct shmid_ds: its size is the word behind ipc_perm, which has six
+  bool knows = (a[1] || (a[2] & SHM_EXEC)) && !is_error(sys(SYS_shmctl, a[0], IPC_STAT, address(status)));
+  uint64_t size = knows ? status[6] : 0, at = a[2] & SHM_RND ? a[1] & ~(page_size - 1) : a[1];
+  Changes changes;
+  if (at && (a[2] & SHM_REMAP)) changes.add(at, size);
+  if (at && !get(tb, at, size) && (a[2] & SHM_REMAP)) no_room();
+  changes.announce(tb);
+  int64_t result = sys(SYS_shmat, a[0], a[1], a[2]);
+  changes.announce(tb, !is_error(result));
+  if ((a[2] & SHM_EXEC) && !is_error(result)) announce_code(tb, uint64_t(result), size);
+  return result;
+}
+
+// How large the segment is that goes is not known: what is forgotten may be more.
+int64_t detach_segment(ThreadBlock* tb, const uint64_t* a) {
+  KnownCode known = known_code(a[0], 1);
+  Changes changes;
+  if (known.all) changes.add(a[0], known.end - a[0]);
+  changes.announce(tb);
+  int64_t result = sys(SYS_shmdt, a[0]);
+  changes.announce(tb);
+  if (known.any) ask(tb, Request::Executable);
+  return result;
 }
 
 // Limits on address space: what is ours is not the program's, and is added to them. (Under a filter no other call than the program's own is
@@ -263,6 +389,10 @@ void rt_syscall(ThreadBlock* tb) {
     case SYS_mprotect:
     case SYS_pkey_mprotect:
     case SYS_mremap: result = change_mapping(tb, nr, a); break;
+    case SYS_brk: result = move_break(tb, a); break;
+    case SYS_shmat: result = attach_segment(tb, a); break;
+    case SYS_shmdt: result = detach_segment(tb, a); break;
+    case SYS_madvise: result = is_ours(a[0], a[1]) ? -ENOMEM : sys(nr, a[0], a[1], a[2]); break;
     case SYS_getrlimit:
     case SYS_setrlimit:
     case SYS_prlimit64: result = limit_call(tb, nr, a); break;
@@ -295,7 +425,7 @@ void rt_syscall(ThreadBlock* tb) {
     return;
   }
   regs.gpr[0] = uint64_t(result);
-  regs.pc = next_pc;
+  regs.pc = regs.gpr[1] + syscall_length;  // (the process may have moved: see engine/move.cc)
 }
 
 // The first words of a new program. Where Weir cannot have it, it runs natively.

@@ -1,4 +1,4 @@
-# issue 4, 2: room for code at an address of the program's own choice, which has the low 32 bits of code that there is: it is given elsewhere.
+# issue 4, 2; 19, 2.2: room for code at an address of the program's own choice, which has the low 32 bits of code that there is: it is given there.
 . "$(dirname "$0")/lib.sh"
 compile hint.c <<'C'
 #include <stdint.h>
@@ -13,6 +13,7 @@ int main() {
     unsigned char *p = mmap(hint, 1 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED || mprotect(p, 4096, PROT_READ | PROT_WRITE | PROT_EXEC)) return 1;
     memcpy(p, code, sizeof code);
+    sum += p == hint;
     sum += ((int (*)(int))p)(35);
   }
   printf("%ld\n", sum);

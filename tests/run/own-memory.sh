@@ -1,4 +1,4 @@
-# issue 4, 3: a program that unmaps, protects, moves or maps over memory that is Weir's finds nothing there, or is ended with a line.
+# issue 4, 3: a program that unmaps, protects, moves or maps over memory that is Weir's finds nothing there, or is ended with a line where it maps over the runtime.
 . "$(dirname "$0")/lib.sh"
 compile over.c <<'C'
 #include "posix.h"
@@ -12,7 +12,7 @@ static void each(int how) {
       case 0: failed |= munmap(p, end - begin); break;
       case 1: failed |= mprotect(p, 4096, PROT_NONE) != -1 || errno != ENOMEM; break;
       case 2: failed |= mremap(p, 4096, 8192, MREMAP_MAYMOVE) != MAP_FAILED || errno != EFAULT; break;
-      case 3: failed |= mmap(p, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != MAP_FAILED; break;
+      case 3: if (mmap(p, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != MAP_FAILED) failed |= munmap(p, 4096); break;
       case 4: mmap(p, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0); break;
       case 5: madvise(p, 4096, MADV_DONTNEED); break;
     }
