@@ -258,7 +258,7 @@ static bool is_weirs(uint64_t address) {
     if (address - areas[i].begin + 0x10000 < 0x20000) return false;
   if (address >= HIGH_CODE && address < HIGH_AREA) return false;
   return address >> 32 == HIGH_CODE >> 32 || (address >= 0x28000000 && address < 0x900000000) ||
-         (address >= 0x1fff00000000 && address < 0x500000000000);
+         (address >= 0x43d500000000 && address < 0x550000000000);
 }
 
 // Of all that was left; and without what is dead at a fault. 0: no matter.
