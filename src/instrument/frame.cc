@@ -73,6 +73,7 @@ void skip_if(Emitter& e, uint8_t condition, F skipped) {
   e.bytes(condition, 0);
   uint32_t from = e.offset();
   skipped();
+  CHECK(e.offset() - from < 128);
   e.patch_u8(from - 1, static_cast<uint8_t>(e.offset() - from));
 }
 
@@ -145,7 +146,8 @@ void Lowering::end_frame(Gpr t, Gpr u) {
 
 // The runtime does it. Registers are kept, and flags where they must.
 void Lowering::call_routine(rt::Routine routine, uint32_t a, uint32_t b, Door door) {
-  if (routine != rt::Routine::Leave) set_argument(0, a), set_argument(1, b);
+  set_argument(0, a);
+  if (routine != rt::Routine::Leave) set_argument(1, b);
   go_through(door, routine);
 }
 
@@ -216,21 +218,32 @@ void Lowering::begin_leaf(const Op& op, Gpr t, Gpr u) {
   e_.store_gs(u, gs_leaf_self);
 }
 
-// A function that calls nobody has only time of its own. (What handlers took meanwhile they have added when they ended.)
+// A function that calls nobody has only time of its own. (What handlers took meanwhile they have added when they ended.) Without a call
+// under way control came by a jump: the table knows one place for an address, whoever leads there.
 void Lowering::end_leaf(const Op& op, Gpr u) {
-  if (register_clock_) {
-    get_self_clock(e_, u);
-    gs_op(e_, 0x2b, u, gs_leaf_self);
-    load_self_clock_gs(e_, gs_leaf_self);
-  } else {
-    read_clock(u);
-    gs_op(e_, 0x03, u, gs_self_bias);
-    gs_op(e_, 0x2b, u, gs_leaf_self);
-    gs_op(e_, 0x29, u, gs_self_bias);
-  }
-  gs_op(e_, 0x01, u, gs_cell(op.counter, rt::RecordTotal));
-  e_.store_gs_imm(gs_leaf_site, 0);
-  note_self(op, u);
+  compare_leaf_site();
+  skip_if(e_, je, [&] {
+    if (register_clock_) {
+      get_self_clock(e_, u);
+      gs_op(e_, 0x2b, u, gs_leaf_self);
+      load_self_clock_gs(e_, gs_leaf_self);
+    } else {
+      read_clock(u);
+      gs_op(e_, 0x03, u, gs_self_bias);
+      gs_op(e_, 0x2b, u, gs_leaf_self);
+      gs_op(e_, 0x29, u, gs_self_bias);
+    }
+    gs_op(e_, 0x01, u, gs_cell(op.counter, rt::RecordTotal));
+    e_.store_gs_imm(gs_leaf_site, 0);
+    note_self(op, u);
+  });
+}
+
+// ZF: no leaf call is under way. cmp dword gs:[…], 0
+void Lowering::compare_leaf_site() {
+  e_.bytes(0x65, 0x83, 0x3c, 0x25);
+  e_.u32(gs_leaf_site);
+  e_.bytes(0);
 }
 
 // The record's spread of self times has u in it, or the runtime widens it. u is lost.
@@ -261,6 +274,7 @@ void Lowering::pop_indirect(const Op& op, Gpr t, Gpr u) {
   e_.u32(0);
   size_t other = tails_.size();
   add_frame_tail(Tail::OtherCallee, e_.offset() - 4, op.counter.index, 0, t, u);
+  tails_.back().second = static_cast<uint32_t>(op.value);
   e_.add_gs(gs_cell(op.counter, rt::RecordCalls), 1);
   leave_callee(u);
   skip_if(e_, jne, [&] { add_total(t, u, gs_cell(op.counter, rt::RecordTotal)); });
@@ -330,7 +344,7 @@ void Lowering::pop_other_callee(const Tail& tail) {
   jump_back(tail);
   for (uint32_t from : slow) comes_here(from);
   take_rax_back();
-  call_routine(rt::Routine::Leave, 0, 0, Door::Light);
+  call_routine(rt::Routine::Leave, tail.second, 0, Door::Light);
   jump_back(tail);
 }
 
@@ -339,7 +353,7 @@ void Lowering::arrive_by_tail_call(const Tail& tail) {
   constexpr int32_t end = 8;  // the frame ends there, above rsp
   Gpr t = tail.t, u = x86::RAX;
   Counter callee{tail.argument};
-  uint32_t slow[2];
+  uint32_t slow[3];
   if (!tail.rax_in_slot) e_.store_gs(u, gs_spill(2));
   e_.lea(u, x86::RSP, end);
   memory(e_, 0x33, u, t, rsp_at - size);  // xor
@@ -347,9 +361,15 @@ void Lowering::arrive_by_tail_call(const Tail& tail) {
   slow[0] = jump_if(jne);
   compare_chain(t, u, end);
   slow[1] = jump_if(je);
+  auto load_eax = [&](uint32_t offset) {
+    e_.bytes(0x65, 0x8b, 0x04, 0x25);  // mov eax, gs:[…]
+    e_.u32(offset);
+  };
+  load_eax(offsetof(rt::ThreadBlock, jump_caller));
+  memory32(e_, 0x3b, u, t, callee_at - size);  // cmp
+  slow[2] = jump_if(jne);
   store_times(e_, t, clock_at);
-  e_.bytes(0x65, 0x8b, 0x04, 0x25);  // mov eax, gs:[…]
-  e_.u32(offsetof(rt::ThreadBlock, jump_site));
+  load_eax(offsetof(rt::ThreadBlock, jump_site));
   memory32(e_, 0x89, u, t, site_at);
   store_imm(e_, t, callee_at, callee.index);
   e_.lea(u, x86::RSP, end | rt::FrameIsTail);
@@ -453,6 +473,7 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
       e_.load_gs(t, gs_top);
       memory(e_, 0x39, x86::RSP, t, rsp_at - size);
       slow_if(jne);
+      argument = static_cast<uint32_t>(op.value);
       if (op.callee.index) pop_direct(op, t, u);
       else pop_indirect(op, t, u);
       break;
@@ -474,6 +495,8 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
       slow_if(jbe);
       compare_callee(op.callee.index);
       slow_if(jne);
+      compare_leaf_site();
+      slow_if(jne);
       break;
     case Op::CallWith:
       call_routine(static_cast<rt::Routine>(op.value), op.counter.index, op.callee.index,
@@ -481,7 +504,9 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
                    : flags_free || keeps_flags ? Door::Probe
                                                : Door::Routine);
       break;
-    case Op::SetJumpSite: return e_.store_gs_imm(offsetof(rt::ThreadBlock, jump_site), op.counter.index);
+    case Op::SetJumpSite:
+      e_.store_gs_imm(offsetof(rt::ThreadBlock, jump_site), op.counter.index);
+      return e_.store_gs_imm(offsetof(rt::ThreadBlock, jump_caller), op.callee.index);
     default: CHECK(false);
   }
   for (uint32_t from : slow) {

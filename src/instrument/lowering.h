@@ -42,9 +42,10 @@ struct Tail {
   uint32_t from;  // offset of the 32-bit displacement that leads here
   const x86::Insn* insn = nullptr;
   AppPc target = {};
-  uint32_t number = 0;                // bytes that a return pops; a block; an exit; a routine
-  uint32_t argument = 0, second = 0;  // Routine: A, B; Arrival: the callee; OtherCallee: the site; Extreme: the spread
-  uint32_t back = 0;                  // where to go on
+  uint32_t number = 0;  // bytes that a return pops; a block; an exit; a routine
+  uint32_t argument = 0,
+           second = 0;  // Routine: A, B; Arrival: the callee; OtherCallee: the site, the caller; Extreme: the spread
+  uint32_t back = 0;    // where to go on
   x86::Gpr t = x86::RAX, u = x86::RAX;
   bool rcx_in_slot = false, rax_in_slot = false;  // of the probe: the program's is in gs_rcx, gs_spill(2)
 };
@@ -117,6 +118,7 @@ class Lowering {
   void push_frame(const Op& op, x86::Gpr t, x86::Gpr u);
   void begin_leaf(const Op& op, x86::Gpr t, x86::Gpr u);
   void end_leaf(const Op& op, x86::Gpr u);
+  void compare_leaf_site();
   void note_self(const Op& op, x86::Gpr u);
   void read_clock(x86::Gpr u);
   void add_total(x86::Gpr t, x86::Gpr u, uint32_t total);

@@ -41,12 +41,12 @@ struct Op {
     Call,          // rt::Routine number `value`, with temps A and B as arguments
     // The parallel stack (rt::Frame): `counter` is the record of a call site, `callee` the counter of a function.
     PushFrame,  // a call of `callee` (none: whoever arrives) begins, which ends `value` bytes above rsp (and rt::FrameBits)
-    PopFrame,   // it has returned
+    PopFrame,   // it has returned, to the function whose counter is number `value`
     BeginLeaf,  // a call of a function that calls nobody begins: it needs no frame
     EndLeaf,    // … and has returned
     ArriveFrame,   // whoever was called, it is `callee`
     ResyncFrames,  // control is here, in the middle of the function `callee`: calls below rsp have ended
-    SetJumpSite,   // an indirect jump that may be a tail call: its record
+    SetJumpSite,   // an indirect jump that may be a tail call: its record; `callee` is the function that it is in
     CallWith,      // rt::Routine number `value`, with the numbers of `counter` and `callee` as arguments
   };
   Kind kind;

@@ -230,7 +230,7 @@ constexpr uint32_t signal_stack_size = 8 << 10;
 
 // Routines that probes can call, with two arguments.
 enum class Routine : uint32_t {
-  Leave,        // the return site of a call
+  Leave,        // the return site of a call. A: the function that it is in, by its cell
   EnterTail,    // a tail call: A is the site, as frames have it, B the callee, by its cell
   TailArrival,  // A: the function, by its cell: it was jumped to
   MiddleJump,   // A: the function, by its cell, B: the site: it was jumped to, but not to its begin
@@ -243,6 +243,7 @@ enum class Routine : uint32_t {
   Resync,        // A: control came to the middle of this function through the table
   OsEnter,       // A: the function that makes an OS call
   OsLeave,
+  Leaving,      // the function that was called may go elsewhere than back (longjmp, unwinders)
   RepeatBegin,  // before a repeated string instruction
   RepeatEnd,    // behind it. A: cell, B: cycles << 16 | elements
 };
@@ -261,7 +262,8 @@ struct ThreadBlock {
   uint64_t app_gs;  // the program's own %gs base
   uint64_t routine_args[6];
   uint64_t frames_top;  // of the parallel stack: where the next frame goes
-  uint64_t jump_site;   // the last indirect jump that may have been a tail call
+  // The last indirect jump that may have been a tail call, and the function that it is in, by its cell.
+  uint32_t jump_site, jump_caller;
 
   // Entry points of the runtime, for `jmp gs:[…]`.
   uint64_t enter_link;
@@ -351,7 +353,8 @@ constexpr uint32_t others_offset = 220 << 20;          // OtherRecord
 constexpr uint32_t frames_end = others_offset - 4096;  // a page that the target cannot write to
 constexpr uint32_t direct_site = 1u << 31;             // Frame::site: the callee is the site's own
 constexpr uint32_t unknown_function = 1;               // that a thread begins in
-constexpr uint32_t start_site = 0, signal_site = 1;  // begin of a thread; a signal handler. (They are cells of the clock.)
+// Begin of a thread; a signal handler; a jump of which nothing is known. (They are cells of the clock, and not_arrived.)
+constexpr uint32_t start_site = 0, signal_site = 1, unknown_site = 2;
 constexpr uint64_t handler_frame =
     8;  // the frame of a handler ends here above its signal frame: behind what its return runs first
 
@@ -416,6 +419,7 @@ struct Tools {
   uint64_t os_clock;                // time of all OS calls of the thread
   uint32_t others, os;              // records in use: their indices are in the lists behind
   uint64_t lost;                    // what did not fit into a table
+  uint64_t unseen;                  // returns to functions that have no frame
   uint32_t os_number, os_function;  // the OS call that is under way: its number and one
   uint64_t os_begin, os_size, os_descriptor;
   uint64_t repeat;    // see RepeatBegin

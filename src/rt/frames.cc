@@ -102,7 +102,7 @@ struct Taken {
 void add(ThreadBlock* tb, uint32_t site, uint32_t callee, bool counted, bool outermost, const Taken& t) {
   uint64_t* record = cells(tb) + (site & ~direct_site);
   if (site & direct_site) return add_to_cells(record, outermost, t);
-  if (site > signal_site && callee != not_arrived) {
+  if (site > unknown_site && callee != not_arrived) {
     if (!record[RecordCallee]) record[RecordCallee] = callee;
     if (record[RecordCallee] == callee) {
       record[RecordCalls] += !counted;
@@ -155,15 +155,19 @@ struct SiteAndCallee {
   return f;
 }
 
+// A leaf call ends elsewhere than behind it.
+void end_leaf(ThreadBlock* tb, LeafCall& leaf) {
+  if (!leaf.site) return;
+  Times end = read_clock(tb);
+  set_self_clock(tb, end, leaf.begin.self);
+  add_to_cells(cells(tb) + leaf.site, true, {end.clock - leaf.begin.clock, end.self - leaf.begin.self, 0});
+  leaf = {};
+}
+
 // A handler ends without returning, and with it the leaf call that it interrupted.
 void abandon_leaf(ThreadBlock* tb, uint64_t signal_frame) {
-  for (auto& i : tb->interrupted) {
-    if (i.frame != signal_frame || !i.leaf.site) continue;
-    Times end = read_clock(tb);
-    set_self_clock(tb, end, i.leaf.begin.self);
-    add_to_cells(cells(tb) + i.leaf.site, true, {end.clock - i.leaf.begin.clock, end.self - i.leaf.begin.self, 0});
-    i.leaf = {};
-  }
+  for (auto& i : tb->interrupted)
+    if (i.frame == signal_frame) end_leaf(tb, i.leaf);
 }
 
 void pop(ThreadBlock* tb) {
@@ -179,10 +183,16 @@ void pop(ThreadBlock* tb) {
   parent.os += taken.os;
 }
 
-// The frame on top has returned, and with it those that it was tail-called from.
-void pop_returned(ThreadBlock* tb) {
+// The first frame of a stack that control was switched to: nobody called it.
+bool begins_stack(const Frame& f) { return f.site == start_site; }
+
+// The frame on top has returned to `rsp`, and with it those that it was tail-called from. (One that was left by changing its return address
+// ends below that.)
+void pop_returned(ThreadBlock* tb, uint64_t rsp) {
   for (bool more = true; more && top(tb) > bottom(tb) + 1;) {
-    more = is_tail(top(tb)[-1]);
+    const Frame& f = top(tb)[-1];
+    if (rsp_of(f) > rsp || rsp - rsp_of(f) > depth) return;
+    more = (is_tail(f) || rsp_of(f) != rsp) && !begins_stack(f);
     pop(tb);
   }
 }
@@ -194,9 +204,6 @@ void push(ThreadBlock* tb, uint32_t site, uint32_t callee, uint64_t rsp) {
   tb->frames_top += sizeof(Frame);
   if (callee != not_arrived) cells(tb)[callee]++;
 }
-
-// The first frame of a stack that control was switched to: nobody called it.
-bool begins_stack(const Frame& f) { return f.site == start_site; }
 
 // The frames above `base` are of a stack that control has left for another: they end for now, and are kept. (Its begin is the
 // number of the stack then.)
@@ -250,31 +257,48 @@ void settle(ThreadBlock* tb, uint64_t rsp) {
       else
         while (top(tb) > f) pop(tb);
     }
-    return pop_returned(tb);
+    return pop_returned(tb, rsp);
   }
-  if (tools(tb)->parked && unpark(tb, rsp)) return pop_returned(tb);
+  if (tools(tb)->parked && unpark(tb, rsp)) return pop_returned(tb, rsp);
   drop_below(tb, rsp);
 }
 
-// Functions may go on calling each other at their ends, as those of interpreters do, and never return. Of a long chain they are taken
-// to have ended.
+// Functions may go on calling each other at their ends, as those of interpreters do, and never return. In a long chain a function that
+// comes again has ended what it called so before; of a callee that is not known yet, its caller is looked at.
 constexpr int long_chain = 16;
 [[gnu::always_inline]] inline bool has_long_chain(ThreadBlock* tb) {
   int n = 0;
   for (Frame* f = top(tb); n < long_chain && f > bottom(tb) + 1 && is_tail(f[-1]); f--) n++;
   return n == long_chain;
 }
+void end_cycle(ThreadBlock* tb, uint32_t callee) {
+  if (callee == not_arrived) callee = top(tb)[-1].callee;
+  if (callee == not_arrived || !cells(tb)[callee]) return;
+  Frame *f = top(tb), *outermost = f;
+  for (bool more = true; more && f > bottom(tb) + 1; f--) {
+    if (f[-1].callee == callee) outermost = f;
+    more = is_tail(f[-1]);
+  }
+  while (top(tb) > outermost) pop(tb);
+}
 void push_tail(ThreadBlock* tb, uint32_t site, uint32_t callee, uint64_t rsp) {
-  if (has_long_chain(tb))
-    for (int i = 0; i < long_chain; i++) pop(tb);
+  if (has_long_chain(tb)) end_cycle(tb, callee);
   push(tb, site, callee, rsp | FrameIsTail);
+}
+
+// The jump that led here, if it was one of the function whose frame is on top. A return may lead to a function, too: by push and ret, or to
+// what ends a signal handler.
+[[gnu::always_inline]] inline uint32_t site_of_jump(ThreadBlock* tb) {
+  const Frame& f = top(tb)[-1];
+  if (top(tb) <= bottom(tb) + 1 || f.callee == tb->jump_caller) return tb->jump_site;
+  return f.site == signal_site ? signal_site : unknown_site;
 }
 
 // A function has been jumped to at its begin: by a tail call, unless this is another stack.
 void arrive_by_jump(ThreadBlock* tb, uint32_t callee, uint64_t rsp) {
   bool new_stack = top(tb) > bottom(tb) + 1 && distance(rsp_of(top(tb)[-1]), rsp) > near;
   if (new_stack) push(tb, start_site, callee, rsp);
-  else push_tail(tb, uint32_t(tb->jump_site), callee, rsp);
+  else push_tail(tb, site_of_jump(tb), callee, rsp);
 }
 
 // From a function to the middle of another: to a part of it that lies elsewhere (then it is a tail call, but no call that counts:
@@ -300,11 +324,18 @@ void arrive(ThreadBlock* tb, uint32_t callee) {
 // anywhere in code that is written at run time: then it may be a call.
 void resync(ThreadBlock* tb, uint32_t function, uint64_t rsp) {
   if (!tb->frames_top) return;
+  end_leaf(tb, tb->leaf);
   settle(tb, rsp);
   const Frame& f = top(tb)[-1];
   if (f.callee == function || top(tb) <= bottom(tb) + 1) return;
   if (f.callee == not_arrived && rsp_of(f) == rsp + 8) arrive(tb, function);
-  else jump_to_middle(tb, function, uint32_t(tb->jump_site));
+  else jump_to_middle(tb, function, site_of_jump(tb));
+}
+
+// Control is behind a call of `caller`. It came by a return, and the frame of the call has ended, or by a jump.
+void leave(ThreadBlock* tb, uint64_t rsp, uint32_t caller) {
+  settle(tb, rsp);
+  tools(tb)->unseen += top(tb) > bottom(tb) + 1 && top(tb)[-1].callee != caller;
 }
 
 [[gnu::always_inline]] inline void note_extreme(ThreadBlock* tb, uint64_t above_min, uint64_t offset) {
@@ -348,7 +379,7 @@ void run_routine(ThreadBlock* tb, Routine routine, uint64_t a, uint64_t b) {
     case Routine::Nothing: break;
     case Routine::Enter: push(tb, uint32_t(a), uint32_t(b), rsp); break;
     case Routine::EnterTail: push_tail(tb, uint32_t(a), uint32_t(b), rsp + 8); break;
-    case Routine::Leave: settle(tb, rsp); break;
+    case Routine::Leave: leave(tb, rsp, uint32_t(a)); break;
     case Routine::Extreme: note_extreme(tb, a, b); break;
     case Routine::Resync: resync(tb, uint32_t(a), rsp); break;
     case Routine::MiddleJump: jump_to_middle(tb, uint32_t(a), uint32_t(b)); break;
@@ -367,6 +398,9 @@ void run_routine(ThreadBlock* tb, Routine routine, uint64_t a, uint64_t b) {
       os_leave(tb);
       if (tools(tb)->by_wall) tools(tb)->stamp = time_stamp(tb);
       break;
+    case Routine::Leaving:
+      charge_os(tb, 0);
+      break;  // (a frame with OS time is ended by the runtime: by its own site and callee)
     case Routine::RepeatBegin: tools(tb)->repeat = tb->rcx; break;
     case Routine::RepeatEnd: {
       uint64_t extra = (tools(tb)->repeat - tb->rcx) * (b >> 16) / (b & 0xffff);
@@ -387,7 +421,7 @@ namespace {
   if (has_os(*f) || callee == not_arrived) return false;
   uint64_t* record = cells(tb) + (site & ~direct_site);
   if (!(site & direct_site)) {
-    if (site <= signal_site) return false;
+    if (site <= unknown_site) return false;
     if (record[RecordCallee] == callee) {
       record[RecordCalls] += !is_counted(*f);
     } else {
@@ -405,8 +439,10 @@ namespace {
   return true;
 }
 
-// A return site whose frame is not on top: most often, what was called has called another at its end.
-[[gnu::always_inline]] inline bool leave_quickly(ThreadBlock* tb, uint64_t rsp) {
+// A return site whose frame is not on top: most often, what was called has called another at its end. Or `caller` came by a jump: its own
+// frame is on top, and nothing has ended.
+[[gnu::always_inline]] inline bool leave_quickly(ThreadBlock* tb, uint64_t rsp, uint32_t caller) {
+  if (top(tb)[-1].callee == caller && rsp_of(top(tb)[-1]) - rsp - 1 < near) return true;
   for (bool is_tail = true; is_tail;) {
     uint64_t bits = top(tb)[-1].rsp ^ rsp;
     if (bits & ~uint64_t{FrameIsTail | FrameIsCounted} || !pop_quickly(tb)) return false;
@@ -431,7 +467,7 @@ namespace {
 [[gnu::always_inline]] inline bool arrive_quickly(ThreadBlock* tb, uint32_t callee, uint64_t rsp) {
   Frame* f = top(tb);
   if (f <= bottom(tb) + 1 || distance(rsp_of(f[-1]), rsp) > near) return false;
-  return push_tail_quickly(tb, uint32_t(tb->jump_site), callee, rsp);
+  return push_tail_quickly(tb, site_of_jump(tb), callee, rsp);
 }
 
 [[gnu::always_inline]] inline bool jump_to_middle_quickly(ThreadBlock* tb, uint32_t callee, uint32_t site) {
@@ -454,7 +490,7 @@ using Rsp = uint64_t;
 extern "C" {
 #define LIGHT [[gnu::no_caller_saved_registers]] void
 LIGHT rt_leave() {
-  run_light<Routine::Leave>([](auto* tb, Rsp rsp, uint32_t, uint32_t) { return leave_quickly(tb, rsp); });
+  run_light<Routine::Leave>([](auto* tb, Rsp rsp, uint32_t caller, uint32_t) { return leave_quickly(tb, rsp, caller); });
 }
 LIGHT rt_enter_tail() {
   run_light<Routine::EnterTail>(
@@ -494,7 +530,8 @@ OsRecord* os_record(ThreadBlock* tb, uint32_t function, uint32_t number) {
   return record;
 }
 
-// A handler of the program begins, or has ended. Its frame ends where its signal frame is.
+// A handler of the program begins, or has ended. Its frame ends where its signal frame is. What it interrupted goes on, or is left for a
+// place that the handler has chosen.
 void begin_handler(ThreadBlock* tb, uint64_t frame) {
   if (!tb->frames_top) return;
   if (tools(tb)->os_number) tools(tb)->stamp = time_stamp(tb);
@@ -504,11 +541,12 @@ void begin_handler(ThreadBlock* tb, uint64_t frame) {
   tb->leaf = {};
   push(tb, signal_site, not_arrived, frame + handler_frame);
 }
-void end_handler(ThreadBlock* tb, uint64_t frame) {
+void end_handler(ThreadBlock* tb, uint64_t frame, bool goes_on) {
   if (!tb->frames_top) return;
   tick(tb);
   settle(tb, frame + handler_frame);
   LeafCall& leaf = tb->leaf;  // that it interrupted: what it took belongs to its total
+  if (!goes_on) end_leaf(tb, leaf);
   if (!leaf.site) return;
   Times t = now(tb);
   uint64_t handlers = (t.clock - t.self) - (leaf.begin.clock - leaf.begin.self);

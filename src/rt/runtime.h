@@ -30,7 +30,7 @@ void set_clock(ThreadBlock* tb, Times t);
 // It will begin again: as if it had been so all the time.
 void shift_frames(ThreadBlock* tb, Times by);
 void begin_handler(ThreadBlock* tb, uint64_t frame);
-void end_handler(ThreadBlock* tb, uint64_t frame);
+void end_handler(ThreadBlock* tb, uint64_t frame, bool goes_on);
 inline Tools* tools(ThreadBlock* tb) { return reinterpret_cast<Tools*>(reinterpret_cast<char*>(tb) + tools_offset); }
 
 // os_calls.cc

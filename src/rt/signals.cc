@@ -294,7 +294,7 @@ void return_from_signal(ThreadBlock* tb) {
     tb->leaf = i.leaf;
     i = {};
   }
-  end_handler(tb, rsp);
+  end_handler(tb, rsp, pc);
   if (!pc) {
     ask(tb, Request::Resume, uc->rip);
     pc = tb->request.pc;

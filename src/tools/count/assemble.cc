@@ -217,8 +217,15 @@ void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process)
   add_up_os_calls(out.os_calls);
   ran_.resize(p_.functions.size());
   for (const profile::FunctionCount& f : out.functions) ran_[f.function] = true;
-  if (t.lost)
-    p_.processes[process == none ? 0 : process].notes.push_back(fmt::format("thread {}: {}", t.tid, what_is_lost(t, out)));
+  auto note = [&](const std::string& text) {
+    p_.processes[process == none ? 0 : process].notes.push_back(fmt::format("thread {}: {}", t.tid, text));
+  };
+  if (t.lost) note(what_is_lost(t, out));
+  if (t.unseen)
+    note(
+        fmt::format("{} went to functions whose calls were not seen (coroutines of other threads, stacks that code written "
+                    "at run time leaves): their totals lack what came before",
+                    counted(t.unseen, "return")));
   bool is_first = process != none && !parents_[process] && t.tid == p_.processes[process].pid;
   if (process == none || (p_.threads.size() >= kept_threads && !is_first)) add_to_others(out);
   else p_.threads.push_back(std::move(out));

@@ -106,6 +106,7 @@ void Count::collect(const instrument::ThreadData& data) {
   thread.name.assign(tools.name, strnlen(tools.name, sizeof tools.name));
   thread.os_time = tools.os_clock;
   thread.lost = tools.lost;
+  thread.unseen = tools.unseen;
   for (const rt::Context& c :
        table<rt::Context>(data.memory, rt::contexts_offset, std::min(tools.contexts, rt::max_contexts))) {
     const rt::Context copy = copy_of(c);

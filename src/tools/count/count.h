@@ -82,11 +82,11 @@ struct Calls {
 struct Thread {
   uint32_t tid = 0;
   std::string name;
-  std::vector<profile::BlockCount> blocks;  // those that ran
-  std::vector<Calls> calls;                 // of a site and callee there may be several
-  std::vector<rt::OsRecord> os_calls;       // `function` is an index
-  std::vector<rt::Context> contexts;        // `site` and `callee` are indices; the first is none
-  uint64_t os_time = 0, lost = 0;
+  std::vector<profile::BlockCount> blocks;     // those that ran
+  std::vector<Calls> calls;                    // of a site and callee there may be several
+  std::vector<rt::OsRecord> os_calls;          // `function` is an index
+  std::vector<rt::Context> contexts;           // `site` and `callee` are indices; the first is none
+  uint64_t os_time = 0, lost = 0, unseen = 0;  // see rt::Tools
 };
 
 rt::OsClass os_class(uint32_t number);

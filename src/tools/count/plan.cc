@@ -32,6 +32,22 @@ bool is_stub(std::span<const std::byte> code) {
   return starts({0xff, 0x25}) || starts({0xf2, 0xff, 0x25});
 }
 
+// mov rsp, r or m, and lea rsp, m: but for rbp, and places next to rsp or rbp, which are of the function's own frame.
+bool moves_stack(std::span<const std::byte> insn) {
+  auto b = [&](size_t i) { return i < insn.size() ? static_cast<uint8_t>(insn[i]) : uint8_t{0}; };
+  if ((b(0) & 0xf8) != 0x48) return false;
+  bool is_load = b(1) == 0x8b, is_store = b(1) == 0x89, is_lea = b(1) == 0x8d;
+  uint8_t mod = b(2) >> 6, reg = (b(2) >> 3 & 7) | (b(0) & 4) << 1, rm = (b(2) & 7) | (b(0) & 1) << 3;
+  if (is_store && mod == 3 && rm == x86::RSP) return reg != x86::RBP;
+  if ((!is_load && !is_lea) || reg != x86::RSP) return false;
+  if (mod == 3) return is_load && rm != x86::RBP;
+  bool has_sib = (b(2) & 7) == 4;
+  uint8_t base = has_sib ? (b(3) & 7) | (b(0) & 1) << 3 : rm,
+          index = has_sib ? (b(3) >> 3 & 7) | (b(0) & 2) << 2 : x86::RSP;
+  bool is_own = index == x86::RSP && (base == x86::RSP || (base == x86::RBP && mod));
+  return is_load || !is_own;
+}
+
 Op call(rt::Routine routine, Counter a = {}, uint32_t b = 0) {
   return {.kind = Op::CallWith, .counter = a, .value = static_cast<int64_t>(routine), .callee = {b}};
 }
@@ -57,6 +73,7 @@ class Count::Planner {
       arrive = call(rt::Routine::Arrival, cell_of(function_)), resync = call(rt::Routine::Resync, cell_of(function_));
     if (s_.is_volatile) plan_.insert(Where::Entry, 0, {resync});
     else plan_.insert(Where::Arrival, 0, {f_.entry == f_.bounds.begin ? arrive : resync});
+    if (goes_elsewhere()) plan_.insert(Where::Entry, 0, {call(rt::Routine::Leaving)});
     for (BlockId b = 0; b < f_.blocks.size(); b++) watch_end(b);
     for (BlockId b = 0; b < f_.blocks.size() && tool_.clock_ == Clock::Cycles; b++) watch_repetitions(b);
   }
@@ -133,17 +150,34 @@ class Count::Planner {
     }
   }
 
+  // Does it leave for another stack or frame at its end, as longjmp does, an unwinder, or who switches coroutines? Then control may come to a
+  // place behind another call of the same caller, with the same rsp, which would take the frame for its own.
+  bool goes_elsewhere() const {
+    for (const x86::Block& b : f_.blocks) {
+      if (b.ends != BlockEnd::Return && b.ends != BlockEnd::IndirectJump) continue;
+      for (const x86::Insn& i : f_.insns_of(b))
+        if (i.shape->writes.gpr >> x86::RSP & 1 && i.kind() == x86::Kind::Plain &&
+            moves_stack(s_.code(i.pc, i.shape->length)))
+          return true;
+    }
+    return false;
+  }
+
   // A call site: its record, and the callee where that is known (an entry of a linkage table only leads to one).
   struct Target {
     Counter record, callee;
+    bool is_begin = false;  // of the callee
   };
   Target site(BlockId b, AppPc pc, SiteKind kind, AppPc target) {
-    uint32_t callee = target ? tool_.function_at(s_, target, counters_) : profile::none;
+    // (A call into the middle of the function itself, as of retpolines, is one of the function.)
+    bool is_own = f_.bounds.contains(target) && !s_.is_volatile;
+    uint32_t callee = is_own ? function_ : target ? tool_.function_at(s_, target, counters_) : profile::none;
     if (callee != profile::none && tool_.functions_[callee].is_stub) callee = profile::none;
     bool known = callee != profile::none;
     Counter record = counters_.allocate(known ? uint32_t{rt::record_cells} : uint32_t{rt::indirect_record_cells});
     tool_.sites_.push_back({pc, function_, kind, callee, first_block_ + b, record});
-    return {record, known ? cell_of(callee) : Counter{}};
+    if (!known) return {record, {}};
+    return {record, cell_of(callee), target == tool_.functions_[callee].begin};
   }
 
   void watch_end(BlockId b) {
@@ -155,7 +189,7 @@ class Count::Planner {
     auto push = [&](Target t, bool is_tail, bool goes_back = false) {
       if (!tool_.full_paths_)
         return Op{.kind = Op::PushFrame,
-                  .flags_are_dead = t.callee.index && tool_.overwrites_flags(s_, tool_.sites_.back().callee),
+                  .flags_are_dead = t.is_begin && tool_.overwrites_flags(s_, tool_.sites_.back().callee),
                   .goes_back = goes_back,
                   .counter = t.record,
                   .value = is_tail ? int64_t{8 | rt::FrameIsTail} : 0,
@@ -166,6 +200,7 @@ class Count::Planner {
     };
     auto leaves = [&](BlockId to, AppPc target) { return to == no_block && !f_.bounds.contains(target); };
     bool falls = block.ends == BlockEnd::FallThrough || block.ends == BlockEnd::Branch;
+    falls |= block.ends == BlockEnd::Trap;
     if (falls && leaves(block.fallthrough, block.end)) fall_out(b, last.pc, push);
     switch (block.ends) {
       case BlockEnd::Call: {
@@ -173,19 +208,20 @@ class Count::Planner {
         Target t = site(b, last.pc, direct ? SiteKind::Call : SiteKind::IndirectCall, direct ? last.target : AppPc{});
         // Where it returns to is entered like a function: it is still this one.
         if (s_.is_volatile && !tool_.function_by_begin_[last.next()]) tool_.function_by_begin_[last.next()] = function_;
-        if (t.callee.index && !tool_.full_paths_ && tool_.is_leaf(s_, tool_.sites_.back().callee)) {
+        if (t.is_begin && !tool_.full_paths_ && tool_.is_leaf(s_, tool_.sites_.back().callee)) {
           plan_.insert(Where::Before, index, {{.kind = Op::BeginLeaf, .counter = t.record}});
           if (block.fallthrough != no_block)
             plan_.insert(Where::ReturnSite, block.fallthrough, {{.kind = Op::EndLeaf, .counter = t.record}});
           break;
         }
         plan_.insert(Where::Before, index, {push(t, false)});
-        Op pop{.kind = Op::PopFrame, .counter = t.record, .callee = t.callee};
+        Op pop{.kind = Op::PopFrame, .counter = t.record, .value = cell_of(function_).index, .callee = t.callee};
         // (What returns there once more may be another call that this function made.)
         bool by_runtime =
             tool_.full_paths_ || (t.callee.index && tool_.functions_[tool_.sites_.back().callee].may_return_twice);
         if (block.fallthrough != no_block)
-          plan_.insert(Where::ReturnSite, block.fallthrough, {by_runtime ? call(rt::Routine::Leave) : pop});
+          plan_.insert(Where::ReturnSite, block.fallthrough,
+                       {by_runtime ? call(rt::Routine::Leave, cell_of(function_)) : pop});
         break;
       }
       case BlockEnd::Jump:
@@ -210,11 +246,14 @@ class Count::Planner {
       }
       case BlockEnd::IndirectJump:
         plan_.insert(Where::Before, index,
-                     {{.kind = Op::SetJumpSite, .counter = site(b, last.pc, SiteKind::TailCall, {}).record}});
+                     {{.kind = Op::SetJumpSite,
+                       .counter = site(b, last.pc, SiteKind::TailCall, {}).record,
+                       .callee = cell_of(function_)}});
         break;
       case BlockEnd::Syscall:
         plan_.insert(Where::Before, index, {call(rt::Routine::OsEnter, cell_of(function_))});
         plan_.insert(Where::FallThrough, b, {call(rt::Routine::OsLeave)});
+        if (leaves(block.fallthrough, block.end)) fall_out(b, last.pc, push);
         break;
       default: break;
     }
