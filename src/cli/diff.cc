@@ -71,6 +71,8 @@ Result<int> diff(const Words& words) {
   }
   TRY(store::Reader old_reader, store::Reader::open(before));
   TRY(store::Reader new_reader, store::Reader::open(now));
+  TRY_VOID(tell_bad_rows(old_reader));
+  TRY_VOID(tell_bad_rows(new_reader));
   TRY(options.os, os_time(new_reader, os_calls));
   auto as = format == "json" ? report::Format::Json : format == "csv" ? report::Format::Csv : report::Format::Text;
   Screen screen(as == report::Format::Text && !no_pager);

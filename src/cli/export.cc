@@ -86,6 +86,7 @@ Result<int> export_profile(const Words& words) {
   }
   if (!before.empty() || !source_map.empty()) return fail("--diff and --source-map are for --format html");
   TRY(store::Reader reader, store::Reader::open(file));
+  TRY_VOID(tell_bad_rows(reader));
   if (thread || process) TRY_VOID(reader.select(thread, process));
   TRY_VOID(report::write_export(reader, format, out));
   return 0;

@@ -50,6 +50,12 @@ Result<std::string> file_name(std::string_view option, std::string_view pattern)
   return name;
 }
 
+Result<> tell_bad_rows(const store::Reader& reader) {
+  TRY(std::string bad_rows, reader.bad_rows());
+  if (!bad_rows.empty()) say("{}: {}", reader.path(), bad_rows);
+  return {};
+}
+
 Result<store::OsTime> os_time(const store::Reader& reader, const std::string& said) {
   TRY(profile::Run run, reader.run());
   if (run.sampling && !said.empty())

@@ -20,4 +20,7 @@ Result<std::string> file_name(std::string_view option, std::string_view pattern)
 // --os-calls; as the run was made, where it is not said.
 Result<store::OsTime> os_time(const store::Reader& reader, const std::string& said);
 
+// Says that the profile has rows which are in no sum, for who shows no notes.
+Result<> tell_bad_rows(const store::Reader& reader);
+
 }  // namespace weir::cli

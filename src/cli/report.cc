@@ -5,6 +5,7 @@
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "cost/model.h"
+#include "report/check.h"
 
 namespace weir::cli {
 
@@ -16,7 +17,7 @@ struct Settings {
   std::optional<uint32_t> thread, process;
   std::string format = "text", os_calls, colour = "auto", cpu;
   std::vector<std::string> source_map;
-  bool no_pager = false, help = false;
+  bool check = false, no_pager = false, help = false;
 };
 
 Result<Settings> parse(const Words& words) {
@@ -27,7 +28,8 @@ Result<Settings> parse(const Words& words) {
       "  weir report a.weir functions --limit 0     all functions; --sort total, --filter '^std::'\n"
       "  weir report a.weir detail parse            one function: its callers and callees\n"
       "  weir report a.weir source parse            its source: | ran, + several blocks, # never ran\n"
-      "  weir report a.weir functions --format json | jq '.functions[0]'\n"};
+      "  weir report a.weir functions --format json | jq '.functions[0]'\n"
+      "  weir report --check a.weir                 do its figures agree with each other?\n"};
   app.name("weir report");
   app.add_option("FILE", s.file, "a profile, exact or sampled")->required();
   app.add_option("VIEW", s.options.view, fmt::format("{}", fmt::join(report::views, ", ")))->capture_default_str();
@@ -53,10 +55,15 @@ Result<Settings> parse(const Words& words) {
   app.add_flag("--sites", s.options.sites, "tell call sites apart (detail, callers, tree)");
   app.add_flag("--blocks", s.options.blocks, "source: the count of each block of a line");
   app.add_option("--color", s.colour, "auto, always or never")->check(CLI::IsMember({"auto", "always", "never"}));
+  app.add_flag(
+      "--check", s.check,
+      "instead of a view: does all hold that must in a profile (sums, calls, no time below zero)? Exit status 1: no");
   app.add_flag("--no-pager", s.no_pager, "write to the terminal directly");
   TRY(bool go_on, parse_options(app, words));
   s.help = !go_on;
   if (s.help) return s;
+  if (s.check && (s.thread || s.process || app.count("VIEW")))
+    return fail("--check is of the whole file: it has no view, and no thread");
   TRY(s.options.source_map, store::parse_source_map(s.source_map));
   return s;
 }
@@ -78,6 +85,10 @@ Result<int> report(const Words& words) {
   auto format = s.format == "json" ? report::Format::Json : s.format == "csv" ? report::Format::Csv : report::Format::Text;
   Screen screen(format == report::Format::Text && !s.no_pager);
   report::Output output(style_of_stdout(format, s.colour), [&](std::string_view text) { return screen.write(text); });
+  if (s.check) {
+    TRY(bool holds, report::check(reader, output));
+    return holds ? 0 : 1;
+  }
   TRY_VOID(report::show(reader, s.options, output));
   return 0;
 }

@@ -195,6 +195,7 @@ Result<> summary(View& v) {
   else if (run.clock == "instructions") line("clock", "instructions");
   else line("model", fmt::format("{} (host: {})", run.cpu, run.host_cpu));
   line("wall time", fmt::format("{:.3f} s under Weir {}", wall, run.weir_version));
+  if (!v.bad_rows.empty()) line("note", v.bad_rows);
   for (const store::ProcessRow& p : v.processes)
     for (const std::string& note : p.notes) line("note", fmt::format("process {}: {}", p.pid, printable(note)));
   v.out.line();

@@ -12,6 +12,7 @@ namespace {
 // What could not be seen, one line each.
 std::vector<std::string> notes_of(const View& v) {
   std::vector<std::string> notes;
+  if (!v.bad_rows.empty()) notes.push_back(v.bad_rows);
   if (!v.run.complete) notes.push_back("the run was cut short; counts are those so far");
   for (const store::ProcessRow& p : v.processes)
     for (const std::string& note : p.notes) notes.push_back(fmt::format("process {}: {}", p.pid, note));
@@ -119,6 +120,7 @@ Result<> show(const store::Reader& reader, const Options& options, Output& out) 
   TRY(v.totals, reader.totals());
   v.measured = v.totals.all();
   TRY(v.processes, reader.processes());
+  TRY(v.bad_rows, reader.bad_rows());
   std::vector<std::string> notes = notes_of(v);
 
   static constexpr std::pair<const char*, Result<> (*)(View&)> shown[] = {

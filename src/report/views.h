@@ -15,6 +15,7 @@ struct View {
   profile::Run run;
   store::Totals totals;
   std::vector<store::ProcessRow> processes;
+  std::string bad_rows = {};                                   // a line about them, where there are any
   store::Cycles measured = 0;                                  // the total of the run, whatever CPU it is shown for
   std::unordered_map<uint32_t, store::Cycles> self_anew = {};  // by function, where it is shown for another CPU
 

@@ -18,10 +18,12 @@ namespace {
 using namespace profile;
 
 Value id(uint32_t n) { return n == none ? Value() : Value(n); }
-Value least(Range r) { return r.min > r.max ? Value() : Value(r.min); }  // none: no call has ended
-Value most(Range r) { return r.min > r.max ? Value() : Value(r.max); }
+// A count or a time. One that cannot be (something was subtracted that was never added) is not known: sums go on without it.
+Value figure(uint64_t n) { return n > uint64_t{most} ? Value() : Value(n); }
+Value least(Range r) { return r.min > r.max ? Value() : figure(r.min); }  // none: no call has ended
+Value largest(Range r) { return r.min > r.max ? Value() : figure(r.max); }
 // Of what samples do not tell.
-Value if_exact(const Profile& p, uint64_t n) { return p.run.sampling ? Value() : Value(n); }
+Value if_exact(const Profile& p, uint64_t n) { return p.run.sampling ? Value() : figure(n); }
 
 const char* name_of(SiteKind kind) {
   switch (kind) {
@@ -193,16 +195,16 @@ std::vector<Counted<Count>> in_order(const Profile& p, std::vector<Count> Thread
 void add_function_counts(Tables& tables, const Profile& p) {
   Rows rows = tables.rows("function_count");
   for (auto [thread, c] : in_order(p, &Thread::functions, [](const FunctionCount& c) { return std::tuple(c.function); }))
-    rows.add(c->function, thread, if_exact(p, c->calls), c->self, least(c->self_range), most(c->self_range), c->total,
-             if_exact(p, c->os_calls), c->os_time, c->os_time_total);
+    rows.add(c->function, thread, if_exact(p, c->calls), figure(c->self), least(c->self_range), largest(c->self_range),
+             figure(c->total), if_exact(p, c->os_calls), figure(c->os_time), figure(c->os_time_total));
 }
 
 void add_call_counts(Tables& tables, const Profile& p) {
   {
     Rows rows = tables.rows("call_count");
     for (auto [thread, c] : in_order(p, &Thread::calls, [](const CallCount& c) { return std::tuple(c.callee, c.site); }))
-      rows.add(c->callee, c->site, thread, if_exact(p, c->calls), c->total, c->os_time_total, least(c->self_range),
-               most(c->self_range));
+      rows.add(c->callee, c->site, thread, if_exact(p, c->calls), figure(c->total), figure(c->os_time_total),
+               least(c->self_range), largest(c->self_range));
   }
   Rows index = tables.rows("call_count_site");
   for (auto [thread, c] : in_order(p, &Thread::calls, [](const CallCount& c) { return std::tuple(c.site, c.callee); }))
@@ -213,7 +215,7 @@ void add_block_counts(Tables& tables, const Profile& p, const BlockOrder& order)
   Rows rows = tables.rows("block_count");
   for (auto [thread, c] :
        in_order(p, &Thread::blocks, [&](const BlockCount& c) { return std::tuple(order.new_of_old[c.block]); }))
-    if (c->count || c->extra) rows.add(order.new_of_old[c->block], thread, c->count, c->extra);
+    if (c->count || c->extra) rows.add(order.new_of_old[c->block], thread, figure(c->count), figure(c->extra));
 }
 
 void add_os_counts(Tables& tables, const Profile& p) {
@@ -222,7 +224,8 @@ void add_os_counts(Tables& tables, const Profile& p) {
     Rows rows = tables.rows("os_count");
     for (auto [thread, c] :
          in_order(p, &Thread::os_calls, [](const OsCount& c) { return std::tuple(c.function, c.number); })) {
-      rows.add(c->function, c->number, thread, c->calls, c->errors, c->uncharged, c->time, name_of(c->os_class), c->waited);
+      rows.add(c->function, c->number, thread, figure(c->calls), figure(c->errors), figure(c->uncharged), figure(c->time),
+               name_of(c->os_class), figure(c->waited));
       numbers.insert(c->number);
     }
   }
@@ -244,7 +247,8 @@ void add_contexts(Tables& tables, const Profile& p, const BlockOrder& order) {
         const OrderedContext& o = ordered[i];
         const Context& c = contexts[o.original];
         rows.add(base + i, t, o.parent == none ? Value() : Value(base + o.parent), id(c.site), id(c.function),
-                 if_exact(p, c.calls), c.self, c.os_time, o.total, o.os_time_total, base + o.first_child, o.children);
+                 if_exact(p, c.calls), figure(c.self), figure(c.os_time), figure(o.total), figure(o.os_time_total),
+                 base + o.first_child, o.children);
         if (!new_of_old.empty()) new_of_old[o.original] = base + i;
       }
       for (const LeafCount& c : p.threads[t].leaves)

@@ -76,6 +76,24 @@ void matches(sqlite3_context* context, int, sqlite3_value** arguments) {
   sqlite3_result_int(context, pattern && pattern->matches(text_of(arguments[1])));
 }
 
+// sum(figure), in the place of SQLite's own: a figure that cannot be is left out, and no sum is an error.
+struct Added {
+  int64_t sum;
+  bool any;
+};
+void add_figure(sqlite3_context* context, int, sqlite3_value** arguments) {
+  auto* added = static_cast<Added*>(sqlite3_aggregate_context(context, sizeof(Added)));
+  if (!added || sqlite3_value_type(arguments[0]) == SQLITE_NULL) return;
+  added->any = true;
+  int64_t figure = sqlite3_value_int64(arguments[0]);
+  if (figure < 0 || figure > most) return;
+  if (__builtin_add_overflow(added->sum, figure, &added->sum)) added->sum = INT64_MAX;
+}
+void end_sum(sqlite3_context* context) {
+  auto* added = static_cast<Added*>(sqlite3_aggregate_context(context, 0));
+  if (added && added->any) sqlite3_result_int64(context, added->sum);
+}
+
 }  // namespace
 
 Result<Reader> Reader::open(const std::string& path) {
@@ -84,6 +102,8 @@ Result<Reader> Reader::open(const std::string& path) {
   TRY_VOID(check_kind(db));
   TRY(uint64_t version, db.number("PRAGMA user_version"));
   sqlite3_create_function_v2(db.get(), "matches", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr, matches, nullptr, nullptr,
+                             nullptr);
+  sqlite3_create_function_v2(db.get(), "sum", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr, nullptr, add_figure, end_sum,
                              nullptr);
   TRY_VOID(db.execute("CREATE TEMP TABLE selected(id INTEGER PRIMARY KEY); INSERT INTO selected SELECT id FROM thread"));
   TRY_VOID(db.execute("BEGIN"));  // one lock for all questions, not one for each

@@ -15,6 +15,7 @@
 
 #include "base/result.h"
 #include "profile/profile.h"
+#include "store/schema.h"
 #include "store/sqlite.h"
 
 namespace weir::store {
@@ -137,6 +138,22 @@ struct CoverageRow {
   uint64_t functions = 0, functions_run = 0, blocks = 0, blocks_run = 0, lines = 0, lines_run = 0;
 };
 
+// Rows of counts as they are, whatever is in them. A number that is not there is below zero.
+struct FunctionCounts {
+  uint32_t function = none, thread = none;
+  int64_t calls, self, total, os_calls, os_time, os_time_total;
+  std::optional<int64_t> self_min, self_max;
+};
+struct CallCounts {
+  uint32_t callee = none, site = none, thread = none;
+  int64_t calls, total, os_time_total;
+  std::optional<int64_t> self_min, self_max;
+};
+struct BlockCounts {
+  uint32_t block = none, function = none, thread = none;
+  int64_t count, extra, instructions, cycles;
+};
+
 struct Totals {
   Cycles cycles = 0, os_time = 0, waited = 0;  // waited: for a person or a child, in no other time
   uint64_t instructions = 0, threads = 0, processes = 0, functions = 0, functions_run = 0, os_calls = 0, contexts = 0,
@@ -194,6 +211,13 @@ class Reader {
   Result<> coverage(const std::string& filter,
                     const Each<CoverageRow>& each) const;  // by image and file; the filter is for paths
   Result<> sites(const Each<CallRow>& each) const;         // every site, without counts
+  // All counts of all threads, row by row.
+  Result<> counts_of_functions(const Each<FunctionCounts>& each) const;
+  Result<> counts_of_calls(const Each<CallCounts>& each) const;
+  Result<> counts_of_blocks(const Each<BlockCounts>& each) const;
+  // Rows of functions and calls with a time or a count that cannot be (below zero, or larger than `most`): no sum has it in it.
+  // One line about them; empty: there are none.
+  Result<std::string> bad_rows() const;
   Result<> images(const std::function<void(uint32_t, const profile::Image&)>& each) const;
 
  private:

@@ -117,6 +117,15 @@ std::optional<uint64_t> Statement::maybe(int column) const {
   return u64(column);
 }
 
+int64_t Statement::figure(int column) const {
+  return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL ? -1 : i64(column);
+}
+
+std::optional<int64_t> Statement::figure_if_any(int column) const {
+  if (sqlite3_column_type(statement_.get(), column) == SQLITE_NULL) return {};
+  return i64(column);
+}
+
 std::string Statement::text(int column) const {
   auto* data = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
   return data ? std::string(data, static_cast<size_t>(sqlite3_column_bytes(statement_.get(), column))) : std::string();

@@ -45,6 +45,9 @@ class Statement {
   uint32_t u32(int column) const;    // `none` where there is no such number
   uint32_t small(int column) const;  // a number of 32 bits that is no id: 0 where there is none
   std::optional<uint64_t> maybe(int column) const;
+  // A count or a time as it is; of NULL, -1 or nothing.
+  int64_t figure(int column) const;
+  std::optional<int64_t> figure_if_any(int column) const;
   std::string text(int column) const;
   std::span<const std::byte> blob(int column) const;  // until the next row
 

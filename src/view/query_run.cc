@@ -73,6 +73,8 @@ Result<> Queries::summary(const Parameters&, JsonWriter& json) {
   json.member("contexts", t.contexts).member("os_calls", t.os_calls);
   if (run.sampling) put_sampling(json, *run.sampling);
   std::vector<std::string> notes = notes_of(run, processes);
+  TRY(std::string bad_rows, reader_->bad_rows());
+  if (!bad_rows.empty()) notes.push_back(bad_rows);
   if (!compared()) {
     json.strings("notes", notes).strings("pruned", pruned_).key("compared").null();
     return {};

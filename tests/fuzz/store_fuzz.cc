@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fixture/fixture.h"
+#include "report/check.h"
 #include "report/export.h"
 #include "report/report.h"
 #include "store/sqlite.h"
@@ -186,7 +187,9 @@ void show(store::Reader& reader, const char* view, const Choice& choice, const f
     written.add(text);
     return true;
   });
-  auto shown = report::show(reader, o, out);
+  Result<> shown;
+  if (o.view != "check") shown = report::show(reader, o, out);
+  else if (auto holds = report::check(reader, out); !holds) shown = std::unexpected(holds.error());
   if (!shown) return check_error(shown.error());
   if (choice.format == report::Format::Json) CHECK(nlohmann::json::accept(written.text()));
 }
@@ -212,6 +215,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     check_error(reader.error());
     return 0;
   }
+  show(*reader, "check", choice, stores.directory());
   for (const char* view : report::views) show(*reader, view, choice, stores.directory());
   for (auto how : {report::export_callgrind, report::export_folded, report::export_pprof, report::export_speedscope}) {
     Written written;

@@ -129,9 +129,11 @@ compare() {  # compare "PARTS" CMD...
   [[ ${STATUS:-0} == any || $status == "${STATUS:-0}" ]] ||
     fail "native: $*: exit status $status, not ${STATUS:-0}"$'\n'"$(head -c 2000 "$T/native.err")"
   for tool in $tools; do
+    rm -f "$T/run.weir"
     if [[ $tool == profile ]]; then run weir "$WEIR" profile -q -o "$T/run.weir" ${OPTIONS:-} -- "$@"
     elif [[ $tool == sample ]]; then run weir "$WEIR" sample -q -F "${RATE:-20000}" -o "$T/run.weir" ${OPTIONS:-} -- "$@"
     else run weir "$WEIR" run -q --tool="$tool" ${OPTIONS:-} -- "$@"; fi
+    [[ ! -s $T/run.weir ]] || check_profile "$*"
     for part in $parts; do
       cmp -s "$T/native.$part" "$T/weir.$part" || {
         echo "--tool=$tool: $*"
@@ -190,6 +192,10 @@ profile() {
   run profile "$WEIR" profile -q -o "$T/run.weir" ${OPTIONS:-} -- "$@"
   [[ $(<"$T/profile.status") == "${STATUS:-0}" && -s $T/run.weir ]] ||
     fail "profile: $*: status $(<"$T/profile.status"), not ${STATUS:-0}: $(head -c 2000 "$T/profile.err")"
+  check_profile "$*"
+}
+check_profile() {  # of what was run: all that must hold in a profile does
+  "$WEIR" report --check "$T/run.weir" >"$T/check" 2>&1 || fail "the profile of $1 is wrong:"$'\n'"$(head -c 4000 "$T/check")"
 }
 sampled() { local TOOLS=sample; same "$@"; }
 seen() {

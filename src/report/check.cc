@@ -1,0 +1,353 @@
+// The invariants of a profile. Two sources are compared: what blocks counted (self times, instructions), and what calls measured by the
+// clock (totals, spreads).
+//
+// Where a limit of docs/limits.md bends a rule, the profile itself says so, and only that much is allowed:
+//  - A handler, or a coroutine, runs inside whoever it interrupted or was resumed by, without a call site there. Their sites are of the kinds
+//    `signal` and `start`; a function may have as much more than its calls explain as those took. A function that they lead to may
+//    also be on the stack below them: then the inner call counts in no total, and its sum is not known.
+//    Where stacks are switched, some calls never return, and are seen to have ended only later.
+//  - A handler that does not return leaves a path through blocks half-way: up to the cycles of all blocks of the function, for each signal.
+//  - A thread that others end may have been about to end a call, whose time is there twice or not at all: in its caller, itself and what it called.
+//  - Of a thread that was there before Weir came there is no start, and functions that were on its stack have calls and no begin.
+//  - A thread with a note ("thread 12: …") says itself what it could not see.
+//  - Of code that is written at run time a function is what was called, or where a call returned to: such parts call each other in ways
+//    that no call site tells.
+// Recursive functions, alone or together, have no such sum: a call inside a call of the same function counts once.
+#include "report/check.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "base/text.h"
+
+namespace weir::report {
+namespace {
+
+using store::none;
+using Sum = __int128;  // of numbers up to store::most
+
+enum Rule : uint8_t { Possible, Nested, SelfSum, Blocks, Calls, Children, Spread, Paths };
+constexpr std::array<std::pair<const char*, const char*>, 8> rules{{
+    {"possible", "no time or count is below zero, or larger than any run"},
+    {"nested", "self ≤ total ≤ the thread's time"},
+    {"self", "the self times of a thread add up to its time"},
+    {"blocks", "blocks make up their function's self time, and the thread's instructions"},
+    {"calls", "the calls and totals of a function's callers are its own"},
+    {"children", "total = self + the totals of the calls that a function makes, outside cycles"},
+    {"spread", "smallest self ≤ largest self ≤ self"},
+    {"paths", "call paths make up self times and calls"},
+}};
+
+struct Finding {
+  Rule rule;
+  uint32_t thread, function;
+  std::string text;
+};
+
+struct Site {
+  uint32_t function;
+  std::string kind;
+};
+
+struct Node {
+  const store::FunctionCounts* row = nullptr;
+  Sum calls = 0, total = 0;  // by its callers
+  Sum made = 0;              // totals of the calls that it makes
+  Sum blocks = 0, once = 0;  // cycles of its blocks: all that ran, and each once
+  Sum paths = 0, path_calls = 0;
+  std::vector<uint32_t> callees;
+  bool is_cyclic = false, is_reached = false;  // reached: from a handler or a coroutine
+};
+
+struct Thread {
+  store::ThreadRow row;
+  bool has_note = false, has_paths = false;
+  Sum instructions = 0, signals = 0;
+  Sum begun = 0;            // totals of what has no caller: the thread itself, handlers, coroutines
+  uint32_t unfinished = 0;  // functions that may have half of an end
+  uint64_t starts = 0;      // sites of the kind `start`: more than one, and stacks were switched
+  std::vector<store::FunctionCounts> functions;
+  std::vector<store::CallCounts> calls;
+  std::unordered_map<uint32_t, Node> nodes;
+};
+
+// Marks what is in a cycle of calls (Tarjan's components, without recursion).
+class Cycles {
+ public:
+  explicit Cycles(std::unordered_map<uint32_t, Node>& nodes) : nodes_(nodes) {
+    for (auto& [id, node] : nodes)
+      if (!seen_.contains(id)) walk(id);
+  }
+
+ private:
+  struct Seen {
+    uint32_t number, low;
+    bool is_open = true;
+  };
+  struct Step {
+    uint32_t id;
+    size_t next = 0;
+  };
+
+  void enter(std::vector<Step>& way, uint32_t id) {
+    auto number = static_cast<uint32_t>(seen_.size());
+    seen_[id] = {number, number};
+    open_.push_back(id);
+    way.push_back({id});
+  }
+  void walk(uint32_t start) {
+    std::vector<Step> way;
+    enter(way, start);
+    while (!way.empty()) {
+      uint32_t id = way.back().id;
+      Node& node = nodes_[id];
+      if (way.back().next == node.callees.size()) {
+        way.pop_back();
+        if (!way.empty()) seen_[way.back().id].low = std::min(seen_[way.back().id].low, seen_[id].low);
+        if (seen_[id].low == seen_[id].number) close(id);
+        continue;
+      }
+      uint32_t to = node.callees[way.back().next++];
+      node.is_cyclic |= to == id;
+      auto known = seen_.find(to);
+      if (known == seen_.end()) enter(way, to);
+      else if (known->second.is_open) seen_[id].low = std::min(seen_[id].low, known->second.number);
+    }
+  }
+  void close(uint32_t first) {
+    bool is_alone = open_.back() == first;
+    for (uint32_t id = none; id != first; open_.pop_back()) {
+      id = open_.back();
+      seen_[id].is_open = false;
+      nodes_[id].is_cyclic |= !is_alone;
+    }
+  }
+
+  std::unordered_map<uint32_t, Node>& nodes_;
+  std::unordered_map<uint32_t, Seen> seen_;
+  std::vector<uint32_t> open_;
+};
+
+class Checker {
+ public:
+  explicit Checker(const store::Reader& reader) : reader_(reader) {}
+
+  Result<> run() {
+    TRY(profile::Run run, reader_.run());
+    is_sampled_ = run.sampling.has_value();
+    TRY_VOID(read_threads());
+    TRY_VOID(read_counts());
+    for (auto& [id, thread] : threads_) check_thread(thread);
+    return {};
+  }
+
+  uint64_t rows = 0;
+  std::array<uint64_t, rules.size()> checked{}, broken{}, excused{};
+  std::vector<Finding> findings;
+
+ private:
+  Result<> read_threads() {
+    TRY(std::vector<store::ThreadRow> all, reader_.all_threads());
+    TRY(std::vector<store::ProcessRow> processes, reader_.processes());
+    for (store::ThreadRow& row : all) {
+      std::string begin = fmt::format("thread {}: ", row.tid);
+      Thread& thread = threads_[row.id];
+      for (const store::ProcessRow& p : processes) {
+        if (p.id != row.process) continue;
+        if (p.ended_by != "exit" || p.pid != row.tid) thread.unfinished = 3;
+        for (const std::string& note : p.notes) thread.has_note |= note.starts_with(begin);
+      }
+      thread.row = std::move(row);
+    }
+    TRY_VOID(reader_.all_functions([&](const store::FunctionInfo& f) {
+      if (f.image == "[code written at run time]") written_.insert(f.id);
+    }));
+    return reader_.sites([&](const store::CallRow& s) { sites_[s.site] = {s.caller, s.site_kind}; });
+  }
+
+  Result<> read_counts() {
+    TRY_VOID(reader_.counts_of_functions([&](const store::FunctionCounts& c) {
+      bool is_good = are_possible({c.self, c.total, c.os_time, c.os_time_total}) &&
+                     (is_sampled_ || are_possible({c.calls, c.os_calls}));
+      if (Thread* t = thread_of(c.thread, c.function, is_good)) t->functions.push_back(c);
+    }));
+    TRY_VOID(reader_.counts_of_calls([&](const store::CallCounts& c) {
+      bool is_good = are_possible({c.total, c.os_time_total}) && (is_sampled_ || are_possible({c.calls}));
+      if (Thread* t = thread_of(c.thread, c.callee, is_good)) t->calls.push_back(c);
+    }));
+    TRY_VOID(reader_.counts_of_blocks([&](const store::BlockCounts& c) {
+      Thread* t = thread_of(c.thread, c.function,
+                            are_possible({c.count, c.extra, c.instructions, c.cycles}) && c.instructions <= UINT32_MAX &&
+                                c.cycles <= UINT32_MAX);
+      if (!t) return;
+      t->instructions += Sum{c.count} * c.instructions;
+      Node& node = t->nodes[c.function];
+      node.blocks += Sum{c.count} * c.cycles + c.extra;
+      node.once += c.cycles;
+    }));
+    return reader_.contexts([&](const store::ContextRow& c) {
+      Thread* t = thread_of(c.thread, c.function, are_possible({int64_t(c.self), int64_t(c.calls), int64_t(c.total)}));
+      if (!t) return;
+      t->has_paths = true;
+      t->nodes[c.function].paths += int64_t(c.self), t->nodes[c.function].path_calls += int64_t(c.calls);
+    });
+  }
+
+  static bool are_possible(std::initializer_list<int64_t> figures) {
+    return std::ranges::all_of(figures, [](int64_t n) { return n >= 0 && n <= store::most; });
+  }
+  // Null: the row is told, and no sum has it in it.
+  Thread* thread_of(uint32_t thread, uint32_t function, bool is_good) {
+    rows++;
+    auto found = threads_.find(thread);
+    bool is_known = found != threads_.end();
+    expect(Possible, is_known && is_good, is_known ? &found->second : nullptr, function,
+           [&] { return is_known ? "a figure that cannot be" : "a row of no thread"; });
+    return is_known && is_good ? &found->second : nullptr;
+  }
+
+  // The rule holds, or is told by `text`. What may be excused is counted, and not told.
+  template <class Text>
+  void expect(Rule rule, bool holds, const Thread* thread, uint32_t function, Text text, bool may_be_excused = false) {
+    constexpr size_t most_told = 1000;
+    checked[rule]++;
+    if (holds) return;
+    if (may_be_excused) {
+      excused[rule]++;
+      return;
+    }
+    if (broken[rule]++ < most_told) findings.push_back({rule, thread ? thread->row.tid : 0, function, text()});
+  }
+
+  void check_thread(Thread& t) {
+    Sum self = 0;
+    for (const store::FunctionCounts& f : t.functions) t.nodes[f.function].row = &f, self += f.self;
+    expect(SelfSum, self == Sum(t.row.cycles), &t, none,
+           [&] { return fmt::format("{}, the thread has {}", self, t.row.cycles); });
+    if (!is_sampled_)
+      expect(Blocks, t.instructions == Sum(t.row.instructions), &t, none,
+             [&] { return fmt::format("{} instructions, the thread has {}", t.instructions, t.row.instructions); });
+    add_calls(t);
+    for (auto& [id, node] : t.nodes) check_function(t, id, node);
+  }
+
+  void add_calls(Thread& t) {
+    std::vector<uint32_t> begun;
+    for (const store::CallCounts& c : t.calls) {
+      check_spread(t, c.callee, c.self_min, c.self_max);
+      Node& callee = t.nodes[c.callee];
+      callee.calls += c.calls, callee.total += c.total;
+      auto site = sites_.find(c.site);
+      if (site == sites_.end()) continue;
+      auto& [function, kind] = site->second;
+      if (kind == "signal") t.signals += c.calls;
+      if (kind == "start") t.starts++;
+      if (kind == "signal" || kind == "start") t.begun += c.total, begun.push_back(c.callee);
+      else t.nodes[function].made += c.total, t.nodes[function].callees.push_back(c.callee);
+    }
+    Cycles marked(t.nodes);
+    t.signals = std::min(t.signals, Sum{1} << 40);  // (times cycles, this stays a number)
+    // The thread itself is the first that was begun: what is more is inside others.
+    t.begun = std::max(Sum{0}, t.begun - Sum(t.row.cycles));
+    if (!t.begun && !t.signals) return;
+    while (!begun.empty()) {
+      Node& node = t.nodes[begun.back()];
+      begun.pop_back();
+      if (std::exchange(node.is_reached, true)) continue;
+      begun.insert(begun.end(), node.callees.begin(), node.callees.end());
+    }
+  }
+
+  void check_function(Thread& t, uint32_t id, const Node& n) {
+    static constexpr store::FunctionCounts nothing{none, none, 0, 0, 0, 0, 0, 0, {}, {}};
+    const store::FunctionCounts& f = n.row ? *n.row : nothing;
+    expect(Nested, f.self <= f.total && f.total <= Sum(t.row.cycles) + t.begun, &t, id,
+           [&] { return fmt::format("self {}, total {}, the thread {}", f.self, f.total, t.row.cycles); });
+    check_spread(t, id, f.self_min, f.self_max);
+    if (is_sampled_) return;
+    Sum left = n.once * t.signals;  // by handlers that did not return
+    bool is_blind = t.has_note || !t.starts || written_.contains(id);
+    expect(
+        Spread, !f.self_max || *f.self_max <= f.self + left, &t, id,
+        [&] { return fmt::format("one call took {}, all together {}", *f.self_max, f.self); }, is_blind);
+    expect(Blocks, n.blocks == f.self, &t, id, [&] { return fmt::format("blocks {}, self {}", n.blocks, f.self); });
+    bool calls_hold = n.calls == f.calls && std::max(n.total, Sum{f.self}) == f.total;
+    expect(Calls, calls_hold, &t, id,
+           [&] { return fmt::format("{} calls of total {}, callers {} of {}", f.calls, f.total, n.calls, n.total); });
+    if (t.has_paths)
+      expect(
+          Paths, n.paths == f.self && n.path_calls == f.calls, &t, id,
+          [&] { return fmt::format("self {} of {} calls, paths {} of {}", f.self, f.calls, n.paths, n.path_calls); },
+          is_blind || t.signals);
+    check_children(t, id, n, f, left, is_blind);
+  }
+
+  void check_children(Thread& t, uint32_t id, const Node& n, const store::FunctionCounts& f, Sum left, bool is_blind) {
+    if (n.is_cyclic) return;
+    Sum known = f.self + n.made;
+    auto text = [&] { return fmt::format("total {}, self {} + calls {}", f.total, f.self, n.made); };
+    bool is_less = f.total < known, is_seen = !is_blind && !n.is_reached && !(is_less && t.starts > 1);
+    bool holds = is_less ? f.total >= known - left : f.total <= known + left + t.begun;
+    if (!holds && is_seen && t.unfinished) t.unfinished--, is_seen = false;
+    expect(Children, holds, &t, id, text, !is_seen);
+  }
+
+  void check_spread(Thread& t, uint32_t id, std::optional<int64_t> min, std::optional<int64_t> max) {
+    bool holds = min.has_value() == max.has_value() && (!min || (are_possible({*min, *max}) && *min <= *max));
+    expect(Spread, holds, &t, id, [&] { return fmt::format("from {} to {}", min.value_or(-1), max.value_or(-1)); });
+  }
+
+  const store::Reader& reader_;
+  bool is_sampled_ = false;
+  std::map<uint32_t, Thread> threads_;
+  std::unordered_map<uint32_t, Site> sites_;
+  std::unordered_set<uint32_t> written_;  // functions
+};
+
+}  // namespace
+
+Result<bool> check(const store::Reader& reader, Output& out) {
+  Checker c(reader);
+  TRY_VOID(c.run());
+  std::unordered_map<uint32_t, std::string> names;
+  for (const Finding& f : c.findings) names[f.function];
+  TRY_VOID(reader.all_functions([&](const store::FunctionInfo& f) {
+    if (auto known = names.find(f.id); known != names.end()) known->second = f.name;
+  }));
+  uint64_t broken = 0;
+  for (uint64_t n : c.broken) broken += n;
+  out.begin("check");
+  out.fact("rows", c.rows);
+  out.fact("broken", broken);
+  out.table("rules", {{"rule", "rule", Kind::Label},
+                      {"checked", "checked", Kind::Count},
+                      {"broken", "broken", Kind::Count},
+                      {"excused", "excused", Kind::Count},
+                      {"what", "what must hold", Kind::Code}});
+  for (size_t r = 0; r < rules.size(); r++)
+    out.row({std::string(rules[r].first), c.checked[r], c.broken[r], c.excused[r], std::string(rules[r].second)});
+  out.end_table();
+  if (broken) out.line();
+  out.table("findings", {{"rule", "broken", Kind::Label},
+                         {"thread", "thread", Kind::Id},
+                         {"function", "function", Kind::Name},
+                         {"text", "what the profile has", Kind::Code}});
+  uint64_t limit = out.is_text() ? 50 : UINT64_MAX;
+  for (size_t i = 0; i < std::min<uint64_t>(c.findings.size(), limit); i++) {
+    const Finding& f = c.findings[i];
+    out.row({std::string(rules[f.rule].first), uint64_t{f.thread}, names[f.function], f.text});
+  }
+  out.end_table(broken - std::min<uint64_t>(c.findings.size(), limit));
+  out.line();
+  out.line(broken ? fmt::format("{} in {} of counts: the profile is wrong there", counted(broken, "fault"),
+                                counted(c.rows, "row"))
+                  : fmt::format("{} of counts: all that must hold does", counted(c.rows, "row")));
+  TRY_VOID(out.end());
+  return broken == 0;
+}
+
+}  // namespace weir::report
