@@ -26,6 +26,12 @@ uint32_t find_high_zmm() {
   return __get_cpuid_count(state_leaf, high_zmm, &size, &offset, &ecx, &edx) && size == 16 * 64 ? offset : 0;
 }
 
+bool find_protection_keys() {
+  constexpr uint32_t feature_leaf = 7, in_use = 1u << 4;
+  uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid_count(feature_leaf, 0, &eax, &ebx, &ecx, &edx) && (ecx & in_use);
+}
+
 }  // namespace
 
 Result<Processor> processor_of_level(std::string_view level) {
@@ -41,6 +47,7 @@ Result<Processor> processor_of_level(std::string_view level) {
   Processor p;
   if (wanted != 2) p.has_fsgsbase = (getauxval(AT_HWCAP2) & hwcap2_fsgsbase) != 0;
   if (!wanted || wanted == 4) p.high_zmm_offset = find_high_zmm();
+  p.has_protection_keys = find_protection_keys();
   return p;
 }
 

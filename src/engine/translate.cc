@@ -1,10 +1,9 @@
 // From an address of the program to its translation: find the function, lift it, ask the tool, lower it, link it.
 
-#include <cpuid.h>
-
 #include <algorithm>
 #include <chrono>
 
+#include "base/processor.h"
 #include "engine/space.h"
 #include "x86/liveness.h"
 
@@ -16,12 +15,6 @@ constexpr uint64_t unknown_bounds = 4096;  // of code that no symbol or FDE desc
 constexpr uint64_t max_bounds = 4u << 20;
 
 size_t aligned(size_t offset) { return (offset + 15) & ~size_t{15}; }
-
-// Does the kernel make execute-only memory so? Elsewhere a processor can read what it can execute.
-bool has_protection_keys() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (c & 1u << 4);
-}
 
 }  // namespace
 
@@ -259,7 +252,7 @@ CachePc Space::guard(const Region& region, uint32_t id) {
   std::span<std::byte> out =
       arena.memory->mapping.bytes().subspan(arena.used, sizeof(rt::Guard) + size + instrument::guard_size);
   auto* record = reinterpret_cast<rt::Guard*>(out.data());
-  bool is_locked = !region.is_readable && has_protection_keys();
+  bool is_locked = !region.is_readable && processor().has_protection_keys;
   *record = {begin.value, size, is_locked, 0, cache_pc(id, unit.entry_offset).value, unit.entry.value};
   memcpy(record + 1, code.data(), size);
   size_t at = (sizeof(rt::Guard) + size + 15) & ~size_t{15};
