@@ -128,6 +128,22 @@ def translation(weir, chosen, directory):
     return figures
 
 
+def signals(all_engines, turns, directory):
+    """Engine -> microseconds that a signal takes: sent, raised, and of a timer (programs/signals.c)."""
+    program = str(directory / "signals")
+    subprocess.run(["/usr/bin/gcc", "-O2", str(workloads.PROGRAMS / "signals.c"), "-o", program], check=True)
+    best = {}
+    for _ in range(turns):
+        for engine, prefix in all_engines.items():
+            now = run([*prefix, program], directory)
+            if now["said"][0] != 0:
+                best[engine] = {"wrong": f"exit status {now['said'][0]}: {first_error(directory)}"}
+                continue
+            figures = [float(word) for word in (directory / "stdout").read_text().split()]
+            best[engine] = {"us": [min(pair) for pair in zip(figures, best.get(engine, {"us": figures})["us"])]}
+    return best
+
+
 def ratio(result, engine, clock):
     if "wrong" in result.get(engine, {"wrong": ""}) or "wrong" in result["native"]:
         return None
@@ -168,6 +184,13 @@ def startup_table(figures):
     return rows
 
 
+def signals_table(figures):
+    rows = [["", "sent, µs", "raised, µs", "of a timer, µs"]]
+    for engine, figure in figures.items():
+        rows.append([engine, *(f"{us:.1f}" for us in figure["us"])] if "us" in figure else [engine, "fails", "–", "–"])
+    return rows
+
+
 def translation_table(figures):
     """A workload each, and all of them: per function, and per 400 bytes of code, which is a function of average size."""
     rows = [["", "functions", "bytes each", "µs each", "µs per 400 bytes"]]
@@ -196,6 +219,9 @@ def report(data):
         parts += [markdown(ratio_table(data["workloads"], names, "cpu"))]
     if data["startup"]:
         parts += ["**Start-up**:", markdown(startup_table(data["startup"]))]
+    if data["signals"]:
+        parts += ["**A signal** that is handled, with an empty handler (processor time of the program):"]
+        parts += [markdown(signals_table(data["signals"]))]
     if data["translation"]:
         parts += ["**Translation**, all steps of it:", markdown(translation_table(data["translation"]))]
     machine = f"{data['cpu']}, {data['cores']} cores, Linux {data['kernel']}"
@@ -220,7 +246,7 @@ def write_page(text):
 def arguments():
     parser = argparse.ArgumentParser(prog="./dev bench", description="Weir's speed, next to native and Valgrind.")
     parser.add_argument("--quick", action="store_true", help="small inputs, one turn: a look, no measurement")
-    parser.add_argument("--only", action="append", metavar="NAME", help="this workload, or startup; may be repeated")
+    parser.add_argument("--only", action="append", metavar="NAME", help="this workload, startup or signals; may be repeated")
     parser.add_argument("--peers", choices=("none", "valgrind", "all"), default="valgrind", help="all: callgrind too")
     parser.add_argument("--turns", type=int, metavar="N", help="runs of everything (3)")
     parser.add_argument("--json", metavar="FILE", help="write the figures there too")
@@ -238,7 +264,7 @@ def main():
     try:
         print("preparing inputs …", file=sys.stderr)
         chosen = workloads.make(directory, 0.2 if options.quick else 1)
-        known = [w.name for w in chosen] + ["startup"]
+        known = [w.name for w in chosen] + ["startup", "signals"]
         if unknown := set(options.only or []) - set(known):
             sys.exit(f"bench: no workload {', '.join(unknown)}; there are {', '.join(known)}")
         chosen = [w for w in chosen if not options.only or w.name in options.only]
@@ -246,7 +272,7 @@ def main():
         data = {
             "command": "./dev bench" + "".join(f" {a}" for a in sys.argv[1:] if a not in ("--weir", options.weir)),
             "cpu": cpu_model(), "cores": os.cpu_count(), "kernel": platform.release().split("-")[0], "turns": turns,
-            "engines": list(all_engines), "workloads": {}, "startup": {}, "translation": {},
+            "engines": list(all_engines), "workloads": {}, "startup": {}, "signals": {}, "translation": {},
         }  # fmt: skip
         for workload in chosen:
             print(f"{workload.name}: {workload.what} …", file=sys.stderr)
@@ -254,6 +280,9 @@ def main():
         if not options.only or "startup" in options.only:
             print("startup …", file=sys.stderr)
             data["startup"] = startup(all_engines, turns, directory)
+        if not options.only or "signals" in options.only:
+            print("signals …", file=sys.stderr)
+            data["signals"] = signals(all_engines, turns, directory)
         data["translation"] = translation(weir, chosen, directory)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
@@ -262,7 +291,7 @@ def main():
         pathlib.Path(options.json).write_text(json.dumps(data, indent=2) + "\n")
     text = report(data)
     print(text)
-    wrong = [(name, engine, r["wrong"]) for name, result in [*data["workloads"].items(), ("startup", data["startup"])]
+    wrong = [(name, engine, r["wrong"]) for name, result in [*data["workloads"].items(), ("startup", data["startup"]), ("signals", data["signals"])]
              for engine, r in result.items() if "wrong" in r]  # fmt: skip
     for name, engine, why in wrong:
         print(f"bench: {name} under {engine} fails: {why}", file=sys.stderr)
