@@ -185,6 +185,7 @@ Result<std::unique_ptr<Space>> Space::begin_elsewhere(AppRange wanted, bool move
   TRY_VOID(s->create_memory());
   for (const std::string& name : images_) s->add_image(name);
   for (const AppRange& code : twins_.code()) s->note_code(code);
+  if (places_.file && !s->make_places()) return fail("there is no memory for what is known of its code");
   return s;
 }
 

@@ -215,6 +215,7 @@ void Server::handle(Process& p, uint32_t slot, rt::RequestBlock& r) {
     case rt::Request::Executable: executable(p, {{r.args[0]}, {r.args[1]}}); break;
     case rt::Request::Quiet:
       p.space->make_all_writable();
+      p.space->make_places();
       p.quiet = r.args[0];
       break;
     case rt::Request::Begin: begin(p, slot, r); break;
@@ -291,6 +292,7 @@ void Server::where(Process& p, rt::RequestBlock& r) {
   r.values[1] = at.restore;
   r.values[2] = at.spilled;
   r.values[3] = at.resume.value;
+  if (p.space->tell_places({r.args[0]})) r.values[1] |= rt::HasPlaces;
 }
 
 void Server::change(Process& p, AppRange range, bool has_no_code) {

@@ -85,6 +85,7 @@ void Space::reuse_dead() {
     Unit& unit = units_[id];
     Arena& arena = arenas_[unit.arena];
     arena.free_code.give(unit.offset, unit.room);
+    forget_places(arena.base + unit.offset, unit.room);
     for (uint32_t n = unit.first_exit; n < unit.first_exit + unit.exits; n++) {
       const LinkSite& site = link_site(n);
       if (site.far) arena.free_code.give(site.far, instrument::far_jump_size);
@@ -111,6 +112,7 @@ uint32_t Space::new_unit(Unit unit) {
   auto at = std::upper_bound(arena.units.begin(), arena.units.end(), unit.offset,
                              [&](uint32_t o, uint32_t other) { return o < units_[other].offset; });
   arena.units.insert(at, id);
+  forget_places(arena.base + unit.offset, unit.size);
   units_[id] = std::move(unit);
   live_.push_back(id);
   return id;

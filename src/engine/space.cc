@@ -69,6 +69,7 @@ Result<> Space::create_memory() {
   add_piece({page_.file.get(), 0, rt::space_base, rt::space_page_size, PROT_READ, false});
   add_piece({twins_.file(), 0, rt::twins_base, rt::twins_size, PROT_READ, false});
   page_.as<rt::SpacePage>()->id = ++last_id;
+  page_.as<rt::SpacePage>()->table = table_address_;
   tell_own({{table_address_}, {table_address_ + rt::table_size}});
   tell_own({{rt::blocks_base}, {rt::blocks_base + rt::blocks_size}});
   return {};
@@ -449,6 +450,7 @@ Result<std::unique_ptr<Space>> Space::copy() const {
     if (!u.dead)
       for (AppPc pc : u.table) s->table_cell(pc) = table_cell(pc);
   s->copy_archived(*this);
+  if (places_.file && !s->make_places()) return fail("there is no memory for what is known of its code");
   return s;
 }
 

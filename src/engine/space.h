@@ -136,6 +136,9 @@ class Space {
     CachePc resume;
   };
   Place where(CachePc pc) const;
+  // The same for the line around `pc`, for the runtime to read. False: there is no memory for that.
+  bool tell_places(CachePc pc);
+  bool make_places();
 
   // The code around `pc`, as the process has it.
   Result<> know(AppPc pc, pid_t pid);
@@ -271,6 +274,9 @@ class Space {
   void enter_all(uint32_t unit, std::span<const instrument::TableEntry> places);
   void empty_cells(LowRange low);
 
+  // places.cc
+  void forget_places(CachePc begin, size_t size);
+
   // archived.cc
   const Arena* arena_of_code(AppPc pc) const { return has_archives_ ? find_arena_of_code(pc) : nullptr; }
   const Arena* find_arena_of_code(AppPc pc) const;
@@ -294,6 +300,8 @@ class Space {
   SharedMemory table_, page_;
   Twins twins_;
   size_t long_list_ = rt::max_code;          // of executable memory: see note_code
+  SharedMemory places_;                      // from the first signal on
+  uint32_t next_place_ = 0;                  // its record
   uint64_t table_address_ = rt::table_base;  // in the target
   std::vector<Piece> pieces_;
   std::vector<Arena> arenas_;

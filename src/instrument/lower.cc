@@ -201,13 +201,17 @@ void Lowering::emit_block(BlockId b) {
     bool lends = register_clock_ && uses_clock_register(insns[i]);
     bool copies_all = !f_.has_special && (p == placed_.end() || p->insn >= block.first + plain);
     uint32_t n = copies_all ? plain : i + 1;
-    while (n < plain && !insns[n - 1].shape->uses_gs && !insns[n].shape->uses_gs &&
+    while (n < plain && !insns[n - 1].shape->uses_gs && !insns[n].shape->uses_gs && !insns[n].shape->sets_flags() &&
            (lends || !register_clock_ || !uses_clock_register(insns[n])) &&
            !(p != placed_.end() && p->insn <= block.first + n - (p->after ? 1 : 0)))
       n++;
     while (lends && !uses_clock_register(insns[n - 1])) n--;
     auto from = static_cast<size_t>(insns[i].pc - block.begin), to = static_cast<size_t>(insns[n - 1].next() - block.begin);
     bool wants_rax = block.ends == BlockEnd::Syscall;
+    if (insns[i].shape->sets_flags()) {  // the runtime must know where steps begin
+      mark(Mark::Exact, insns[i].pc);
+      e_.store_gs_imm(offsetof(rt::ThreadBlock, flags_pc), static_cast<uint32_t>(insns[i].next().value));
+    }
     if (insns[i].shape->uses_gs) gs_insn(insns[i], bytes.subspan(from, to - from)), rax_ = -1;
     else if (lends) lend_clock_register(insns.subspan(i, n - i), bytes.subspan(from, to - from), wants_rax);
     else mark(Mark::Run, insns[i].pc), copy(insns.subspan(i, n - i), bytes.subspan(from, to - from), wants_rax);

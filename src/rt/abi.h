@@ -10,7 +10,7 @@
 
 namespace weir::rt {
 
-constexpr uint32_t abi_version = 8;
+constexpr uint32_t abi_version = 9;
 
 // ---- Where things lie in the target -------------------------------------------------------------------------------
 // The table maps the low 32 bits of a program address to its place in the cache: 8 bytes an entry, 32 GiB of address
@@ -30,6 +30,8 @@ constexpr uint32_t home_slots = 2048;  // of 4 GiB
 constexpr uint64_t runtime_base = 0x43d5'0000'0000;
 constexpr uint64_t space_base = 0x43d5'1000'0000;
 constexpr uint64_t twins_base = 0x43d5'2000'0000;  // TwinTable
+// What Weir has said about places in the cache: see PlaceRecord.
+constexpr uint64_t places_base = 0x43d5'3000'0000;
 // The thread blocks. Slot 0 is the control block.
 constexpr uint64_t blocks_base = 0x43d6'2000'0000;
 constexpr uint64_t block_stride = 512 << 20;
@@ -64,7 +66,7 @@ enum class Request : uint32_t {
              // values[2]: Pops
   Resume,     // args: program pc, is-a-call      → pc: where to go on
   Stale,      // the same, for code that has changed since it was translated
-  Where,      // args: cache pc, is-a-fault       → WhereReply
+  Where,      // args: cache pc                   → WhereReply
   NewThread,  // args: clone flags                → values[0]: slot
   NoThread,   // args: slot: the clone failed
   Hello,      // args: pid, tid: the first words of a new thread → values[0]: 1 when all is well
@@ -153,8 +155,31 @@ enum Restore : uint64_t {
   RestoreSpill1 = 4,  // … and in spill[1] (number in values[2] >> 4 & 15)
   SetRcxToPc = 8,     // behind a system call: rcx is the program's pc
   RestoreClock = 16,  // zmm31 is the program's, the clock is in `clock_away`
+  HasPlaces = 32,     // of a reply only: the process has mapped the places
 };
-// values[0]: Place, values[1]: Restore bits, values[2]: spilled registers, values[3]: cache pc at which to resume
+// values[0]: Place, values[1]: Restore bits, values[2]: spilled registers, values[3]: cache pc at which to resume.
+
+// The same for a line of the cache, at places_base in the target: who has asked once need not ask again. A signal then costs no request.
+constexpr uint32_t place_line = 64;
+struct PlaceAnswer {
+  uint64_t app;
+  int32_t resume;  // less the cache pc
+  uint8_t place, restore, spilled, pad;
+};
+struct PlaceRecord {
+  uint64_t line;  // the cache pc of its first byte; 0 while it is being written
+  PlaceAnswer at[place_line];
+};
+// The index: a line is in one of `place_ways` entries (the number of its record and one), or it is not there.
+constexpr uint32_t place_index_bits = 16, place_ways = 4, place_records = 1 << 15;
+struct Places {
+  uint32_t index[(1 << place_index_bits) + place_ways];
+  PlaceRecord records[place_records];
+};
+constexpr uint64_t places_size = (sizeof(Places) + 4095) / 4096 * 4096;
+constexpr uint32_t place_hash(uint64_t line) {
+  return static_cast<uint32_t>(line / place_line * 0x9E37'79B9'7F4A'7C15 >> (64 - place_index_bits));
+}
 
 // ---- System calls --------------------------------------------------------------------------------------------------
 // The calls that the runtime must see (rt/syscalls.cc); all others run natively where they stand.
@@ -225,6 +250,29 @@ struct Interrupted {  // a context that a signal handler of the program interrup
 };
 
 constexpr uint32_t interrupted_count = 16;
+// While a thread is on its way to a boundary every signal is blocked, but for five that its own instructions may raise. Those can also be
+// sent, to the thread and to the process; further ones would be merged with those.
+constexpr uint32_t max_kept = 11;
+
+// Where the handler of a signal begins in the cache. It is so as long as the table's cell for it does not change.
+struct HandlerEntry {
+  uint64_t handler, cell, cache_pc;
+};
+
+// The program's own single-steps. Between two instructions of the program there may be several exact places: a step has ended when the
+// program's pc is another one, or when a place is met again.
+constexpr uint32_t max_step_places = 8;
+struct OwnSteps {
+  uint64_t app_pc;  // where the instruction that is under way stands; 0: none
+  uint64_t count;   // places that were met since it began
+  uint64_t places[max_step_places];
+};
+
+// Syscall user dispatch, as the program has asked for it: calls from elsewhere than [begin, begin + size) are dispatched. (The kernel looks
+// at the selector.)
+struct Dispatch {
+  uint64_t is_on, begin, size, selector;
+};
 constexpr uint32_t rt_stack_size = 12 << 10;
 constexpr uint32_t signal_stack_size = 8 << 10;
 
@@ -248,6 +296,7 @@ enum class Routine : uint32_t {
   RepeatEnd,    // behind it. A: cell, B: cycles << 16 | elements
 };
 constexpr uint32_t light_routines = 5;
+constexpr uint32_t door_count = 6 + light_routines;  // ThreadBlock::enter_link and those behind it
 static_assert(light_routines == static_cast<uint32_t>(Routine::Nothing));
 
 // ---- The thread block ---------------------------------------------------------------------------------------------
@@ -284,8 +333,8 @@ struct ThreadBlock {
   uint64_t dead;             // set by the thread's last instruction but one
   KernelSigaction* actions;  // the program's signal actions, 64 of them: in the block of the process' first thread
 
-  // A signal that came at a bad moment: it is queued again when the program's state is exact.
-  uint32_t signal_pending;   // its number, 0: none
+  // Signals that came at a bad moment: the first is delivered when the program's state is exact.
+  uint32_t signal_pending;   // how many are kept
   uint32_t stepping;         // single-stepping to a boundary
   uint64_t pending_mask;     // the program's signal mask at that moment
   uint64_t exit_mask;        // the mask to set when the runtime is left
@@ -295,8 +344,21 @@ struct ThreadBlock {
   uint32_t has_wrgsbase;     // the processor and the kernel allow it
   uint32_t misses, signals;  // statistics
   uint32_t interrupted_next;
-  uint32_t has_rseq;  // the program began natively, and may have registered it
-  uint8_t pending_info[128];
+  uint32_t has_rseq;        // the program began natively, and may have registered it
+  uint32_t has_trap;        // SIGTRAP is ours
+  uint32_t has_places;      // see PlaceRecord
+  uint32_t guarded;         // the doors are those that block signals: see guard_doors()
+  uint32_t flags_pc;        // behind the last popf: the low half of its address
+  uint32_t is_inside;       // of the program's own steps: its flags were saved by the door that led into the runtime
+  uint32_t standstills;     // how often in a row a handler returned, and a signal came before a single instruction
+  uint64_t returned_to;     // … where
+  uint64_t allowed_pc;      // of a system call that the runtime makes in place of the cache: see rt_allowed,
+  uint64_t allowed_return;  // … and the cache pc behind it
+  OwnSteps steps;
+  Dispatch dispatch;
+  uint64_t door_registers[7];
+  HandlerEntry handlers[64];
+  uint8_t kept[max_kept][128];  // SigInfo
 
   // The virtual clock, where a tool has one.
   uint32_t clock_in_register;  // it is in xmm31,
@@ -312,6 +374,7 @@ struct ThreadBlock {
 
   Call calls[max_calls];
   // Their tops are not near a multiple of 4 KiB from what translated code touches: loads there would seem to depend on what was pushed.
+  uint8_t room[384];
   alignas(64) uint8_t signal_stack[signal_stack_size];
   alignas(64) uint8_t stack[rt_stack_size];
 };
@@ -478,6 +541,7 @@ struct SpacePage {
   Range code[max_code];  // memory that Weir knows to be executable
   uint32_t given_count;
   Range given[max_given];  // low halves whose part of the table is the program's: no code may have them
+  uint64_t table;          // where the table is
 };
 constexpr uint64_t space_page_size = 96 << 10;
 static_assert(sizeof(SpacePage) <= space_page_size);

@@ -42,6 +42,11 @@
         .endm
 
         .macro LEAVE_REGISTERS
+        LOAD_REGISTERS
+        jmp *%gs:REGS_PC
+        .endm
+
+        .macro LOAD_REGISTERS
         movq %gs:REGS+0, %rax
         movq %gs:REGS+8, %rcx
         movq %gs:REGS+16, %rdx
@@ -58,7 +63,6 @@
         movq %gs:REGS+112, %r14
         movq %gs:REGS+120, %r15
         movq %gs:REGS+32, %rsp
-        jmp *%gs:REGS_PC
         .endm
 
         .section .text.header, "ax"
@@ -71,11 +75,15 @@ rt_header:
         .quad rt_image_size
 
         .text
+        .globl rt_doors_begin, rt_doors_end, rt_enter, rt_enter_end
+rt_doors_begin:
+rt_enter:
         ENTER enter_link, rt_link
         ENTER enter_indirect, rt_indirect
         ENTER enter_syscall, rt_syscall
         ENTER enter_guard, rt_guard
         ENTER enter_routine, rt_routine
+rt_enter_end:
 
 // Both doors below may be left again from `…_exit` at any instant before `…_exit_end`: a signal that comes there does that.
         .globl rt_probe_exit, rt_probe_exit_end, rt_light_exit, rt_light_exit_end
@@ -148,6 +156,62 @@ rt_light_exit:
         jmp *%rcx
 rt_light_exit_end:
 
+// The doors of a thread whose stack pointer is on the alternate stack: see guard_doors(). Signals are blocked while it still is; the program's
+// mask is set again on the way out. All doors lead to those that save everything.
+        .globl rt_doors, rt_guarded_doors
+        .macro GUARDED name, door, routine=-1
+guarded_\name:
+        movq %rax, %gs:DOOR_REGISTERS+0
+        .if \routine >= 0
+        movl $\routine, %gs:EXIT_ID
+        .endif
+        leaq \door(%rip), %rax
+        jmp guard
+        .endm
+        GUARDED link, enter_link
+        GUARDED indirect, enter_indirect
+        GUARDED syscall, enter_syscall
+        GUARDED guard, enter_guard
+        GUARDED routine, enter_routine
+        GUARDED probe, enter_routine
+        GUARDED leave, enter_routine, 0
+        GUARDED enter_tail, enter_routine, 1
+        GUARDED tail_arrival, enter_routine, 2
+        GUARDED middle_jump, enter_routine, 3
+        GUARDED extreme, enter_routine, 4
+guard:  movq %rax, %gs:REGS_PC
+        movq %rcx, %gs:DOOR_REGISTERS+8
+        movq %rdx, %gs:DOOR_REGISTERS+16
+        movq %rsi, %gs:DOOR_REGISTERS+24
+        movq %rdi, %gs:DOOR_REGISTERS+32
+        movq %r10, %gs:DOOR_REGISTERS+40
+        movq %r11, %gs:DOOR_REGISTERS+48
+        movq %gs:0, %rdx
+        leaq EXIT_MASK(%rdx), %rdx
+        leaq all_signals(%rip), %rsi
+        movl $2, %edi                     // SIG_SETMASK
+        movl $8, %r10d
+        movl $14, %eax                    // rt_sigprocmask (the kernel keeps the flags)
+        syscall
+        movl $1, %gs:EXIT_UNMASK
+        movq %gs:DOOR_REGISTERS+0, %rax
+        movq %gs:DOOR_REGISTERS+8, %rcx
+        movq %gs:DOOR_REGISTERS+16, %rdx
+        movq %gs:DOOR_REGISTERS+24, %rsi
+        movq %gs:DOOR_REGISTERS+32, %rdi
+        movq %gs:DOOR_REGISTERS+40, %r10
+        movq %gs:DOOR_REGISTERS+48, %r11
+        jmp *%gs:REGS_PC
+        .balign 8
+all_signals:
+        .quad -1
+rt_doors:
+        .quad enter_link, enter_indirect, enter_syscall, enter_guard, enter_routine, enter_probe
+        .quad enter_leave, enter_enter_tail, enter_tail_arrival, enter_middle_jump, enter_extreme
+rt_guarded_doors:
+        .quad guarded_link, guarded_indirect, guarded_syscall, guarded_guard, guarded_routine, guarded_probe
+        .quad guarded_leave, guarded_enter_tail, guarded_tail_arrival, guarded_middle_jump, guarded_extreme
+
 // A new program comes here from the kernel's exec: its registers are in the thread block already, signals are blocked.
 rt_begin_program:
         movq %gs:0, %rdi
@@ -186,8 +250,15 @@ rt_exit:
         cmpl $0, EXIT_UNMASK(%rdi)
         jne 2f
         LEAVE
-1:      call rt_requeue_pending
-        movq %gs:0, %rdi
+1:      call rt_prepare_kept              // out by a breakpoint, in whose frame the signal is delivered
+        pushq %gs:REGS_FLAGS
+        popfq
+        LOAD_REGISTERS
+        .globl rt_kept, rt_kept_end
+rt_kept:
+        int3
+rt_kept_end:
+        ud2
 2:      // Signals are blocked here. Unblock them with the program's own stack pointer.
         movl $0, EXIT_UNMASK(%rdi)
         pushq %gs:REGS_FLAGS
@@ -203,6 +274,15 @@ rt_unmasked:
         LEAVE_REGISTERS
 rt_unmasked_end:
 rt_exit_end:
+
+// A system call of the program that may not be dispatched, though the kernel would do so: it does not look at those that are made here.
+        .globl rt_allowed, rt_allowed_done, rt_allowed_end
+rt_allowed:
+        syscall
+rt_allowed_done:
+        jmp *%gs:ALLOWED_RETURN
+rt_allowed_end:
+rt_doors_end:
 
 // The kernel calls it: rdi = signal, rsi = siginfo, rdx = ucontext, rsp = frame. All signals are blocked.
         .globl rt_signal_entry
@@ -289,10 +369,26 @@ rt_exit_thread:
         syscall
         ud2
 
-// void rt_sigreturn(uint64_t rsp): returns to where the frame says.
-        .globl rt_sigreturn
+// void rt_sigreturn(uint64_t rsp): returns to where the frame says; to its caller only if a signal is kept, which rt_sigreturn_now does not
+// look for.
+        .globl rt_sigreturn, rt_sigreturn_window, rt_sigreturn_kept, rt_sigreturn_now, rt_restorer
 rt_sigreturn:
+        pushq %rbx
+        movq %rsp, %rbx
+rt_sigreturn_window:
+        cmpl $0, %gs:SIGNAL_PENDING
+        jne rt_sigreturn_kept
         movq %rdi, %rsp
+        movl $15, %eax
+        syscall
+        ud2
+rt_sigreturn_kept:
+        movq %rbx, %rsp
+        popq %rbx
+        ret
+rt_sigreturn_now:
+        movq %rdi, %rsp
+rt_restorer:
         movl $15, %eax
         syscall
         ud2

@@ -16,6 +16,8 @@ static_assert(EXIT_MASK == offsetof(ThreadBlock, exit_mask));
 static_assert(EXIT_UNMASK == offsetof(ThreadBlock, exit_unmask));
 static_assert(EXIT_ID == offsetof(ThreadBlock, exit_id));
 static_assert(ROUTINE_NOTHING == uint32_t(Routine::Nothing));
+static_assert(DOOR_REGISTERS == offsetof(ThreadBlock, door_registers));
+static_assert(ALLOWED_RETURN == offsetof(ThreadBlock, allowed_return));
 static_assert(HAS_WRGSBASE == offsetof(ThreadBlock, has_wrgsbase));
 static_assert(SIGNAL_STACK_TOP == offsetof(ThreadBlock, signal_stack) + signal_stack_size);
 static_assert(STACK_TOP == offsetof(ThreadBlock, stack) + rt_stack_size);
@@ -148,7 +150,8 @@ uint64_t block_signals(ThreadBlock* tb) {
   uint64_t all = all_signals, before = 0;
   if (tb->quiet) return before;
   sys(SYS_rt_sigprocmask, 2, address(&all), address(&before), 8);
-  return tb->signal_pending ? tb->pending_mask : before;  // one that was kept has blocked them all already
+  if (tb->signal_pending) return tb->pending_mask;  // one that was kept has blocked them already,
+  return tb->exit_unmask ? tb->exit_mask : before;  // … or a door has
 }
 
 void unblock_signals(ThreadBlock* tb, uint64_t mask) {

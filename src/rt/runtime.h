@@ -44,6 +44,16 @@ void take_os_call_back(ThreadBlock* tb, uint32_t index);
 // signals.cc
 int64_t set_action(ThreadBlock* tb, int sig, uint64_t act, uint64_t old, uint64_t set_size);
 void return_from_signal(ThreadBlock* tb);
+void own_trap(ThreadBlock* tb);
+bool give_trap_back(ThreadBlock* tb);
+void take_trap_again(ThreadBlock* tb);
+void guard_doors(ThreadBlock* tb, bool on);
+
+// dispatch.cc
+int64_t set_dispatch(ThreadBlock* tb, const uint64_t* a);
+// Of the call before this address of the program.
+bool is_allowed(const ThreadBlock* tb, uint64_t behind);
+bool is_dispatched(ThreadBlock* tb, uint64_t inline_pc);
 
 extern "C" {
 void* memcpy(void* to, const void* from, size_t n);
@@ -52,11 +62,17 @@ void* memset(void* to, int value, size_t n);
 int64_t rt_exec(int64_t nr, const uint64_t* args, const uint64_t* mask);
 int64_t rt_clone(int64_t nr, const uint64_t* args, ThreadBlock* child);
 [[noreturn]] void rt_exit_thread(ThreadBlock* tb, uint64_t status);
-[[noreturn]] void rt_sigreturn(uint64_t rsp);
+void rt_sigreturn(uint64_t rsp);
+[[noreturn]] void rt_sigreturn_now(uint64_t rsp);
+void rt_restorer();
 [[noreturn]] void rt_go_native(uint64_t rsp, uint64_t pc);
 void rt_signal_entry();
 extern const char rt_exec_window[], rt_exec_window_end[], rt_exec_aborted[];
 extern const char rt_probe_exit[], rt_probe_exit_end[], rt_light_exit[], rt_light_exit_end[];
+extern const char rt_sigreturn_window[], rt_sigreturn_kept[], rt_kept[], rt_kept_end[];
+extern const char rt_allowed[], rt_allowed_done[], rt_allowed_end[], rt_doors_begin[], rt_doors_end[], rt_enter[],
+    rt_enter_end[];
+extern const uint64_t rt_doors[], rt_guarded_doors[];
 extern const char rt_exit[], rt_exit_end[], rt_unmasked[], rt_unmasked_end[], rt_begin[], rt_end[];
 }
 

@@ -2,62 +2,76 @@
 //
 // The kernel calls rt_signal_entry for every signal that the program handles, with a frame on the program's own stack
 // (or its alternate stack): so the frame is where, and what, it would be natively, but for the registers, which may be those
-// of the middle of a translated instruction. One of four things is true of the interrupted pc:
+// of the middle of a translated instruction. One of three things is true of the interrupted pc:
 //   exact    the program's state is exact, or can be put right from the thread block: mend the frame, run the handler;
-//   middle   in the middle of a translated instruction: single-step to an exact place, there queue the signal again;
-//   runtime  in the runtime: keep the signal, and queue it again when the runtime is left;
-//   leaving  the runtime was just being left: begin that again, now with a signal to be queued.
-// "Queue again" lets the kernel deliver it at an exact place: masks, stacks and restarts are its business, not ours.
+//   middle   in the middle of a translated instruction: keep the signal, and single-step to an exact place;
+//   runtime  in the runtime: keep the signal until the runtime is left. Whoever was just leaving begins that again.
+// At an exact place a kept signal is delivered in the frame of a SIGTRAP: that of the last step, or, on the way out of the runtime, that of
+// a breakpoint (rt_kept). It does not go back to the kernel, which would merge it with others, or change the order of those that are queued.
+// While one is kept all signals are blocked, but for the five that the program's own instructions may raise. They may also be sent: such a
+// one is kept, too.
 
-#include "rt/runtime.h"
+#include "rt/signal_frame.h"
+#include "rt/where.h"
 
 namespace weir::rt {
 
 namespace {
 
-constexpr int TRAP_TRACE = 2, SI_KERNEL = 0x80;
+constexpr int TRAP_BRKPT = 1, TRAP_TRACE = 2, SYS_USER_DISPATCH = 2, SI_USER = 0, SI_QUEUE = -1, SI_KERNEL = 0x80;
+constexpr uint64_t stepping_mask = all_signals & ~(signal_bit(SIGTRAP) | signal_bit(SIGSEGV) | signal_bit(SIGBUS) |
+                                                   signal_bit(SIGFPE) | signal_bit(SIGILL));
+constexpr uint64_t kept_mask = all_signals & ~signal_bit(SIGTRAP);             // in the runtime
+enum Stepping : uint32_t { NotStepping, SteppingOurs = 1, SteppingBoth = 3 };  // Both: the program steps itself, too
 
 bool within(uint64_t pc, const char* begin, const char* end) { return pc >= address(begin) && pc < address(end); }
 
+// Raised by the instruction itself, not sent.
 bool is_fault(int sig, const SigInfo* info) {
-  return (sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL || sig == SIGTRAP || sig == SIGSYS) &&
-         info->code > 0;
+  if (sig == SIGTRAP) return info->code == TRAP_BRKPT || info->code == TRAP_TRACE || info->code == SI_KERNEL;
+  return (sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL || sig == SIGSYS) && info->code > 0;
 }
 
-void registers_to_frame(const Registers& r, UContext* uc) {
-  uc->rax = r.gpr[0], uc->rcx = r.gpr[1], uc->rdx = r.gpr[2], uc->rbx = r.gpr[3];
-  uc->rsp = r.gpr[4], uc->rbp = r.gpr[5], uc->rsi = r.gpr[6], uc->rdi = r.gpr[7];
-  uc->r8 = r.gpr[8], uc->r9 = r.gpr[9], uc->r10 = r.gpr[10], uc->r11 = r.gpr[11];
-  uc->r12 = r.gpr[12], uc->r13 = r.gpr[13], uc->r14 = r.gpr[14], uc->r15 = r.gpr[15];
-  uc->eflags = r.flags;
-  uc->rip = r.pc;
+bool is_step(int sig, const SigInfo* info) { return sig == SIGTRAP && info->code == TRAP_TRACE; }
+
+SigInfo* kept(ThreadBlock* tb, uint32_t n) { return reinterpret_cast<SigInfo*>(tb->kept[n]); }
+
+void keep(ThreadBlock* tb, const SigInfo* info, UContext* uc) {
+  if (!tb->signal_pending && !tb->stepping) tb->pending_mask = uc->sigmask;
+  if (tb->signal_pending < max_kept) *kept(tb, tb->signal_pending++) = *info;
 }
 
-uint64_t* frame_register(UContext* uc, unsigned n) {
-  uint64_t* const in_order[16] = {&uc->rax, &uc->rcx, &uc->rdx, &uc->rbx, &uc->rsp, &uc->rbp, &uc->rsi, &uc->rdi,
-                                  &uc->r8,  &uc->r9,  &uc->r10, &uc->r11, &uc->r12, &uc->r13, &uc->r14, &uc->r15};
-  return in_order[n & 15];
+// Back to the kernel, to where it came from: what waits for the thread and what waits for the process are not merged. The kernel takes no
+// other code than SI_QUEUE for the process: such a signal is known by its value, and gets its own code back when it comes.
+constexpr uint64_t queued_again = 0x7765'6972'7369'676e;
+void queue(const SigInfo* info) {
+  auto pid = uint64_t(sys(SYS_getpid)), sig = uint64_t(info->signo);
+  SigInfo copy = *info;
+  if (info->code != SI_USER) {
+    sys(SYS_rt_tgsigqueueinfo, pid, uint64_t(sys(SYS_gettid)), sig, address(&copy));
+  } else {
+    copy.code = SI_QUEUE;
+    memcpy(copy.rest, &queued_again, sizeof queued_again);
+    sys(SYS_rt_sigqueueinfo, pid, sig, address(&copy));
+  }
+}
+void take_code_back(SigInfo* info) {
+  uint64_t value;
+  memcpy(&value, info->rest, sizeof value);
+  if (info->code != SI_QUEUE || value != queued_again) return;
+  info->code = SI_USER;
+  memset(info->rest, 0, sizeof value);
 }
 
-void registers_from_frame(const UContext* uc, Registers& r) {
-  for (unsigned i = 0; i < 16; i++) r.gpr[i] = *frame_register(const_cast<UContext*>(uc), i);
-  r.flags = uc->eflags;
-}
-
-void keep(ThreadBlock* tb, int sig, const SigInfo* info, UContext* uc) {
-  tb->signal_pending = uint32_t(sig);
-  tb->pending_mask = uc->sigmask;
-  *reinterpret_cast<SigInfo*>(tb->pending_info) = *info;
-}
-
-void queue_again(ThreadBlock* tb) {
-  sys(SYS_rt_tgsigqueueinfo, uint64_t(sys(SYS_getpid)), uint64_t(sys(SYS_gettid)), tb->signal_pending,
-      address(tb->pending_info));
+void queue_kept(ThreadBlock* tb) {
+  for (uint32_t i = 0; i < tb->signal_pending; i++) queue(kept(tb, i));
   tb->signal_pending = 0;
 }
 
+// Our SIGTRAP comes on the alternate stack, where there is one: what the program keeps below its stack pointer is its own affair.
 void install(int sig, const KernelSigaction& action) {
   KernelSigaction ours = instead_of(action, address(rt_signal_entry));
+  if (sig == SIGTRAP) ours.flags |= SA_ONSTACK | SA_RESTORER, ours.restorer = address(rt_restorer);
   sys(SYS_rt_sigaction, uint64_t(sig), address(&ours), 0, 8);
 }
 
@@ -66,54 +80,60 @@ void restore_default(int sig) {
   sys(SYS_rt_sigaction, uint64_t(sig), address(&action), 0, 8);
 }
 
-void begin_stepping(ThreadBlock* tb, int sig, const SigInfo* info, UContext* uc) {
-  keep(tb, sig, info, uc);
-  tb->stepping = 1;
-  KernelSigaction now{};
-  sys(SYS_rt_sigaction, SIGTRAP, 0, address(&now), 8);  // (once: another thread may be about to do the same)
-  if (now.handler != address(rt_signal_entry)) {
-    tb->actions[SIGTRAP - 1] = now;  // default or ignore: deliver() does what it says
-    now.flags |= SA_RESTORER | SA_ONSTACK;
-    now.restorer = tb->actions[sig - 1].restorer;
-    install(SIGTRAP, now);
-  }
+// From `uc` on, to the next exact place.
+void step(ThreadBlock* tb, UContext* uc) {
+  own_trap(tb);
+  tb->stepping = uc->eflags & flag_tf ? SteppingBoth : SteppingOurs;
   uc->eflags |= flag_tf;
-  // A fault on the way is the program's own.
-  uc->sigmask = all_signals &
-                ~(signal_bit(SIGTRAP) | signal_bit(SIGSEGV) | signal_bit(SIGBUS) | signal_bit(SIGFPE) | signal_bit(SIGILL));
+  uc->sigmask = stepping_mask;
 }
 
 void stop_stepping(ThreadBlock* tb, UContext* uc) {
-  tb->stepping = 0;
-  uc->eflags &= ~flag_tf;
+  if (tb->stepping == SteppingOurs) uc->eflags &= ~flag_tf;
+  tb->stepping = NotStepping;
 }
 
-// In the runtime. True: the signal was kept, go back.
+// A step of the program's own, inside the runtime: what the doors do is stepped, too, as they save and load the flags; what is behind one
+// that saves them is not.
+void step_in_runtime(ThreadBlock* tb, UContext* uc) {
+  if (within(uc->rip, rt_doors_begin, rt_doors_end)) tb->is_inside = within(uc->rip, rt_enter, rt_enter_end);
+  else if (tb->is_inside) uc->eflags &= ~flag_tf;
+}
+
+// In the runtime. True: go back.
 bool keep_in_runtime(ThreadBlock* tb, int sig, const SigInfo* info, UContext* uc) {
-  if (!within(uc->rip, rt_begin, rt_end) || within(uc->rip, rt_unmasked, rt_unmasked_end)) return false;
-  if (is_fault(sig, info) && !(tb->stepping && sig == SIGTRAP)) {
+  bool is_inside = within(uc->rip, rt_begin, rt_end) && !within(uc->rip, rt_allowed, rt_allowed_end);
+  if (!is_inside || (within(uc->rip, rt_unmasked, rt_unmasked_end) && !is_step(sig, info))) return false;
+  if (uc->rip == address(rt_kept_end) && sig == SIGTRAP && is_fault(sig, info)) return false;
+  if (is_step(sig, info) && !(tb->stepping & SteppingOurs)) return step_in_runtime(tb, uc), true;
+  if (tb->stepping) {
+    stop_stepping(tb, uc);
+    uc->sigmask = tb->signal_pending ? kept_mask : tb->pending_mask;
+  }
+  if (is_step(sig, info)) {
+    step_in_runtime(tb, uc);
+  } else if (is_fault(sig, info)) {
     if (tb->fault_pc && within(uc->rip, rt_exit, rt_exit_end)) return false;  // a jump that the processor refused
     restore_default(sig);  // a bug of ours, or a bad stack of the program's: it ends as it would have
     return true;
+  } else {
+    keep(tb, info, uc);
+    uc->sigmask = kept_mask;
   }
-  if (tb->stepping) stop_stepping(tb, uc);
-  else keep(tb, sig, info, uc);
-  uc->sigmask = all_signals;
   if (within(uc->rip, rt_exit, rt_exit_end)) uc->rip = address(rt_exit);
   if (within(uc->rip, rt_probe_exit, rt_probe_exit_end)) uc->rip = address(rt_probe_exit);
   if (within(uc->rip, rt_light_exit, rt_light_exit_end)) uc->rip = address(rt_light_exit);
   if (within(uc->rip, rt_exec_window, rt_exec_window_end)) uc->rip = address(rt_exec_aborted);
+  if (within(uc->rip, rt_sigreturn_window, rt_sigreturn_kept)) uc->rip = address(rt_sigreturn_kept);
   return true;
 }
 
-void mend_frame(ThreadBlock* tb, UContext* uc) {
-  const RequestBlock& r = tb->request;
-  uint64_t restore = r.values[1];
-  if (restore & RestoreRcx) uc->rcx = tb->rcx;
-  if (restore & RestoreSpill0) *frame_register(uc, r.values[2] & 15) = tb->spill[0];
-  if (restore & RestoreSpill1) *frame_register(uc, r.values[2] >> 4 & 15) = tb->spill[1];
-  if (restore & SetRcxToPc) uc->rcx = r.pc;
-  uc->rip = r.pc;
+void mend_frame(ThreadBlock* tb, UContext* uc, const Spot& at) {
+  if (at.restore & RestoreRcx) uc->rcx = tb->rcx;
+  if (at.restore & RestoreSpill0) *frame_register(uc, at.spilled & 15) = tb->spill[0];
+  if (at.restore & RestoreSpill1) *frame_register(uc, at.spilled >> 4 & 15) = tb->spill[1];
+  if (at.restore & SetRcxToPc) uc->rcx = at.app;
+  uc->rip = at.app;
 }
 
 void remember(ThreadBlock* tb, UContext* uc, uint64_t cache_pc) {
@@ -122,87 +142,121 @@ void remember(ThreadBlock* tb, UContext* uc, uint64_t cache_pc) {
   tb->interrupted[tb->interrupted_next++ % interrupted_count] = {address(uc), uc->rip, cache_pc, {}};
 }
 
-// Where a frame keeps zmm31; null: nowhere. (The kernel writes all of the area, or, where all registers in it were zero, nothing.)
-uint8_t* zmm31_of(ThreadBlock* tb, UContext* uc) {
-  constexpr uint32_t magic = 0x46505853, first_in_area = 16, area_size = 1024;
-  constexpr uint64_t area_bit = 1 << 7;
-  struct Extended {
-    uint8_t fxsave[464];
-    uint32_t magic, size;
-    uint64_t features;
-    uint32_t state_size, padding[7];
-    uint64_t in_use;
-  };
-  static_assert(offsetof(Extended, in_use) == 512);
-  auto* state = reinterpret_cast<Extended*>(uc->fpstate);
-  uint64_t area = tb->zmm31_offset - (31 - first_in_area) * 64;
-  if (!state || state->magic != magic || !(state->features & area_bit) || state->state_size < area + area_size)
-    return nullptr;
-  uint8_t* begin = reinterpret_cast<uint8_t*>(state);
-  if (!(state->in_use & area_bit)) memset(begin + area, 0, area_size);
-  state->in_use |= area_bit;
-  return begin + tb->zmm31_offset;
-}
-
-// A handler begins with all vector registers zero. The frame gets the program's zmm31, the clock goes on.
-void take_clock(ThreadBlock* tb, UContext* uc, bool is_away) {
-  if (!tb->clock_in_register) return;
-  Times clock = tb->clock_away;
-  uint8_t* saved = zmm31_of(tb, uc);
-  if (saved && !is_away) {
-    memcpy(&clock, saved, sizeof clock);
-    memcpy(saved, tb->zmm31, sizeof tb->zmm31);
-  }
-  memset(tb->zmm31, 0, sizeof tb->zmm31);
-  set_clock(tb, clock);
-}
-void return_clock(ThreadBlock* tb, UContext* uc) {
-  if (!tb->clock_in_register) return;
-  Times clock = now(tb);
-  uint8_t* saved = zmm31_of(tb, uc);
-  if (!saved) {  // a frame of the program's own making: all vector registers will be zero
-    memset(tb->zmm31, 0, sizeof tb->zmm31);
-    return shift_frames(tb, clock);
-  }
-  memcpy(tb->zmm31, saved, sizeof tb->zmm31);
-  memset(saved, 0, sizeof tb->zmm31);
-  memcpy(saved, &clock, sizeof clock);
+// Where a handler begins in the cache, entered as by a call.
+uint64_t entry_of(ThreadBlock* tb, int sig, uint64_t handler) {
+  HandlerEntry& e = tb->handlers[sig - 1];
+  const auto* page = reinterpret_cast<const volatile SpacePage*>(space_base);
+  auto cell = [&] { return *reinterpret_cast<const volatile uint64_t*>(page->table + 8 * uint64_t(uint32_t(handler))); };
+  bool has_cell = true;  // not where that part of the table is the program's
+  for (uint32_t i = 0; i < page->given_count && i < max_given; i++)
+    has_cell &= uint32_t(handler) < page->given[i].begin || uint32_t(handler) >= page->given[i].end;
+  if (has_cell && e.handler == handler && e.cell && e.cell == cell()) return e.cache_pc;
+  ask(tb, Request::Resume, handler, 1);
+  e = {handler, has_cell && tb->request.native == NotNative ? cell() : 0, tb->request.pc};
+  return e.cache_pc;
 }
 
 // The frame is right: leave the runtime for the program's handler, as the kernel would have called it.
-int deliver(ThreadBlock* tb, int sig, SigInfo* info, UContext* uc, bool clock_is_away) {
+int deliver(ThreadBlock* tb, int sig, UContext* uc, const Spot& at) {
   KernelSigaction& entry = tb->actions[sig - 1];
-  KernelSigaction action = entry;
+  const KernelSigaction action = entry;
+  bool clock_is_away = at.restore & RestoreClock;
   tb->signals++;
-  if (action.handler == SIG_DFL || action.handler == SIG_IGN) {  // SIGTRAP, installed for stepping only
-    if (action.handler == SIG_DFL || is_fault(sig, info)) {
-      restore_default(sig);
-      keep(tb, sig, info, uc);
-      queue_again(tb);
-    }
-    for (auto& i : tb->interrupted)
-      if (i.frame == address(uc) && i.cache_pc) uc->rip = i.cache_pc;
-    return 0;
-  }
+  mend_frame(tb, uc, at);
+  uc = on_right_stack(uc, action.flags);
+  remember(tb, uc, clock_is_away ? 0 : at.resume);  // (in the middle of a stretch: to be translated anew)
   uint64_t mask = uc->sigmask | action.mask | (action.flags & SA_NODEFER ? 0 : signal_bit(sig));
   if (action.flags & SA_RESETHAND) {
     entry = {};
-    restore_default(sig);
+    if (sig != SIGTRAP) restore_default(sig);
   }
+  auto* frame = reinterpret_cast<SignalFrame*>(address(uc) - offsetof(SignalFrame, uc));
+  frame->restorer = action.restorer;
   registers_from_frame(uc, tb->regs);
+  tb->rcx = tb->regs.gpr[1];
   tb->regs.gpr[0] = 0;
   tb->regs.gpr[7] = uint64_t(sig);
-  tb->regs.gpr[6] = address(info);
+  tb->regs.gpr[6] = address(info_of(uc));
   tb->regs.gpr[2] = address(uc);
-  tb->regs.gpr[4] = address(uc) - 8;
+  tb->regs.gpr[4] = address(frame);
   tb->regs.flags = uc->eflags & ~(flag_tf | 0x400 | 0x10000);  // as the kernel clears TF, DF and RF
+  tb->steps.app_pc = 0;
+  guard_doors(tb, is_on_altstack(uc, address(uc)));
   take_clock(tb, uc, clock_is_away);
   begin_handler(tb, address(uc));
-  ask(tb, Request::Resume, action.handler, 1);
-  tb->regs.pc = tb->request.pc;
+  tb->regs.pc = entry_of(tb, sig, action.handler);
   tb->exit_mask = mask;
   tb->exit_unmask = 1;
   return 1;
+}
+
+// The program does not handle it: SIGTRAP, which is ours. (What it raised itself ends it, whatever it says.)
+bool is_unhandled(ThreadBlock* tb, int sig, SigInfo* info) {
+  uint64_t handler = tb->actions[sig - 1].handler;
+  if (handler != SIG_DFL && handler != SIG_IGN) return false;
+  if (handler == SIG_IGN && !is_fault(sig, info)) return true;
+  restore_default(sig);
+  queue(info);
+  return true;
+}
+
+// At an exact place, in the frame of a SIGTRAP.
+int deliver_kept(ThreadBlock* tb, SigInfo* info, UContext* uc, const Spot& at) {
+  stop_stepping(tb, uc);
+  uc->sigmask = tb->pending_mask;
+  if (!tb->signal_pending) tb->returned_to = uc->rip;  // (the step was made to get on at all)
+  uint32_t n = 0;
+  while (n < tb->signal_pending && (uc->sigmask & signal_bit(kept(tb, n)->signo))) n++;
+  if (n < tb->signal_pending) {
+    *info = *kept(tb, n);
+    tb->signal_pending--;
+    for (uint32_t i = n; i < tb->signal_pending; i++) *kept(tb, i) = *kept(tb, i + 1);
+  } else {
+    info->signo = 0;
+  }
+  queue_kept(tb);
+  if (!info->signo || is_unhandled(tb, info->signo, info)) return 0;
+  return deliver(tb, info->signo, uc, at);
+}
+
+// Has an instruction of the program ended, that it wanted to step?
+bool ends_own_step(ThreadBlock* tb, UContext* uc, const Spot& at) {
+  OwnSteps& s = tb->steps;
+  if (!s.app_pc) {  // it has just been switched on
+    bool behind_popf = uint32_t(at.app) == tb->flags_pc;
+    s = {behind_popf ? at.app : 1, 1, {uc->rip}};
+    if (behind_popf) return false;
+  }
+  bool is_new = at.app != s.app_pc;
+  for (uint32_t i = 0; i < s.count && !is_new; i++) is_new = s.places[i] == uc->rip;
+  if (!is_new) {
+    if (s.count < max_step_places) s.places[s.count++] = uc->rip;
+    return false;
+  }
+  // The kernel leaves a system call without a trap: the next comes behind the instruction that follows.
+  uint16_t before = 0;
+  bool is_call = at.app == s.app_pc + 2 && read_memory(reinterpret_cast<void*>(s.app_pc), &before, 2) && before == 0x050f;
+  s = {at.app, 1, {uc->rip}};
+  return !is_call;
+}
+
+// The kernel names the place that it saw.
+void mend_address(int sig, SigInfo* info, uint64_t cache_pc, const Spot& at) {
+  bool has_pc = sig == SIGILL || sig == SIGFPE || sig == SIGTRAP || sig == SIGSYS;
+  if (has_pc && info->code > 0 && info->addr == cache_pc) info->addr = at.app;
+}
+
+// Signals may come faster than the program gets on: a handler has returned here, and nothing was executed since.
+constexpr uint32_t most_standstills = 8;
+void count_standstill(ThreadBlock* tb, uint64_t cache_pc) {
+  if (tb->returned_to != cache_pc) tb->standstills = 0;
+  else if (tb->standstills < most_standstills) tb->standstills++;
+}
+
+// May the instruction be stepped, with all signals blocked? Not a system call, which may wait for one, and not pushf, which shows the flag.
+bool may_step(uint64_t cache_pc) {
+  const auto* code = reinterpret_cast<const uint8_t*>(cache_pc);
+  return !(code[0] == 0x0f && code[1] == 0x05) && code[0] != 0x9c && !(code[0] == 0x66 && code[1] == 0x9c);
 }
 
 }  // namespace
@@ -212,62 +266,95 @@ extern "C" {
 // Returns 1 to leave the runtime with tb->regs, 0 to return from the signal.
 int rt_signal(int sig, SigInfo* info, UContext* uc, ThreadBlock* tb) {
   if (sig == SIGSEGV && info->addr - (address(tb) + frames_end) < 4096) sys(SYS_exit_group, 125);  // Weir will say why
+  take_code_back(info);
   if (keep_in_runtime(tb, sig, info, uc)) return 0;
+  bool leaves = uc->rip == address(rt_kept_end);
   if (within(uc->rip, rt_exit, rt_exit_end)) {
     registers_to_frame(tb->regs, uc);
     if (tb->fault_pc) uc->rip = tb->fault_pc;  // (another signal: the jump is made again when its handler returns)
     tb->fault_pc = 0;
   }
-  bool step = tb->stepping && sig == SIGTRAP && info->code == TRAP_TRACE;
-  bool fault = is_fault(sig, info) && !step;
-  if (fault && tb->stepping) {  // the other signal is delivered behind this one
-    stop_stepping(tb, uc);
-    uc->sigmask = tb->pending_mask;
-    queue_again(tb);
-  }
   uint64_t cache_pc = uc->rip;
-  ask(tb, Request::Where, cache_pc, fault);
-  Place place = Place(tb->request.values[0]);
-  if (step) {
-    if (place == Place::Middle) return 0;
+  Spot at = where(tb, cache_pc);
+  bool is_ours = leaves || (tb->stepping && is_step(sig, info));
+  bool is_own_step = is_step(sig, info) && tb->stepping != SteppingOurs;
+  if (is_own_step && (at.place == Place::Middle || !ends_own_step(tb, uc, at))) is_own_step = false;
+  if (is_ours && !is_own_step) {
+    if (at.place != Place::Middle) return deliver_kept(tb, info, uc, at);
+    if (leaves) step(tb, uc);
+    return 0;
+  }
+  if (is_step(sig, info) && !is_own_step) return 0;
+  if (!is_fault(sig, info)) {
+    if (tb->stepping || at.place == Place::Middle) {
+      keep(tb, info, uc);
+      if (!tb->stepping) step(tb, uc);
+      return 0;
+    }
+    count_standstill(tb, cache_pc);
+  } else if (tb->stepping) {  // the others are delivered behind this one
     stop_stepping(tb, uc);
     uc->sigmask = tb->pending_mask;
-    queue_again(tb);
+    queue_kept(tb);
+  }
+  if (sig == SIGSYS && info->code == SYS_USER_DISPATCH && is_allowed(tb, at.app)) {
+    tb->allowed_pc = at.app - 2, tb->allowed_return = cache_pc;
+    uc->rip = address(rt_allowed);
     return 0;
   }
-  if (place == Place::Middle && !fault) {
-    begin_stepping(tb, sig, info, uc);
-    return 0;
-  }
-  bool clock_is_away = false;
-  if (place != Place::NotCache) {
-    if ((sig == SIGILL || sig == SIGFPE || sig == SIGTRAP || sig == SIGSYS) && info->code > 0 && info->addr == cache_pc)
-      info->addr = tb->request.pc;
-    mend_frame(tb, uc);
-    clock_is_away = tb->request.values[1] & RestoreClock;
-    remember(tb, uc, clock_is_away ? 0 : tb->request.values[3]);  // (in the middle of a stretch: to be translated anew)
-  }
-  return deliver(tb, sig, info, uc, clock_is_away);
+  if (is_unhandled(tb, sig, info)) return 0;
+  mend_address(sig, info, cache_pc, at);
+  return deliver(tb, sig, uc, at);
 }
 
-void rt_requeue_pending(ThreadBlock* tb) {
-  queue_again(tb);
-  tb->exit_mask = tb->pending_mask;
-  tb->exit_unmask = 1;
+// The runtime is about to be left with a kept signal, for the breakpoint where that is delivered.
+void rt_prepare_kept(ThreadBlock* tb) {
+  own_trap(tb);
+  uint64_t mask = kept_mask;
+  if (!tb->quiet) sys(SYS_rt_sigprocmask, 2, address(&mask), 0, 8);
+  tb->exit_unmask = 0;
 }
 
 }  // extern "C"
+
+// SIGTRAP is ours from now on.
+void own_trap(ThreadBlock* tb) {
+  if (tb->has_trap) return;
+  tb->has_trap = 1;
+  KernelSigaction now{};
+  sys(SYS_rt_sigaction, SIGTRAP, 0, address(&now), 8);  // (once: another thread may be about to do the same)
+  if (now.handler != address(rt_signal_entry)) tb->actions[SIGTRAP - 1] = now;
+  install(SIGTRAP, now);
+}
+
+// Before and, if it fails, after an exec: what was ignored must be so in the new program.
+bool give_trap_back(ThreadBlock* tb) {
+  if (!tb->has_trap || tb->actions[SIGTRAP - 1].handler != SIG_IGN) return false;
+  sys(SYS_rt_sigaction, SIGTRAP, address(&tb->actions[SIGTRAP - 1]), 0, 8);
+  return true;
+}
+void take_trap_again(ThreadBlock* tb) { install(SIGTRAP, tb->actions[SIGTRAP - 1]); }
+
+// In the runtime the stack pointer is the runtime's: the kernel, which looks at it, would put the next frame at the top of an alternate
+// stack that is in use. So signals are blocked before the runtime is entered from there.
+void guard_doors(ThreadBlock* tb, bool on) {
+  if (tb->quiet || tb->guarded == on) return;
+  tb->guarded = on;
+  const uint64_t* doors = on ? rt_guarded_doors : rt_doors;
+  for (uint32_t i = 0; i < door_count; i++) (&tb->enter_link)[i] = doors[i];
+}
 
 int64_t set_action(ThreadBlock* tb, int sig, uint64_t act, uint64_t old, uint64_t set_size) {
   KernelSigaction before{}, action{};
   if (int64_t error = sys(SYS_rt_sigaction, uint64_t(sig), 0, address(&before), set_size)) return error;
   if (act && !read_memory(reinterpret_cast<void*>(act), &action, sizeof action)) return -EFAULT;
   KernelSigaction& entry = tb->actions[sig - 1];
-  if (before.handler == address(rt_signal_entry)) before = entry;
+  bool is_ours = before.handler == address(rt_signal_entry);
+  if (is_ours) before = entry;
   if (act) {
     bool handled = action.handler != SIG_DFL && action.handler != SIG_IGN;
     // The kernel refuses SIGKILL and SIGSTOP, for any action.
-    if (!handled) {
+    if (!handled && !(is_ours && sig == SIGTRAP)) {
       if (int64_t error = sys(SYS_rt_sigaction, uint64_t(sig), address(&action), 0, 8)) return error;
       entry = action;
     } else {
@@ -299,14 +386,30 @@ void return_from_signal(ThreadBlock* tb) {
     ask(tb, Request::Resume, uc->rip);
     pc = tb->request.pc;
   }
+  bool is_own_step = uc->eflags & flag_tf;
+  tb->steps = {is_own_step ? uc->rip : 0, 1, {pc}};
   return_clock(tb, uc);
+  guard_doors(tb, is_on_altstack(uc, uc->rsp));
+  uc->rip = tb->returned_to = pc;
+  tb->exit_unmask = 0;
   uint64_t mask = uc->sigmask;
-  // Signals stay blocked until the program is back in its own context: a kept one is queued again there.
-  block_signals(tb);
-  if (tb->signal_pending) queue_again(tb);
-  uc->rip = pc;
-  uc->sigmask = mask;
+  bool gets_on = tb->standstills < most_standstills || is_own_step || !may_step(pc);
+  if (!gets_on && !tb->signal_pending) {  // one instruction without any signal
+    tb->pending_mask = mask;
+    step(tb, uc);
+  }
   rt_sigreturn(rsp);
+  // A signal was kept first: it is delivered where the handler returns to. (Not by stepping: a system call may be there.)
+  if (!is_own_step) uc->eflags &= ~flag_tf;
+  tb->stepping = NotStepping;
+  tb->pending_mask = mask;
+  registers_from_frame(uc, tb->regs);
+  tb->regs.pc = pc;
+  own_trap(tb);
+  uc->eflags &= ~flag_tf;
+  uc->rip = address(rt_kept);
+  uc->sigmask = kept_mask;
+  rt_sigreturn_now(rsp);
 }
 
 }  // namespace weir::rt

@@ -51,6 +51,7 @@ enum Nr : int64_t {
   SYS_getrlimit = 97,
   SYS_getppid = 110,
   SYS_shmdt = 67,
+  SYS_rt_sigqueueinfo = 129,
   SYS_prctl = 157,
   SYS_arch_prctl = 158,
   SYS_setrlimit = 160,

@@ -314,6 +314,9 @@ int64_t new_thread(ThreadBlock* tb, int64_t nr, const uint64_t* a, uint64_t next
   child->quiet = tb->quiet;
   child->elsewhere = tb->elsewhere;
   child->has_rseq = tb->has_rseq;
+  child->has_places = tb->has_places;
+  child->has_trap = tb->has_trap;
+  if (!(flags & CLONE_VM) || (flags & CLONE_VFORK)) guard_doors(child, tb->guarded);  // it is on the same stack
   unblock_signals(child, mask);
   if (flags & CLONE_SIGHAND) {
     child->actions = tb->actions;
@@ -333,7 +336,9 @@ int64_t exec(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   ask(tb, Request::Exec, nr == SYS_execve ? a[0] : a[1], nr == SYS_execve ? uint64_t(-100) : a[0]);
   uint64_t mask = block_signals(tb);
   int64_t result = restart;
+  bool ignores_traps = give_trap_back(tb);
   if (!tb->signal_pending) result = rt_exec(nr, a, &mask);
+  if (ignores_traps) take_trap_again(tb);
   ask(tb, Request::ExecFailed);
   return result;
 }
@@ -356,7 +361,9 @@ void note_name(ThreadBlock* tb) {
 
 // A seccomp filter might kill us for a call of our own: from here on the runtime makes none to wait, and none to block signals.
 int64_t seccomp(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
-  constexpr uint64_t PR_SET_NAME = 15, PR_SET_SECCOMP = 22, PR_SET_TSC = 26, PR_TSC_ENABLE = 1;
+  constexpr uint64_t PR_SET_NAME = 15, PR_SET_SECCOMP = 22, PR_SET_TSC = 26, PR_TSC_ENABLE = 1,
+                     PR_SET_SYSCALL_USER_DISPATCH = 59;
+  if (nr == SYS_prctl && a[0] == PR_SET_SYSCALL_USER_DISPATCH) return set_dispatch(tb, a);
   if (nr == SYS_prctl && a[0] != PR_SET_SECCOMP) {
     if (a[0] == PR_SET_TSC) tools(tb)->no_time = a[1] != PR_TSC_ENABLE;
     int64_t result = sys(nr, a[0], a[1], a[2], a[3], a[4]);
@@ -366,6 +373,7 @@ int64_t seccomp(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   bool is_strict = nr == SYS_prctl ? a[1] == 1 : a[0] == 0;  // it forbids to read the time stamp counter, too
   ask(tb, Request::Quiet, 0);                                // what must be mapped for it,
   ask(tb, Request::Quiet, 1);
+  own_trap(tb);
   tb->quiet = 1;
   int64_t result = sys(nr, a[0], a[1], a[2], a[3], a[4]);
   if (is_strict && !result) tools(tb)->no_time = 1;
@@ -383,6 +391,10 @@ void rt_syscall(ThreadBlock* tb) {
   const uint64_t a[6] = {regs.gpr[7], regs.gpr[6], regs.gpr[2], regs.gpr[10], regs.gpr[8], regs.gpr[9]};
   uint64_t next_pc = inline_pc + syscall_length;
   int64_t result;
+  if (is_dispatched(tb, inline_pc)) {  // the kernel does that
+    regs.pc = inline_pc;
+    return;
+  }
   switch (nr) {
     case SYS_mmap:
     case SYS_munmap:
@@ -405,7 +417,11 @@ void rt_syscall(ThreadBlock* tb) {
     case SYS_execve:
     case SYS_execveat: result = exec(tb, nr, a); break;
     case SYS_exit:
-      block_signals(tb);
+      unblock_signals(tb, block_signals(tb));
+      if (tb->signal_pending) {  // first
+        result = restart;
+        break;
+      }
       note_name(tb);  // (others may have given it one)
       tell(tb, Request::ThreadEnd);
       rt_exit_thread(tb, a[0]);

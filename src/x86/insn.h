@@ -75,8 +75,10 @@ struct Shape {
   RegSet writes;        // every register or flag that may be written, wholly or in part
   RegSet kills;         // those that are surely overwritten wholly, so that the old value is dead
 
-  // It uses %gs, or the last vector register, which an engine may want for itself.
-  constexpr bool is_special() const { return uses_gs || (reads.vec | writes.vec) >> 31; }
+  // popf: it may make the program single-step itself.
+  constexpr bool sets_flags() const { return writes.flags == AllFlags && known; }
+  // It uses %gs, or the last vector register, which an engine may want for itself; or it is popf.
+  constexpr bool is_special() const { return uses_gs || (reads.vec | writes.vec) >> 31 || sets_flags(); }
 
   friend bool operator==(const Shape&, const Shape&) = default;
 };

@@ -1,0 +1,110 @@
+// Frames of signals. The kernel builds them: the runtime only mends what is in one, or moves it.
+
+#include "rt/signal_frame.h"
+
+namespace weir::rt {
+
+namespace {
+
+constexpr int32_t SS_DISABLE = 2;
+constexpr uint32_t SS_AUTODISARM = 1u << 31;
+constexpr uint64_t red_zone = 128;
+
+// The extended state of a frame: FXSAVE's, the words that the kernel has put into its reserve, and what XSAVE has behind.
+struct Extended {
+  uint8_t fxsave[464];
+  uint32_t magic, size;  // size: of all, with a word behind
+  uint64_t features;
+  uint32_t state_size, padding[7];
+  uint64_t in_use;
+};
+static_assert(offsetof(Extended, in_use) == 512);
+constexpr uint32_t extended_magic = 0x46505853;
+constexpr uint64_t legacy_size = 512;
+
+bool has_altstack(const UContext* uc) { return uc->stack_size && !(uc->stack_flags & SS_DISABLE); }
+
+bool is_within(uint64_t address, const UContext* uc) { return address - uc->stack_sp <= uc->stack_size; }
+
+// Where a frame keeps zmm31; null: nowhere. (The kernel writes all of the area, or, where all registers in it were zero, nothing.)
+uint8_t* zmm31_of(ThreadBlock* tb, UContext* uc) {
+  constexpr uint32_t first_in_area = 16, area_size = 1024;
+  constexpr uint64_t area_bit = 1 << 7;
+  auto* state = reinterpret_cast<Extended*>(uc->fpstate);
+  uint64_t area = tb->zmm31_offset - (31 - first_in_area) * 64;
+  bool has_area = state && state->magic == extended_magic && (state->features & area_bit);
+  if (!has_area || state->state_size < area + area_size) return nullptr;
+  uint8_t* begin = reinterpret_cast<uint8_t*>(state);
+  if (!(state->in_use & area_bit)) memset(begin + area, 0, area_size);
+  state->in_use |= area_bit;
+  return begin + tb->zmm31_offset;
+}
+
+}  // namespace
+
+uint64_t* frame_register(UContext* uc, unsigned n) {
+  uint64_t* const in_order[16] = {&uc->rax, &uc->rcx, &uc->rdx, &uc->rbx, &uc->rsp, &uc->rbp, &uc->rsi, &uc->rdi,
+                                  &uc->r8,  &uc->r9,  &uc->r10, &uc->r11, &uc->r12, &uc->r13, &uc->r14, &uc->r15};
+  return in_order[n & 15];
+}
+
+void registers_to_frame(const Registers& r, UContext* uc) {
+  for (unsigned i = 0; i < 16; i++) *frame_register(uc, i) = r.gpr[i];
+  uc->eflags = r.flags;
+  uc->rip = r.pc;
+}
+
+void registers_from_frame(const UContext* uc, Registers& r) {
+  for (unsigned i = 0; i < 16; i++) r.gpr[i] = *frame_register(const_cast<UContext*>(uc), i);
+  r.flags = uc->eflags;
+}
+
+bool is_on_altstack(const UContext* uc, uint64_t rsp) {
+  return has_altstack(uc) && !(uint32_t(uc->stack_flags) & SS_AUTODISARM) && rsp != uc->stack_sp && is_within(rsp, uc);
+}
+
+// As the kernel would have placed it: the extended state, and the frame below it.
+UContext* on_right_stack(UContext* uc, uint64_t flags) {
+  bool wants_altstack = (flags & SA_ONSTACK) && has_altstack(uc) && !is_on_altstack(uc, uc->rsp);
+  bool has = has_altstack(uc) && is_within(address(uc), uc) && !is_on_altstack(uc, uc->rsp);
+  if (wants_altstack == has) return uc;
+  uint64_t top = wants_altstack ? uc->stack_sp + uc->stack_size : uc->rsp - red_zone;
+  if (uc->fpstate) {
+    const auto* state = reinterpret_cast<const Extended*>(uc->fpstate);
+    uint64_t size = state->magic == extended_magic ? state->size : legacy_size;
+    top = (top - size) & ~uint64_t{63};
+    memcpy(reinterpret_cast<void*>(top), state, size);
+    uc->fpstate = top;
+  }
+  auto* from = reinterpret_cast<SignalFrame*>(address(uc) - offsetof(SignalFrame, uc));
+  auto* to = reinterpret_cast<SignalFrame*>(((top - sizeof(SignalFrame)) & ~uint64_t{15}) - 8);
+  memcpy(to, from, sizeof *to);
+  return &to->uc;
+}
+
+void take_clock(ThreadBlock* tb, UContext* uc, bool is_away) {
+  if (!tb->clock_in_register) return;
+  Times clock = tb->clock_away;
+  uint8_t* saved = zmm31_of(tb, uc);
+  if (saved && !is_away) {
+    memcpy(&clock, saved, sizeof clock);
+    memcpy(saved, tb->zmm31, sizeof tb->zmm31);
+  }
+  memset(tb->zmm31, 0, sizeof tb->zmm31);
+  set_clock(tb, clock);
+}
+
+void return_clock(ThreadBlock* tb, UContext* uc) {
+  if (!tb->clock_in_register) return;
+  Times clock = now(tb);
+  uint8_t* saved = zmm31_of(tb, uc);
+  if (!saved) {  // a frame of the program's own making: all vector registers will be zero
+    memset(tb->zmm31, 0, sizeof tb->zmm31);
+    return shift_frames(tb, clock);
+  }
+  memcpy(tb->zmm31, saved, sizeof tb->zmm31);
+  memset(saved, 0, sizeof tb->zmm31);
+  memcpy(saved, &clock, sizeof clock);
+}
+
+}  // namespace weir::rt

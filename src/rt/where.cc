@@ -1,0 +1,38 @@
+#include "rt/where.h"
+
+namespace weir::rt {
+
+namespace {
+
+// A record may be written anew while it is read: its line is 0 then, or another one.
+bool find(uint64_t pc, Spot& spot) {
+  const auto* places = reinterpret_cast<const Places*>(places_base);
+  uint64_t line = pc & ~uint64_t{place_line - 1};
+  uint32_t hash = place_hash(line);
+  for (uint32_t i = 0; i < place_ways; i++) {
+    uint32_t number = __atomic_load_n(&places->index[hash + i], __ATOMIC_ACQUIRE);
+    if (!number) continue;
+    const PlaceRecord& r = places->records[(number - 1) % place_records];
+    if (__atomic_load_n(&r.line, __ATOMIC_ACQUIRE) != line) continue;
+    const PlaceAnswer& a = r.at[pc - line];
+    spot = {Place(a.place), a.app, a.restore, a.spilled, a.resume ? pc + uint64_t(int64_t{a.resume}) : pc};
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    if (__atomic_load_n(&r.line, __ATOMIC_RELAXED) == line) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Spot where(ThreadBlock* tb, uint64_t pc) {
+  if (pc == address(rt_allowed)) return {Place::Exact, tb->allowed_pc, 0, 0, 0};
+  if (pc == address(rt_allowed_done)) return {Place::Exact, tb->allowed_pc + 2, SetRcxToPc, 0, tb->allowed_return};
+  Spot spot{};
+  if (tb->has_places && find(pc, spot)) return spot;
+  ask(tb, Request::Where, pc);
+  const RequestBlock& r = tb->request;
+  if (r.values[1] & HasPlaces) tb->has_places = 1;
+  return {Place(r.values[0]), r.pc, r.values[1] & ~uint64_t{HasPlaces}, r.values[2], r.values[3]};
+}
+
+}  // namespace weir::rt
