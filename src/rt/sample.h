@@ -21,13 +21,16 @@ namespace weir::rt {
 constexpr uint32_t sampler_version = 1;
 
 // ---- Where things lie ------------------------------------------------------------------------------------------------
-constexpr uint64_t sampler_base = 0x1f00'0000'0000;
-constexpr uint64_t sample_tables_base = 0x1f01'0000'0000;
+// Right below the lowest place where the kernel puts a program (2/3 of the address space): what is free below that stays one piece, and neither
+// AddressSanitizer's, MemorySanitizer's nor ThreadSanitizer's own memory lies there.
+constexpr uint64_t sampler_base = 0x5500'0000'0000;
+constexpr uint64_t sample_tables_base = 0x5501'0000'0000;
 constexpr uint64_t sample_tables_size = uint64_t{16} << 30;
-constexpr uint64_t sample_slots_base = 0x1f10'0000'0000;
+constexpr uint64_t sample_slots_base = 0x5510'0000'0000;
 constexpr uint64_t sample_slot_stride = 32 << 20;
 constexpr uint32_t max_sample_slots = 4096;  // slot 0 is the control block
 constexpr uint64_t sample_slots_size = sample_slot_stride * max_sample_slots;
+static_assert(sample_slots_base + sample_slots_size < 0x5555'4000'0000);
 
 constexpr uint32_t trace_capacity = 1 << 15;  // frames of a stack
 constexpr uint64_t handler_stack = 1 << 16;   // in a slot: its end

@@ -10,7 +10,7 @@ int main() {
   char *room = mmap(NULL, 20 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   mprotect(room, 4096, PROT_NONE), mprotect(room + 18 * 4096, 4096, PROT_NONE), munmap(room + 19 * 4096, 4096);
   uint64_t top = (uint64_t)(room + 18 * 4096), *words = (uint64_t *)(top - 4096), own;
-  uint64_t bad[] = {0, 8, top, top - 8, top + 4096, 0x00007ffffffff000, 0x8000000000000000, ~0ull, (uint64_t)&main, (uint64_t)&own, (uint64_t)&own | 1, 0x1f0000000000, 0x1f1000000000};
+  uint64_t bad[] = {0, 8, top, top - 8, top + 4096, 0x00007ffffffff000, 0x8000000000000000, ~0ull, (uint64_t)&main, (uint64_t)&own, (uint64_t)&own | 1, 0x550000000000, 0x551000000000};
   for (unsigned round = 0; round < 3; round++) {
     for (unsigned i = 0; i < 512; i++) words[i] = round == 0 ? 0 : round == 1 ? (uint64_t)&words[i] + 1 : bad[i % (sizeof bad / sizeof *bad)];
     for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++) spin_with(top - 16, bad[i], 5000000), spin_with(top - 2048, bad[i], 5000000);
