@@ -69,7 +69,7 @@ void FrameFinder::find(Vaddr v) {
     frames_.push_back({unit->name_of(scope), place});
     place = unit->call_place(scope);
   }
-  if (function) frames_.push_back({function->name, place});
+  if (function) frames_.push_back({function->name(), place});
   else if (scope != none) frames_.push_back({unit->name_of(scope), place});
   else frames_.push_back({unnamed_ = unnamed(image_, v), place});
 }

@@ -8,7 +8,6 @@
 // Invariant: the list is sorted and no two functions share an address.
 #include "symbols/functions.h"
 
-#include <filesystem>
 #include <tuple>
 
 #include "elf/eh_frame.h"
@@ -137,6 +136,8 @@ std::vector<VRange> list_bounds(const Object& image, std::span<const Symbol> sym
   return bounds;
 }
 
+std::string_view file_name(const Object& image) { return std::string_view(image.path).substr(image.path.rfind('/') + 1); }
+
 // Names for sorted ranges in one pass over the symbols.
 class Namer {
  public:
@@ -148,14 +149,14 @@ class Namer {
     if (const Symbol* best = best_at(range.begin)) {
       f.linkage_name = best->name;
       f.kind = best->type == STT_GNU_IFUNC ? Kind::Resolver : Kind::Function;
-      f.name = demangle(f.linkage_name);
     } else if (covering) {
-      f.name = fmt::format("{}+{:#x}", demangle(std::string(covering->name)), range.begin - covering->begin);
+      f.whole = covering->name;
+      f.offset = static_cast<uint64_t>(range.begin - covering->begin);
     } else if (const Symbol* inside = largest_inside(range)) {
       f.linkage_name = inside->name;
-      f.name = demangle(f.linkage_name);
     } else {
-      f.name = unnamed(image_, range.begin);
+      f.whole = file_name(image_);
+      f.offset = range.begin.value;
     }
     return f;
   }
@@ -209,8 +210,16 @@ std::vector<Function> merge(std::vector<Function> functions, std::vector<Functio
 
 }  // namespace
 
-std::string unnamed(const Object& image, Vaddr v) {
-  return fmt::format("{}+{:#x}", std::filesystem::path(image.path).filename().string(), v.value);
+std::string unnamed(const Object& image, Vaddr v) { return fmt::format("{}+{:#x}", file_name(image), v.value); }
+
+const std::string& Function::name() const {
+  constexpr std::string_view at_plt = "@plt";
+  if (!made_name.empty()) return made_name;
+  if (linkage_name.empty()) made_name = fmt::format("{}+{:#x}", demangle(whole), offset);
+  else if (kind == Kind::PltEntry)
+    made_name = demangle(linkage_name.substr(0, linkage_name.size() - at_plt.size())).append(at_plt);
+  else made_name = demangle(linkage_name);
+  return made_name;
 }
 
 std::vector<Function> list_functions(const Object& image, std::span<const Object* const> tables) {

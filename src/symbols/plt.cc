@@ -8,8 +8,6 @@
 
 #include <unordered_map>
 
-#include "symbols/demangle.h"
-
 namespace weir::symbols {
 
 namespace {
@@ -101,8 +99,8 @@ std::vector<Function> plt_entries(const Object& image, std::span<const Function>
       Vaddr begin = elf::end_of(s.range().begin, at);
       Function f{.range = {begin, elf::end_of(begin, code.size())}, .kind = Kind::PltEntry};
       std::string name = name_of_entry(code, begin, relocations);
-      f.linkage_name = name.empty() ? "" : name + "@plt";
-      f.name = name.empty() ? fmt::format("{}+{:#x}", s.name, at) : demangle(name) + "@plt";
+      if (!name.empty()) f.linkage_name = name + "@plt";
+      else f.whole = s.name, f.offset = at;
       entries.push_back(std::move(f));
     }
   }

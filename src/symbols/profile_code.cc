@@ -134,7 +134,7 @@ void ProfileCode::name_functions(uint32_t index, const std::vector<bool>& has_ru
       p_.functions.push_back({index, offset, f.range.size(), "", "", "", 0});
     }
     profile::Function& out = p_.functions[id];
-    out.name = !f.name.empty() ? f.name : unnamed(base, offset);
+    out.name = f.name();
     out.linkage_name = f.linkage_name;
     if (is_known && ran(id)) declare(out, state.symbols->declaration(f.range.begin));
   }

@@ -84,7 +84,7 @@ const Function* Symbols::function_at(Vaddr v) {
 
 std::string Symbols::name_at(Vaddr v) {
   const Function* function = function_at(v);
-  return function ? function->name : unnamed(*parts_->image, v);
+  return function ? function->name() : unnamed(*parts_->image, v);
 }
 
 Place Symbols::declaration(Vaddr v) { return parts_->info().declaration(v); }

@@ -26,8 +26,13 @@ enum class Kind : uint8_t { Function, Resolver, PltEntry };  // Resolver: choose
 struct Function {
   VRange range;
   std::string linkage_name = {};  // as in the symbol table, without its version; empty: the image has no name for it
-  std::string name = {};          // for people: demangled, "read@plt", or "libc.so.6+0x1234"
+  std::string whole = {};         // of one without a name: the symbol, section or file that it is a part of,
+  uint64_t offset = 0;            // … and where in that
   Kind kind = Kind::Function;
+  mutable std::string made_name = {};
+
+  // For people: demangled, "read@plt", or "libc.so.6+0x1234". Made when it is first asked for: an image has a hundred thousand.
+  const std::string& name() const;
 };
 
 // A line of a source file. Views are good as long as the Symbols they come from.

@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Vaddr end;
   std::vector<Vaddr> addresses;
   for (const Function& f : symbols->functions()) {
-    CHECK(end <= f.range.begin && f.range.begin < f.range.end && !f.name.empty());
+    CHECK(end <= f.range.begin && f.range.begin < f.range.end && !f.name().empty());
     end = f.range.end;
     addresses.push_back(f.range.begin);
     if (f.range.size() > 1) addresses.push_back(f.range.end + -1);

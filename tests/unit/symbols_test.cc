@@ -65,7 +65,7 @@ void expect_sorted(const std::vector<Function>& functions) {
   for (const Function& f : functions) {
     ASSERT_LE(end, f.range.begin);
     ASSERT_LT(f.range.begin, f.range.end);
-    ASSERT_FALSE(f.name.empty());
+    ASSERT_FALSE(f.name().empty());
     end = f.range.end;
   }
 }
@@ -118,8 +118,8 @@ TEST(A8Functions, BoundsEqualTheEngines) {
     ASSERT_TRUE(image);
     for (const Function& f : symbols->functions()) {
       auto bounds = (*image)->function_bounds(f.range.begin);
-      ASSERT_TRUE(bounds) << f.name;
-      EXPECT_EQ(*bounds, f.range) << f.name;
+      ASSERT_TRUE(bounds) << f.name();
+      EXPECT_EQ(*bounds, f.range) << f.name();
     }
   }
 }
