@@ -1,20 +1,19 @@
 // Unwind tables of images: compiled once, kept on disk.
 //
-// A file an image in the user's cache directory, `unwind-BUILD_ID`, in front of the table a head with what tells this image, and
-// what else went into the table, from another with the same build-id. It is trusted as much as the directory, which is ours
-// alone, and checked none the less: a file that is not as it should be is as good as none.
+// (See elf/kept.h.) A table that is not as it should be is as good as none.
 #pragma once
 
 #include <functional>
 #include <memory>
 
+#include "elf/kept.h"
 #include "unwind/compile.h"
 
 namespace weir::unwind {
 
 class Table {
  public:
-  Table(Mapping file, size_t offset) : file_(std::move(file)), bytes_(file_.bytes().subspan(offset)) {}
+  explicit Table(elf::Kept kept) : kept_(std::move(kept)), bytes_(kept_.bytes) {}
   explicit Table(std::vector<std::byte> made) : made_(std::move(made)), bytes_(made_) {}
   Table(const Table&) = delete;
   Table& operator=(const Table&) = delete;
@@ -24,7 +23,7 @@ class Table {
   const rt::TableHead& head() const { return *reinterpret_cast<const rt::TableHead*>(bytes_.data()); }
 
  private:
-  Mapping file_;                 // the bytes are here,
+  elf::Kept kept_;               // the bytes are here,
   std::vector<std::byte> made_;  // or here
   std::span<const std::byte> bytes_;
 };
