@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cstdint>
 
 namespace weir {
@@ -10,7 +11,7 @@ namespace weir {
 namespace {
 
 constexpr uintptr_t page_size = 4096;
-int guards = 0;
+std::atomic<int> guards = 0;
 struct sigaction before;
 
 // The page of the fault becomes an anonymous one. Any other SIGBUS happens again, now with the action it had before.

@@ -1,5 +1,5 @@
 // A mapped file that somebody truncates is a SIGBUS for whoever reads it. While one of these lives, pages that are gone
-// read as zeros instead: a broken file, and those are expected. For one thread at a time.
+// read as zeros instead: a broken file, and those are expected. Other threads may have one besides the first.
 #pragma once
 
 namespace weir {

@@ -68,14 +68,14 @@ std::unexpected<Error> refused(pid_t pid, int error) {
   return fail("process {}: {}", pid, strerror(error));
 }
 
+}  // namespace
+
 bool is_64_bit(pid_t pid) {
   Fd fd(open(fmt::format("/proc/{}/exe", pid).c_str(), O_RDONLY | O_CLOEXEC));
   unsigned char head[20] = {};
   constexpr unsigned char class_64 = 2;
   return !fd || ::read(fd.get(), head, sizeof head) != sizeof head || head[4] == class_64;
 }
-
-}  // namespace
 
 Result<> may_attach(pid_t pid) {
   std::string state = status_word(pid, "State");

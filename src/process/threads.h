@@ -13,6 +13,9 @@ namespace weir::process {
 // Why weir cannot attach to the process, and what to do about it; no error: nothing is known to be in the way.
 Result<> may_attach(pid_t pid);
 
+// Does it execute a 64-bit program?
+bool is_64_bit(pid_t pid);
+
 // A word of /proc/PID/status, as it stands there; empty: there is none.
 std::string status_word(pid_t pid, const char* name);
 

@@ -210,6 +210,19 @@ uint64_t find_syscall(pid_t pid) {
   return 0;
 }
 
+namespace {
+constexpr auto set_dispatch_config = static_cast<__ptrace_request>(0x4210),
+               get_dispatch_config = static_cast<__ptrace_request>(0x4211);
+}  // namespace
+
+std::optional<DispatchConfig> dispatch_of(pid_t tid) {
+  DispatchConfig config{};
+  if (ptrace(get_dispatch_config, tid, sizeof config, &config) || !config.mode) return {};
+  return config;
+}
+
+void set_dispatch(pid_t tid, const DispatchConfig& config) { ptrace(set_dispatch_config, tid, sizeof config, &config); }
+
 Result<RemoteSyscalls> RemoteSyscalls::begin(const Tracee& tracee, uint64_t at) {
   TRY(auto regs, tracee.registers());
   ptrace(PTRACE_SETOPTIONS, tracee.pid(), 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
@@ -220,7 +233,9 @@ Result<RemoteSyscalls> RemoteSyscalls::begin(const Tracee& tracee, uint64_t at) 
       ptrace(PTRACE_POKETEXT, tracee.pid(), at, (code & ~syscall_mask) | syscall_code))
     return fail_errno("process {}: cannot write code", tracee.pid());
   TRY(uint64_t mask, tracee.block_signals());
-  return RemoteSyscalls(tracee, regs, at, code, mask);
+  auto dispatch = dispatch_of(tracee.pid());
+  if (dispatch) set_dispatch(tracee.pid(), {});
+  return RemoteSyscalls(tracee, regs, at, code, mask, dispatch);
 }
 
 Result<> RemoteSyscalls::end() {
@@ -228,6 +243,7 @@ Result<> RemoteSyscalls::end() {
   if ((code_ & syscall_mask) != syscall_code && ptrace(PTRACE_POKETEXT, tracee_.pid(), at_, code_))
     return fail_errno("process {}: cannot restore code", tracee_.pid());
   TRY_VOID(tracee_.set_registers(saved_));
+  if (dispatch_) set_dispatch(tracee_.pid(), *dispatch_);
   if (ptrace(PTRACE_SETSIGMASK, tracee_.pid(), sizeof mask_, &mask_))
     return fail_errno("process {}: cannot restore the signal mask", tracee_.pid());
   return is_in_restart(saved_) ? stop_anew() : Result<>{};

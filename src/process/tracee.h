@@ -64,6 +64,14 @@ struct FileMapping {
 // a call. The code for it is at `page` meanwhile, a page of code.
 Result<> map_files(const Tracee& tracee, uint64_t page, std::span<const FileMapping> files);
 
+// Which system calls of a stopped thread go to a handler of its own (PR_SET_SYSCALL_USER_DISPATCH). None, where they do not, or the kernel does not tell
+// (before Linux 6.4).
+struct DispatchConfig {
+  uint64_t mode, selector, begin, size;
+};
+std::optional<DispatchConfig> dispatch_of(pid_t tid);
+void set_dispatch(pid_t tid, const DispatchConfig& config);
+
 // Runs system calls in a stopped tracee, at an executable address that holds a `syscall` meanwhile. (No breakpoint, and no single
 // step: the kernel would change the action of SIGTRAP where that is blocked or ignored.) The tracee's registers, code and signal mask
 // are as before when it has ended, and a call that it was in is made again or ends as the kernel would have it.
@@ -78,6 +86,7 @@ class RemoteSyscalls {
         at_(o.at_),
         code_(o.code_),
         mask_(o.mask_),
+        dispatch_(o.dispatch_),
         ended_(std::exchange(o.ended_, true)) {}
 
   // The value that the kernel returned, or an error that names the call.
@@ -87,14 +96,16 @@ class RemoteSyscalls {
   Result<int> open(const std::string& path, int flags);
 
  private:
-  RemoteSyscalls(const Tracee& t, const user_regs_struct& saved, uint64_t at, uint64_t code, uint64_t mask)
-      : tracee_(t), saved_(saved), at_(at), code_(code), mask_(mask) {}
+  RemoteSyscalls(const Tracee& t, const user_regs_struct& saved, uint64_t at, uint64_t code, uint64_t mask,
+                 std::optional<DispatchConfig> dispatch)
+      : tracee_(t), saved_(saved), at_(at), code_(code), mask_(mask), dispatch_(dispatch) {}
   Result<> stop_anew();
   Tracee tracee_;
   user_regs_struct saved_;
   uint64_t at_;
-  uint64_t code_;  // what is there otherwise
-  uint64_t mask_;  // the tracee's signals wait meanwhile
+  uint64_t code_;                           // what is there otherwise
+  uint64_t mask_;                           // the tracee's signals wait meanwhile
+  std::optional<DispatchConfig> dispatch_;  // its calls are not dispatched meanwhile
   bool ended_ = false;
 };
 

@@ -1,7 +1,7 @@
 // Offsets of ThreadBlock for the assembler; offsets_check in runtime.cc holds them to rt/abi.h.
 #pragma once
 #define ABI_VERSION 9
-#define SAMPLER_VERSION 1
+#define SAMPLER_VERSION 2
 #define REGS 224
 #define REGS_FLAGS 352
 #define REGS_PC 360

@@ -20,6 +20,14 @@ rt_hand_over:
         xorl %eax, %eax
         jmp *%rcx
 
+// The way back to a thread whose system calls are dispatched: see rt/dispatched.h. On the stack: the selector's address, rax, rip, cs, rflags, rsp, ss.
+        .globl rt_blocked
+rt_blocked:
+        popq %rax
+        movb $1, (%rax)
+        popq %rax
+        iretq
+
 // void rt_call_on(uint64_t stack, void (*function)(void*), void* argument)
         .globl rt_call_on
 rt_call_on:

@@ -2,6 +2,8 @@
 
 #include "rt/sample.h"
 
+#include "rt/dispatched.h"
+#include "rt/interrupted.h"
 #include "rt/offsets.h"
 #include "rt/sys.h"
 
@@ -66,8 +68,7 @@ uint64_t fs_base() {
   constexpr uint32_t no_id = 1u << 31;
   if (!p.may_call) return no_id | static_cast<uint32_t>(fs >> 6);
   auto tid = static_cast<uint32_t>(sys(SYS_gettid));
-  constexpr uint32_t places[] = {0x2d0, 0x30};  // glibc's, musl's
-  for (uint32_t at : places) {
+  for (uint32_t at : tid_places) {
     if (p.tid_at && p.tid_at != at) continue;
     if (uint32_t word; fs && copy_from(tid, fs + at, &word, sizeof word) && word == tid) {
       p.tid_at = at;
@@ -240,16 +241,24 @@ SampledProcess& own_process() {
 }
 
 // As the kernel would have delivered it.
-[[gnu::cold]] void hand_over(int sig, SigInfo* info, UContext* context, SampledProcess& p) {
+[[gnu::cold]] void hand_over(int sig, SigInfo* info, UContext* context) {
+  uint64_t fs = fs_base();
+  volatile uint8_t* selector = nullptr;
+  for (uint32_t i = 0; i < control().process_count && i < max_sample_processes && !selector; i++)
+    selector = blocking(control().processes[i], fs);
+  if (selector) *selector = dispatch_allow;
+  SampledProcess& p = own_process();
   KernelSigaction action = p.action;
   bool is_fault = info->code > 0;
   bool is_ignored = action.handler == SIG_IGN || (action.handler == SIG_DFL && sig == SIGURG);
-  if (is_ignored && !is_fault) return;
+  if (is_ignored && !is_fault) return selector ? return_blocking(*context, selector) : void();
   if (action.handler == SIG_DFL || action.handler == SIG_IGN) end_by(sig, *info);
+  if (!(action.flags & SA_RESTART)) end_interrupted(*context);
   if (action.flags & SA_RESETHAND) p.action.handler = SIG_DFL;
   if (action.flags & SA_RESTORER) *(reinterpret_cast<uint64_t*>(context) - 1) = action.restorer;
   uint64_t mask = context->sigmask | action.mask | (action.flags & SA_NODEFER ? 0 : signal_bit(sig));
   if (p.may_call) sys(SYS_rt_sigprocmask, 2, address(&mask), 0, 8);
+  if (selector) *selector = dispatch_block;
   rt_hand_over(sig, info, context, action.handler);
 }
 
@@ -263,13 +272,13 @@ void ring_doorbell() {
 }
 
 // Returns when Weir has answered, or is not there any more: its events are gone with it.
-void ask(SampledProcess& p, Ask what) {
+void ask(SampledProcess& p, Ask what, uint32_t subject = 0) {
   constexpr uint64_t FUTEX_WAIT = 0;
   constexpr int most_waits = 1500;
   const Timespec some_time{0, 20'000'000};
   for (int i = 0; i < most_waits && __atomic_exchange_n(&p.asking, 1, __ATOMIC_ACQUIRE); i++)
     sys(SYS_futex, address(&p.asking), FUTEX_WAIT, 1, address(&some_time));
-  p.ask = what;
+  p.ask = what, p.subject = subject;
   uint32_t number = __atomic_add_fetch(&p.asked, 1, __ATOMIC_ACQ_REL);
   ring_doorbell();
   for (int i = 0; i < most_waits; i++) {
@@ -319,13 +328,32 @@ bool is_guarded(const SampledProcess& p, uint64_t pc) {
   return (pc == p.entry) | (pc == p.sites[0]) | (pc == p.sites[1]) | (pc == p.sites[2]) | (pc == p.sites[3]);
 }
 
+// The program begins. Where Weir does not know its guards yet, the signal has the program's own action until Weir comes back.
+void begin(SampledProcess& p) {
+  ask(p, Ask::Look);
+  if (!p.runs_bare) return;
+  set_own_action({SIG_IGN, 0, 0, 0});
+  set_own_action(p.action);
+}
+
+// Weir may hold the process at this instant.
+void announce_tracing(SampledProcess& p, const UContext& c) {
+  constexpr uint64_t traceme = 0, attach = 16, seize = 0x4206;
+  if (c.rdi != traceme && c.rdi != attach && c.rdi != seize) return;
+  ask(p, Ask::Trace, c.rdi == traceme ? p.pid : static_cast<uint32_t>(c.rsi));
+}
+
 // The thread stands before a system call, which is made here instead, or at the begin of its program.
 [[gnu::cold]] void guard(SampledProcess& p, UContext& c) {
-  if (c.rip == p.entry) return p.may_call ? ask(p, Ask::Look) : void();
-  constexpr uint64_t syscall_size = 2;
+  if (c.rip == p.entry) return p.may_call ? begin(p) : void();
+  constexpr uint64_t ptrace = 101;
   int64_t result;
   if (c.rax == SYS_rt_sigaction && c.rdi == control().signal) result = set_action(p, c);
-  else if (p.may_call && (c.rax == SYS_execve || c.rax == SYS_execveat)) result = execute(p, c);
+  else if (!p.may_call) return;
+  else if (c.rax == SYS_execve || c.rax == SYS_execveat) result = execute(p, c);
+  else if (c.rax == SYS_prctl && c.rdi == PR_SET_SYSCALL_USER_DISPATCH)
+    result = set_dispatch(p, c, fs_base(), thread_id(p));
+  else if (c.rax == ptrace) return announce_tracing(p, c);
   else return;
   c.rax = static_cast<uint64_t>(result);
   c.rip += syscall_size;
@@ -337,13 +365,16 @@ bool is_guarded(const SampledProcess& p, uint64_t pc) {
 extern "C" void rt_sample(int sig, SigInfo* info, UContext* context) {
   uint64_t word = word_of(*info);
   SampledProcess& p = control().processes[process_of(word)];
-  if (!word) {
-    return hand_over(sig, info, context, own_process());
-  }
+  if (!word) return hand_over(sig, info, context);
+  volatile uint8_t* selector = p.dispatch_count ? blocking(p, fs_base()) : nullptr;
+  if (selector) *selector = dispatch_allow;
   if (!has_room(*context)) __atomic_fetch_add(&p.lost, 1, __ATOMIC_RELAXED);
   else if (kind_of(word) != SampleKind::Guard) count(p, word, *info, *context);
   // By its place, not by its kind: of two signals that come at the same time, the kernel keeps one.
   if (is_guarded(p, context->rip)) guard(p, *context);
+  else if (is_begun_again(*context) && p.may_call) end_if_another_would(*context, signal_bit(sig));
+  if (p.dispatch_count && !selector) selector = blocking(p, fs_base());  // (it may be since this very call)
+  if (selector) return_blocking(*context, selector);
 }
 
 }  // namespace weir::rt

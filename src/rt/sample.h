@@ -18,7 +18,7 @@
 
 namespace weir::rt {
 
-constexpr uint32_t sampler_version = 1;
+constexpr uint32_t sampler_version = 2;
 
 // ---- Where things lie ------------------------------------------------------------------------------------------------
 // Right below the lowest place where the kernel puts a program (2/3 of the address space): what is free below that stays one piece, and neither
@@ -60,9 +60,18 @@ constexpr uint32_t max_sample_processes = 4096;
 // The few things that a thread waits for.
 enum class Ask : uint32_t {
   Nothing,
-  Look,  // the program's images are all mapped: what are they?
-  Stop,  // take the events away, another program is about to be executed: a signal of ours would end it
-  Go,    // it could not be
+  Look,   // the program's images are all mapped: what are they?
+  Stop,   // take the events away, another program is about to be executed: a signal of ours would end it
+  Go,     // it could not be
+  Trace,  // let go of the process `subject`, another is about to trace it
+};
+
+// A thread whose system calls are dispatched.
+struct SampledDispatch {
+  uint64_t fs;  // of the thread; 0: nobody's
+  uint64_t selector;
+  uint32_t tid;
+  uint8_t own;  // the selector, where the program has none
 };
 
 struct SampledProcess {
@@ -71,6 +80,7 @@ struct SampledProcess {
   uint32_t pid;
   uint8_t may_call;   // system calls are allowed
   uint8_t sees_weir;  // it is in the same namespace of processes
+  uint8_t runs_bare;  // it is to begin without us: there are no events yet, nor guards
   uint64_t entry;     // where the program begins
   uint64_t sites[4];  // `syscall` instructions that are guarded
   uint32_t answered;  // as many questions
@@ -81,9 +91,18 @@ struct SampledProcess {
   uint32_t asking;         // a thread does
   uint32_t asked;          // so many questions,
   Ask ask;                 // of which this is the last
-  uint64_t lost;           // samples that found no slot
-  KernelSigaction action;  // of the signal, as the program believes it to be
+  uint32_t subject;        // of it
+  uint32_t dispatch_count;
+  SampledDispatch dispatches[64];  // by a hash of fs
+  uint64_t lost;                   // samples that found no slot
+  KernelSigaction action;          // of the signal, as the program believes it to be
 };
+
+constexpr uint32_t tid_places[] = {0x2d0, 0x30};  // glibc's, musl's
+inline SampledDispatch& dispatch_place(SampledProcess& p, uint64_t fs) {
+  return p.dispatches[fs * 0x9E3779B97F4A7C15ull >> (64 - 6)];
+}
+static_assert(sizeof SampledProcess::dispatches / sizeof(SampledDispatch) == 1 << 6);
 
 struct SampleControl {
   uint32_t version;

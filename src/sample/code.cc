@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "symbols/debug_frame.h"
-#include "unwind/table.h"
+#include "symbols/mapped_image.h"
 
 namespace weir::sample {
 
@@ -14,27 +13,11 @@ bool is_c_library(const std::string& path) {
   return path.contains("/libc.") || path.contains("/libc-") || path.contains("/ld-musl");
 }
 
+bool is_loader(const std::string& path) { return path.contains("/ld-linux-"); }
+
 bool is_ours(const process::Region& r) { return r.path.starts_with("/memfd:weir-"); }
 
 }  // namespace
-
-const Sites& Images::Known::sites() {
-  if (!sites_) sites_ = sample::find_sites(*image);
-  return *sites_;
-}
-
-Images::Known* Images::of(pid_t pid, const process::Region& region) {
-  if (region.path == "[vdso]" && !vdso_) vdso_ = symbols::open_image(pid, region).value_or(nullptr);
-  auto image = region.path == "[vdso]" ? vdso_ : symbols::open_image(pid, region).value_or(nullptr);
-  if (!image) return nullptr;
-  auto [at, is_new] = known_.try_emplace(image.get());
-  Known& k = at->second;
-  if (!is_new) return &k;
-  k.image = image;
-  auto debug_frame = [&] { return symbols::debug_frame_of(image->path()); };
-  if (auto table = unwind::table_of(*image, debug_frame)) k.table = shared_.append((*table)->bytes());
-  return &k;
-}
 
 uint32_t Code::name(const std::string& path) {
   auto at = std::ranges::find(names_, path);
@@ -42,18 +25,18 @@ uint32_t Code::name(const std::string& path) {
   return static_cast<uint32_t>(at - names_.begin());
 }
 
-std::vector<Code::Found> Code::find_code(pid_t pid, Images& images) {
-  std::vector<Found> code;
-  for (const process::Region& r : regions_) {
-    if (!r.executable || is_ours(r) || r.path == "[vsyscall]") continue;
-    Images::Known* known = images.of(pid, r);
-    std::string path = known ? r.path : "[code written at run time]";
-    code.push_back({{r.range.begin.value, r.range.end.value, known ? symbols::bias_of(r, *known->image) : 0, name(path),
-                     known ? known->table : 0},
-                    known});
-  }
-  std::ranges::sort(code, {}, [](const Found& f) { return f.range.begin; });
-  return code;
+// None: it is not known yet where its addresses lie.
+std::optional<Code::Range> Code::range_of(const Found& found) {
+  const process::Region& r = found.region;
+  Range range{r.range.begin.value, r.range.end.value, 0, 0, 0, true};
+  if (found.known && found.known->stage() == Stage::Wanted) return {};
+  const elf::Image* image = found.known ? found.known->image.get() : nullptr;
+  range.image = name(image ? r.path : "[code written at run time]");
+  if (!image) return range;
+  range.bias = symbols::bias_of(r, *image);
+  range.is_ready = found.known->stage() == Stage::Ready;
+  if (range.is_ready) range.table = found.known->table;
+  return range;
 }
 
 bool Code::look(pid_t pid, uint32_t index, Shared& shared, Images& images) {
@@ -62,49 +45,72 @@ bool Code::look(pid_t pid, uint32_t index, Shared& shared, Images& images) {
   if (!regions || regions->empty()) return false;
   regions_ = std::move(*regions);
   has_ours_ = std::ranges::any_of(regions_, is_ours);
-  std::vector<Found> code = find_code(pid, images);
+  code_.clear();
+  for (const process::Region& r : regions_)
+    if (r.executable && !is_ours(r) && r.path != "[vsyscall]")
+      code_.push_back({r, images.of(pid, r, is_c_library(r.path) || is_loader(r.path))});
+  return renew(index, shared);
+}
+
+bool Code::renew(uint32_t index, Shared& shared) {
   std::vector<Range> now;
-  for (const Found& f : code) now.push_back(f.range);
-  if (now == ranges_) return false;
+  auto has_come_to = [](Stage stage) { return [stage](const Found& f) { return !f.known || f.known->stage() >= stage; }; };
+  auto is_searched = has_come_to(Stage::Searched);
+  auto is_library = [](const Found& f) { return is_c_library(f.region.path); };
+  size_t searched = static_cast<size_t>(std::ranges::count_if(code_, is_searched));
+  for (const Found& f : code_)
+    if (auto range = range_of(f)) now.push_back(*range);
+  bool has_more_sites = searched != searched_;
+  searched_ = searched;
+  is_ready_ = std::ranges::all_of(code_, has_come_to(Stage::Ready));
+  is_complete_ = searched == code_.size();
+  has_library_ = is_complete_ || (std::ranges::any_of(code_, is_library) && std::ranges::all_of(code_, [&](const Found& f) {
+                                    return !is_library(f) || is_searched(f);
+                                  }));
+  if (now == ranges_ && !has_more_sites) return false;
   for (const Range& r : ranges_)
     if (std::ranges::find(now, r) == now.end()) earlier_.push_back(r);
   ranges_ = std::move(now);
-  tell(index, shared);  // first: samples are waiting
-  find_sites(code);
+  tell(index, shared);
+  find_sites();
   return true;
 }
 
 void Code::tell(uint32_t index, Shared& shared) {
   std::vector<rt::CodeRange> told;
-  for (const Range& r : ranges_) told.push_back({r.begin, r.end, r.bias, reinterpret_cast<const rt::TableHead*>(r.table)});
+  for (const Range& r : ranges_)
+    if (r.is_ready) told.push_back({r.begin, r.end, r.bias, reinterpret_cast<const rt::TableHead*>(r.table)});
   uint64_t list = shared.append(std::as_bytes(std::span(told)));
   rt::Code code{reinterpret_cast<const rt::CodeRange*>(list), static_cast<uint32_t>(told.size()), ++generation_};
   uint64_t at = list ? shared.append(std::as_bytes(std::span(&code, 1))) : 0;
   if (at) __atomic_store_n(&shared.control().processes[index].code, at, __ATOMIC_RELEASE);
 }
 
-void Code::find_sites(const std::vector<Found>& code) {
+void Code::find_sites() {
   sites_.clear();
-  needs_any_ = false;
+  needs_any_ = is_tracer_ = false;
   bool names_execveat = false;
-  for (auto& [range, known] : code) {
-    const std::string& path = names_[range.image];
+  for (const Found& f : code_) {
+    const std::string& path = f.region.path;
     // (The C library's loader has the calls, too, and makes none of them once a program runs.)
-    if (!known || path.contains("/ld-linux-")) continue;
-    const Sites& sites = known->sites();
+    if (!f.known || f.known->stage() < Stage::Searched || !f.known->image || is_loader(path)) continue;
+    const Sites& sites = f.known->sites;
     needs_any_ |= sites.hides_calls;
     names_execveat |= sites.names_execveat && !is_c_library(path);
+    is_tracer_ |= sites.names_ptrace && !is_c_library(path);
     for (Site site : sites.list) {
-      site.at += range.bias;
-      if (site.at >= range.begin && site.at < range.end) sites_.push_back(site);
+      site.at += symbols::bias_of(f.region, *f.known->image);
+      if (f.region.range.contains(AppPc{site.at})) sites_.push_back(site);
     }
   }
   // There are not breakpoints for all: those that nobody calls are left out, and the C library's come first.
   std::erase_if(sites_, [&](const Site& s) {
     bool is_of_library = is_c_library(names_[find(s.at).image]);
-    return (s.call == Site::Any && !needs_any_) || (s.call == Site::ExecuteAt && is_of_library && !names_execveat);
+    return (s.call == Site::Any && !needs_any_) || (s.call == Site::ExecuteAt && is_of_library && !names_execveat) ||
+           (s.call == Site::Trace && !is_tracer_);
   });
   std::ranges::stable_partition(sites_, [&](const Site& s) { return is_c_library(names_[find(s.at).image]); });
+  std::ranges::stable_partition(sites_, [&](const Site& s) { return is_needed(s.call); });
 }
 
 namespace {

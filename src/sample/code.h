@@ -1,41 +1,24 @@
 // What code is mapped in a process, and how to unwind it: found by Weir, and told to the handler.
 #pragma once
 
-#include <map>
-#include <optional>
-
 #include "process/program.h"
-#include "sample/shared.h"
-#include "sample/sites.h"
-#include "symbols/mapped_image.h"
+#include "sample/images.h"
 
 namespace weir::sample {
-
-// Images are the same for all processes: each table is compiled, and put into the tables, once.
-class Images {
- public:
-  explicit Images(Shared& shared) : shared_(shared) {}
-  struct Known {
-    std::shared_ptr<elf::Image> image;
-    uint64_t table = 0;  // in the tables; 0: it has none
-    const Sites& sites();
-
-   private:
-    std::optional<Sites> sites_;  // once somebody has asked: all of the code is read for them
-  };
-  // Null where the region is of no image.
-  Known* of(pid_t pid, const process::Region& region);
-
- private:
-  Shared& shared_;
-  std::map<const elf::Image*, Known> known_;
-  std::shared_ptr<elf::Image> vdso_;
-};
 
 class Code {
  public:
   // Reads the map of the process, and tells the handler (of process `index`) what is new. Returns whether anything is.
   bool look(pid_t pid, uint32_t index, Shared& shared, Images& images);
+  // The same, as far as its images have got further.
+  bool renew(uint32_t index, Shared& shared);
+
+  // All images are ready.
+  bool is_ready() const { return is_ready_; }
+  // All are searched. Before that not all calls can be guarded.
+  bool is_complete() const { return is_complete_; }
+  // Those are searched that every program makes its calls by: its C library; without one, all.
+  bool has_library() const { return has_library_; }
 
   // The stack that a stack pointer is on, if that is the thread's own. high 0: it is not.
   rt::KnownStack own_stack(pid_t pid, uint64_t sp, uint64_t fs, bool is_first_thread) const;
@@ -43,6 +26,7 @@ class Code {
   // To be guarded, the most important ones first.
   const std::vector<Site>& sites() const { return sites_; }
   bool needs_any() const { return needs_any_; }  // all calls of syscall(2) must be guarded
+  bool is_tracer() const { return is_tracer_; }  // it names ptrace
   bool has_ours() const { return has_ours_; }
 
   // As the walker needs it, in this process.
@@ -61,22 +45,27 @@ class Code {
     uint64_t begin, end, bias;
     uint32_t image;
     uint64_t table;
+    bool is_ready;  // to be unwound
     bool operator==(const Range&) const = default;
   };
+  // Executable memory.
   struct Found {
-    Range range;
-    Images::Known* known;  // null: it was written at run time
+    process::Region region;
+    const Known* known;  // null: it was written at run time
   };
   uint32_t name(const std::string& path);
-  std::vector<Found> find_code(pid_t pid, Images& images);
+  std::optional<Range> range_of(const Found& found);
   void tell(uint32_t index, Shared& shared);
-  void find_sites(const std::vector<Found>& code);
+  void find_sites();
   std::vector<process::Region> regions_;
+  std::vector<Found> code_;              // by address
   std::vector<Range> ranges_, earlier_;  // earlier: what is no longer there, the latest last
   std::vector<std::string> names_;
   std::vector<Site> sites_;
   uint32_t generation_ = 0;
-  bool has_ours_ = false, needs_any_ = false;
+  size_t searched_ = 0;  // of code_
+  bool has_ours_ = false, needs_any_ = false, is_tracer_ = false, is_complete_ = false, is_ready_ = false,
+       has_library_ = false;
 };
 
 }  // namespace weir::sample

@@ -135,6 +135,8 @@ void Sampler::collect_ended_threads(Process& p) {
 
 void Sampler::collect(Process& p) {
   p.program.ended = process::microseconds_now();
+  images_->wait_until_opened();
+  p.code.renew(p.index, *shared_);
   p.program.images = p.code.names();
   if (!p.perf_map) p.perf_map = process::open_perf_map(p.pid, process::own_id(p.pid), p.program.started);
   for (auto [place, tid] : slots_of(p)) collect_slot(p, place, tid);
@@ -144,7 +146,9 @@ void Sampler::collect(Process& p) {
     if (threads.empty()) threads.emplace_back().tid = static_cast<uint32_t>(p.pid);
     threads[0].lost += lost;
   }
-  if (p.is_blind && (!threads.empty() || p.pid == main_pid_) && p.program.ended_by != "exec")
+  if (p.is_blind && !p.code.is_complete() && !threads.empty())
+    p.program.notes.push_back("time in the kernel is not in the samples: weir was still reading its code when it ended");
+  else if (p.is_blind && (!threads.empty() || p.pid == main_pid_) && p.program.ended_by != "exec")
     p.program.notes.push_back(
         "time in the kernel is not in the samples, as its execve was not found, and could not be guarded");
   p.program.perf_map = p.perf_map.release();

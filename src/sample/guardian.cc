@@ -50,6 +50,7 @@ void Sampler::stand_by(Fd dismissed, pid_t weir) {
   sigprocmask(SIG_SETMASK, &all, nullptr);
   // Its descriptors must not keep the events alive.
   watch_ = {};
+  images_->forget_thread();
   for (auto& [pid, p] : processes_) p.events.clear(), p.guards.clear(), p.entry = Fd();
   Fd process(static_cast<int>(syscall(SYS_pidfd_open, weir, 0)));
   char byte;

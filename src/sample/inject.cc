@@ -1,14 +1,11 @@
 // Into a process, and out of it again. It stands still meanwhile; one of its threads makes the system calls.
 
-#include <elf.h>
-#include <linux/futex.h>
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <time.h>
 
 #include <algorithm>
-#include <climits>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -26,13 +23,19 @@ constexpr auto little_patience = std::chrono::milliseconds(50);
 constexpr auto much_patience = std::chrono::seconds(30);
 constexpr uint64_t ignore = 1;  // SIG_IGN
 
-// The file that is mapped there.
-std::string path_at(pid_t pid, uint64_t address) {
-  for (const process::Region& r : process::regions(pid).value_or(std::vector<process::Region>()))
-    if (r.range.contains(AppPc{address})) return r.path;
-  return "";
-}
+}  // namespace
 
+namespace {
+// A process stands still for us, as long as this lives.
+class Hold {
+ public:
+  Hold(pid_t& held, pid_t pid) : held_(held) { held_ = pid; }
+  ~Hold() { held_ = 0; }
+  Hold(const Hold&) = delete;
+
+ private:
+  pid_t& held_;
+};
 }  // namespace
 
 uint64_t signal_bit(int signal) { return uint64_t{1} << (signal - 1); }
@@ -190,6 +193,7 @@ Result<> Sampler::put_in(Process& p, pid_t agent, const std::vector<pid_t>& tids
   constexpr size_t some = 16;
   for (size_t i = 0; i < tids.size() && i < some; i++)
     shared_->warm(rt::sample_key(p.index, static_cast<uint32_t>(process::own_id(tids[i]))));
+  if (p.has_begun) take_dispatches(p, tids);
   TRY(auto remote, process::RemoteSyscalls::begin(process::Tracee(agent), process::find_syscall(agent)));
   TRY_VOID(map_files(remote, p.pid));
   // (A signal of an earlier program's events may be waiting: what is ignored is forgotten.)
@@ -200,7 +204,10 @@ Result<> Sampler::put_in(Process& p, pid_t agent, const std::vector<pid_t>& tids
   p.has_ours = true;
   p.code.look(p.pid, p.index, *shared_, *images_);
   if (by_perf_ && !p.has_begun) guard_entry(p, pc);
-  auto begun = by_perf_ ? begin_events(p, tids, waiting.empty()) : begin_timers(p, remote, tids);
+  bool is_early = by_perf_ && !p.entry && !p.code.has_library();  // see begin_late_events()
+  auto begun = !by_perf_ ? begin_timers(p, remote, tids) : is_early ? Result<>() : begin_events(p, tids, waiting.empty());
+  if (begun && is_early)
+    if (auto exchanged = exchange_action(remote, *own); !exchanged) begun = std::unexpected(exchanged.error());
   if (!begun) {
     end_events(p);
     take_out(p, remote);
@@ -208,7 +215,7 @@ Result<> Sampler::put_in(Process& p, pid_t agent, const std::vector<pid_t>& tids
   }
   TRY_VOID(remote.end());
   p.entered = std::chrono::steady_clock::now();
-  if (by_perf_) await(p, waiting);
+  if (by_perf_ && !is_early) await(p, waiting);
   return {};
 }
 
@@ -237,15 +244,6 @@ void Sampler::begin_events_again(Process& p) {
     p.program.notes.push_back(fmt::format("not all of it was sampled: {}", done.error().what));
 }
 
-// A program that has not come to its entry for so long was beyond it already, inside the linker that it uses when it runs, too.
-void Sampler::forget_entry(Process& p) {
-  constexpr auto long_time = std::chrono::milliseconds(200);
-  if (!p.entry || p.is_executing || std::chrono::steady_clock::now() < p.entered + long_time) return;
-  close_event(p.entry);
-  shared_->control().processes[p.index].entry = 0;
-  if (p.is_blind) begin_events_again(p);
-}
-
 void Sampler::enable_events(Process& p) {
   for (const Fd& fd : p.events) enable(fd);
   p.events_begin.reset();
@@ -253,88 +251,46 @@ void Sampler::enable_events(Process& p) {
 }
 
 void Sampler::end_events(Process& p) {
-  for (std::vector<Fd>* list : {&p.events, &p.guards}) {
-    std::ranges::for_each(*list, close_event);
-    list->clear();
-  }
-  p.guarded.clear();
+  std::ranges::for_each(p.events, close_event);
+  p.events.clear();
+  end_guards(p);
   close_event(p.entry);
 }
 
-namespace {
-bool is_guarded(const Process& p, uint64_t at) { return std::ranges::find(p.guarded, at) != p.guarded.end(); }
-}  // namespace
-
-// SIGTRAP ends a program that has no handler for it. So nobody may take ours away: where the program makes the system call for that, it is
-// interrupted, and its wish is kept in the control block. And no event may be left when it executes another program.
-void Sampler::guard(Process& p, const std::vector<pid_t>& tids) {
-  constexpr size_t most = 4;  // that the processor has
-  for (const Site& site : p.code.sites()) {
-    if (p.guarded.size() + bool(p.entry) >= most || is_guarded(p, site.at)) continue;
-    std::vector<Fd> opened;
-    for (pid_t tid : tids)
-      if (auto fd = open_breakpoint(tid, site.at, rt::sample_word(rt::SampleKind::Guard, p.index)))
-        opened.push_back(std::move(*fd));
-    if (opened.size() < tids.size()) continue;
-    shared_->control().processes[p.index].sites[p.guarded.size()] = site.at;
-    for (const Fd& fd : opened) enable(fd);
-    std::ranges::move(opened, std::back_inserter(p.guards));
-    p.guarded.push_back(site.at);
-  }
-}
-
-bool Sampler::is_whole_guard(const Process& p) const {
-  bool has[4] = {};
-  for (const Site& s : p.code.sites()) {
-    has[s.call] |= is_guarded(p, s.at);
-    if (s.call != Site::Action && !is_guarded(p, s.at)) return false;
-  }
-  return has[Site::Action] && has[Site::Execute] && (has[Site::Any] || !p.code.needs_any()) &&
-         shared_->control().processes[p.index].may_call;
-}
-
-// When a new program has its libraries, and has not begun, we look at it.
-void Sampler::guard_entry(Process& p, uint64_t pc) {
-  std::ifstream file(fmt::format("/proc/{}/auxv", p.pid), std::ios::binary);
-  uint64_t entry = 0, linker = 0;
-  for (Elf64_auxv_t a; file.read(reinterpret_cast<char*>(&a), sizeof a);) {
-    if (a.a_type == AT_ENTRY) entry = a.a_un.a_val;
-    if (a.a_type == AT_BASE) linker = a.a_un.a_val;
-  }
-  bool is_to_come = pc == entry || (linker && path_at(p.pid, pc) == path_at(p.pid, linker));
-  if (!is_to_come) return;  // we have come late
-  auto fd = open_breakpoint(p.pid, entry, rt::sample_word(rt::SampleKind::Guard, p.index));
-  if (!entry || !fd) return;
-  shared_->control().processes[p.index].entry = entry;
-  enable(*fd);
-  p.entry = std::move(*fd);
-}
-
-// A thread waits for us: see rt::Ask.
-void Sampler::answer(Process& p) {
+// Those that were switched on unseen. As the handler does it: see rt/dispatched.h.
+void Sampler::take_dispatches(Process& p, const std::vector<pid_t>& tids) {
   rt::SampledProcess& told = shared_->control().processes[p.index];
-  uint32_t asked = __atomic_load_n(&told.asked, __ATOMIC_ACQUIRE);
-  if (asked == told.answered) return;
-  switch (told.ask) {
-    case rt::Ask::Look:
-      close_event(p.entry);
-      told.entry = 0;  // while it asked, it waited: a signal for that finds it there once more
-      p.program.command = process::command_of(p.pid);  // (it was not all there yet, perhaps)
-      [[fallthrough]];
-    case rt::Ask::Go:
-      p.is_executing = false;
-      p.code.look(p.pid, p.index, *shared_, *images_);
-      begin_events_again(p);
-      break;
-    case rt::Ask::Stop:
-      p.is_executing = true;
-      end_events(p);
-      break;
-    default: break;
+  for (pid_t tid : tids) {
+    auto config = process::dispatch_of(tid);
+    auto registers = process::Tracee(tid).registers();
+    if (!config || !registers || config->begin == rt::sampler_base) continue;
+    if (!config->size && !config->begin) {
+      config->begin = rt::sampler_base, config->size = shared_->header().image_size;
+      process::set_dispatch(tid, *config);
+      continue;
+    }
+    auto own = static_cast<uint32_t>(process::own_id(tid));
+    for (uint32_t at : rt::tid_places) {
+      uint32_t word = 0;
+      process::read(p.pid, registers->fs_base + at, std::as_writable_bytes(std::span(&word, 1)));
+      if (word == own) told.tid_at = at;
+    }
+    rt::SampledDispatch& d = rt::dispatch_place(told, registers->fs_base);
+    d.tid = own, d.selector = config->selector, d.fs = registers->fs_base;
+    told.dispatch_count++;
   }
-  __atomic_store_n(&told.answered, asked, __ATOMIC_RELEASE);
-  constexpr int everyone = INT_MAX;
-  syscall(SYS_futex, &told.answered, FUTEX_WAKE, everyone, nullptr, nullptr, 0);
+}
+
+void Sampler::give_back_dispatches(const std::vector<pid_t>& tids) {
+  for (pid_t tid : tids) {
+    auto config = process::dispatch_of(tid);
+    if (!config) continue;
+    bool is_our_range = config->begin == rt::sampler_base;
+    bool is_our_selector = config->selector - rt::sample_slots_base < rt::sample_slots_size;
+    if (is_our_range) config->begin = config->size = 0;
+    if (is_our_selector) config->selector = 0;
+    if (is_our_range || is_our_selector) process::set_dispatch(tid, *config);
+  }
 }
 
 namespace {
@@ -354,6 +310,11 @@ Result<> check_descriptors(pid_t pid, size_t threads, bool watch) {
 }  // namespace
 
 Result<> Sampler::enter(Process& p, bool watch) {
+  if (p.has_begun) {  // so much is found out while it still runs
+    p.code.look(p.pid, p.index, *shared_, *images_);
+    images_->wait_until_ready();
+  }
+  Hold hold(held_, p.pid);
   process::Threads threads(p.pid, signal_bit(signal_));
   TRY_VOID(threads.stop(while_serving()));
   if (by_perf_) TRY_VOID(check_descriptors(p.pid, threads.tids().size(), watch));
@@ -368,24 +329,24 @@ Result<> Sampler::enter(Process& p, bool watch) {
   return done;
 }
 
-// A child has all that its parent has, but for events. It is stopped for them: that tells whether it has executed another program, and that
-// it is not about to. One that blocks signals may be: to take away the signal's action, perhaps, which it would not live through. What it has
-// done to that before is made good.
-Result<> Sampler::begin_child(Process& p) {
+// A child has all that its parent has, but for events; so has a program that has begun before its guards were known. It is stopped for them: that
+// tells whether it has executed another program, and that it is not about to. One that blocks signals may be: to take away the signal's action,
+// perhaps, which it would not live through. What it has done to that before is made good.
+Result<> Sampler::begin_stopped(Process& p) {
+  if (!p.code.has_library()) return {};
+  Hold hold(held_, p.pid);
   process::Threads threads(p.pid, signal_bit(signal_));
   TRY_VOID(threads.stop(while_serving()));
   if (threads.executed() || !has_ours(p.pid)) return fail("it has executed another program");
   for (pid_t tid : threads.tids())
-    if (signals_in(tid, "SigBlk") & signal_bit(signal_)) {
-      newborn_.try_emplace(p.pid, std::chrono::steady_clock::now());
-      return fail("it blocks the signal");
-    }
+    if (signals_in(tid, "SigBlk") & signal_bit(signal_)) return fail("it blocks the signal");
   pid_t agent = threads.agent();
   std::vector<pid_t> waiting = waiting_of(threads.tids());
   TRY(auto remote, process::RemoteSyscalls::begin(process::Tracee(agent), process::find_syscall(agent)));
   TRY(auto own, exchange_action(remote, our_action()));
   if (own.handler != our_action().handler) shared_->control().processes[p.index].action = own;
   TRY_VOID(remote.end());
+  take_dispatches(p, threads.tids());
   TRY_VOID(begin_events(p, threads.tids(), waiting.empty()));
   await(p, waiting);
   return {};
@@ -399,6 +360,7 @@ void Sampler::time_new_threads(Process& p) {
     return has_ended;
   });
   if (p.timers.size() == tids.size()) return;
+  Hold hold(held_, p.pid);
   process::Threads threads(p.pid, signal_bit(signal_));
   if (!threads.stop(while_serving())) return;
   pid_t agent = threads.agent();
@@ -431,6 +393,7 @@ bool Sampler::is_in_handler(pid_t tid) const {
 // A thread that blocks our signal would never be sampled. In our handler it does, and must: the next signal's frame would be written over
 // that of this one, on an alternate stack.
 void Sampler::unblock(Process& p, pid_t tid) {
+  Hold hold(held_, p.pid);
   if (ptrace(PTRACE_SEIZE, tid, 0, 0)) return;
   ptrace(PTRACE_INTERRUPT, tid, 0, 0);
   auto status = process::wait_stop(tid, little_patience);
@@ -467,6 +430,9 @@ bool is_vforking(pid_t tid) {
 void Sampler::leave(Process& p) {
   end_events(p);
   if (!p.has_ours) return;
+  if (is_left_alone(p.pid))
+    return say("process {}: another one traces it; weir's handler stays there, and does nothing", p.pid);
+  Hold hold(held_, p.pid);
   auto end = std::chrono::steady_clock::now() + much_patience;
   process::Threads threads(p.pid, signal_bit(signal_));
   for (bool is_ready = false; !is_ready;) {
@@ -492,6 +458,7 @@ void Sampler::leave(Process& p) {
   if (!remote) return;
   take_out(p, *remote);
   (void)remote->end();
+  give_back_dispatches(threads.tids());
   block_again(p);
 }
 

@@ -182,14 +182,15 @@ void Sampler::loop() {
     take_signals();
     reap();
     look_at_watch();
+    take_news();
     take_records();
     for (auto& [pid, p] : processes_) {
       answer(p);
       begin_awaited_events(p);
     }
-    if (std::exchange(shared_->control().attention, 0))
-      for (auto& [pid, p] : processes_)
-        if (steady_clock::now() >= p.next_look) attend(p);
+    bool is_called = std::exchange(shared_->control().attention, 0);
+    for (auto& [pid, p] : processes_)
+      if ((is_called || p.wants_look) && steady_clock::now() >= p.next_look) attend(p);
     for (auto [pid, since] : std::exchange(newborn_, {})) follow(pid, since);
     if (steady_clock::now() >= next_sweep_) look_around();
     renew_guardian();
@@ -201,7 +202,9 @@ void Sampler::wait() {
   constexpr auto most = 5ms;
   auto until = steady_clock::now() + most;
   if (deadline_) until = std::min(until, *deadline_);
-  std::vector<pollfd> fds{{signals_.get(), POLLIN, 0}};
+  for (auto& [pid, p] : processes_)
+    if (p.waits_since) until = std::min(until, steady_clock::now() + 1ms);
+  std::vector<pollfd> fds{{signals_.get(), POLLIN, 0}, {images_->news(), POLLIN, 0}};
   if (has_watch_)
     for (int fd : watch_.descriptors()) fds.push_back({fd, POLLIN, 0});
   auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now()).count();
@@ -243,7 +246,7 @@ void Sampler::look_at_watch() {
     auto known = processes_.find(r.pid);
     if (r.kind == Watch::Record::Forked) follow(r.pid, steady_clock::now());
     if (r.kind == Watch::Record::Executed) executed(r.pid);
-    if (r.kind == Watch::Record::Mapped && known != processes_.end()) attend(known->second);
+    if (r.kind == Watch::Record::Mapped && known != processes_.end()) known->second.wants_look = true;
     is_told_ &= r.kind != Watch::Record::Lost;  // from now on we look ourselves
   }
 }
@@ -252,6 +255,7 @@ void Sampler::look_at_watch() {
 void Sampler::look_around() {
   auto begin = steady_clock::now();
   process::let_go_of_late();
+  come_back();
   std::vector<pid_t> pids;
   for (auto& [pid, p] : processes_) pids.push_back(pid);
   for (pid_t pid : pids) look_at(processes_.at(pid));
@@ -261,8 +265,10 @@ void Sampler::look_around() {
 // It may be another program afterwards, or gone.
 void Sampler::look_at(Process& p) {
   if (p.pid != main_pid_ && has_ended(p)) return ended(p, "");
+  if (is_left_alone(p.pid)) return;
   look_at_seccomp(p);
   forget_entry(p);
+  begin_late_events(p);
   name_threads(p);
   collect_ended_threads(p);
   look_at_threads(p);
@@ -280,7 +286,7 @@ void Sampler::look_at_seccomp(Process& p) {
   uint8_t& may_call = shared_->control().processes[p.index].may_call;
   if (!may_call || process::status_word(p.pid, "Seccomp") == "0") return;
   may_call = 0;
-  if (by_perf_ && p.has_ours && !p.is_executing) begin_events_again(p);
+  if (by_perf_ && p.has_ours && !p.is_executing && !p.events.empty()) begin_events_again(p);
 }
 
 // ---- Processes ------------------------------------------------------------------------------------------------------------
@@ -322,11 +328,13 @@ void Sampler::follow(pid_t pid, Time since) {
   }
   auto from = processes_.find(parent);
   if (from == processes_.end()) return;
-  if (share_memory(pid, parent)) {  // it is about to execute another program, most often
+  if (is_left_alone(pid)) return;
+  // It is about to execute another program, most often; or to be traced by its parent, and must not stand still for us at that instant.
+  bool shares_memory = share_memory(pid, parent);
+  if (shares_memory || from->second.code.is_tracer() || !from->second.code.is_complete()) {
     constexpr auto long_time = 1s;
-    if (steady_clock::now() < since + long_time) newborn_.try_emplace(pid, since);
-    else not_followed(pid, "it shares the memory of its parent, and is no thread of it");
-    return;
+    if (steady_clock::now() < since + long_time) return void(newborn_.try_emplace(pid, since));
+    if (shares_memory) return not_followed(pid, "it shares the memory of its parent, and is no thread of it");
   }
   Process& p = add(pid, parent);
   const Process& q = from->second;
@@ -335,7 +343,9 @@ void Sampler::follow(pid_t pid, Time since) {
   p.has_ours = true;
   control.processes[p.index].code = control.processes[q.index].code;
   control.processes[p.index].action = control.processes[q.index].action;
-  if (by_perf_ && !begin_child(p)) processes_.erase(pid);
+  if (!by_perf_ || begin_stopped(p)) return;
+  processes_.erase(pid);
+  if (has_ours(pid)) newborn_.try_emplace(pid, steady_clock::now());  // it blocks the signal
 }
 
 void Sampler::find_children(const Process& p) {
@@ -356,6 +366,8 @@ void Sampler::executed(pid_t pid) {
   }
   if (!options_.follow || !process::own_id(pid)) return;
   if (processes_.size() >= rt::max_sample_processes / 2) return not_followed(pid, "there are too many");
+  if (is_left_alone(pid)) return;
+  if (!process::is_64_bit(pid)) return not_followed(pid, "a 32-bit program; Weir samples 64-bit x86 programs");
   auto done = enter(add(pid, parent), false);
   if (done) return;
   not_followed(pid, done.error().what);
@@ -381,15 +393,14 @@ void Sampler::ended(Process& p, const char* how, std::optional<int> status) {
 // The handler has met code or a stack that it does not know, or code was mapped.
 void Sampler::attend(Process& p) {
   if (!p.has_ours || p.is_executing) return;
+  auto begin = steady_clock::now();
+  p.wants_look = false;
   bool has_changed = p.code.look(p.pid, p.index, *shared_, *images_);
   if (!p.code.has_ours()) return;  // it has executed another program, of which we are about to be told
-  guardian_is_old_ |= has_changed;
   p.pause = has_changed ? 0ms : std::clamp(2 * p.pause, 1ms, longest_pause);
-  p.next_look = steady_clock::now() + p.pause;
-  if (has_changed && by_perf_) {
-    guard(p, threads_of(p.pid));
-    if (p.is_blind && is_whole_guard(p)) begin_events_again(p);
-  }
+  if (has_changed) code_changed(p);
+  auto end = steady_clock::now();
+  p.next_look = end + std::max<steady_clock::duration>(p.pause, 10 * (end - begin));  // (hundreds of libraries take time)
   pid_t own_pid = process::own_id(p.pid);
   for (auto [place, tid] : slots_of(p)) {
     rt::SampleSlot& slot = shared_->slot(place);
@@ -426,6 +437,7 @@ void Sampler::note_unseen_time() {
 
 // ---- The end --------------------------------------------------------------------------------------------------------------
 Result<int> Sampler::finish() {
+  images_->finish();
   while (!processes_.empty()) {
     Process& p = processes_.begin()->second;
     if (has_ended(p)) {

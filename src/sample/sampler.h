@@ -1,5 +1,6 @@
 // One sampled run: the processes, and what happens to them. Its parts: sampler.cc (the loop), inject.cc (into a process, and out of it
-// again), collect.cc (what is left), guardian.cc (for the day that Weir is killed).
+// again), guards.cc (what its threads ask for), traced.cc (processes of debuggers), collect.cc (what is left), guardian.cc (for the day that
+// Weir is killed).
 #pragma once
 
 #include <sys/resource.h>
@@ -43,11 +44,15 @@ struct Process {
   bool has_begun = false;                      // it ran before Weir came
   bool has_ours = false;                       // our memory is mapped there, and the signal is ours
   bool is_executing = false;                   // … for a moment only: it has asked us to stop, and must have no events
+  bool is_left_alone = false;                  // another process traces it: no events either
+  std::optional<Time> waits_since;             // at its entry, for us
+  std::chrono::nanoseconds delay_before{0};    // Images::delay() then
   std::map<pid_t, uint64_t> unblocked;         // threads whose mask we have changed: to what
   std::map<pid_t, int> timers;                 // of threads: their ids; −1: none was to be had
   std::vector<int> idle_timers;                // … whose threads have ended
   std::map<uint32_t, std::string> names = {};  // of threads
   std::map<uint32_t, Sleeper> sleepers = {};
+  bool wants_look = false;             // code was mapped
   Time next_look = {};                 // at its map, no sooner
   std::chrono::milliseconds pause{0};  // between such looks: longer, where they find nothing new
 };
@@ -100,22 +105,37 @@ class Sampler {
   void begin_awaited_events(Process& p);
   void begin_events_again(Process& p);
   void end_events(Process& p);
-  void guard(Process& p, const std::vector<pid_t>& tids);
-  void guard_entry(Process& p, uint64_t pc);
-  void forget_entry(Process& p);
   void enable_events(Process& p);
-  bool is_whole_guard(const Process& p) const;
-  void answer(Process& p);
   std::function<bool()> while_serving();
   // These stop it.
   Result<> enter(Process& p, bool watch);
-  Result<> begin_child(Process& p);
+  Result<> begin_stopped(Process& p);
+  void take_dispatches(Process& p, const std::vector<pid_t>& tids);
+  void give_back_dispatches(const std::vector<pid_t>& tids);
   void time_new_threads(Process& p);
   bool is_in_handler(pid_t tid) const;
   void unblock(Process& p, pid_t tid);
   void unblock_stopped(Process& p, pid_t tid);
   void block_again(Process& p);
   void leave(Process& p);
+
+  // guards.cc
+  std::vector<uint64_t> sites_to_guard(const Process& p) const;
+  void guard(Process& p, const std::vector<pid_t>& tids);
+  void end_guards(Process& p);
+  bool is_whole_guard(const Process& p) const;
+  void guard_entry(Process& p, uint64_t pc);
+  void forget_entry(Process& p);
+  bool is_ready_to_run(Process& p);
+  void code_changed(Process& p);
+  void begin_late_events(Process& p);
+  void take_news();
+  void answer(Process& p);
+
+  // traced.cc
+  bool leave_alone(pid_t pid);
+  bool is_left_alone(pid_t pid);
+  void come_back();
 
   // guardian.cc
   void renew_guardian();
@@ -148,6 +168,12 @@ class Sampler {
   uint64_t period_ = 0, began_ = 0;  // … in ticks of the time stamp counter
   std::map<pid_t, Process> processes_;
   std::map<pid_t, Time> newborn_;  // children that are not sampled yet: since when
+  struct LeftAlone {
+    Time since;
+    bool is_wanted = false;  // it is to be sampled when its tracer has left it
+  };
+  std::map<pid_t, LeftAlone> left_alone_;
+  pid_t held_ = 0;  // that stands still for us
   std::vector<Program> programs_;
   Fd signals_;
   sigset_t mask_ = {};       // as it was

@@ -44,10 +44,12 @@ CallTree Shared::tree(uint32_t place) const {
 
 uint64_t Shared::append(std::span<const std::byte> bytes) {
   constexpr uint64_t line = 64;
-  if (bytes.size() > rt::sample_tables_size - used_) return 0;
-  uint64_t at = used_;
+  uint64_t size = (bytes.size() + line - 1) & ~(line - 1);
+  uint64_t at = __atomic_load_n(&used_, __ATOMIC_RELAXED);
+  do
+    if (size > rt::sample_tables_size - at) return 0;
+  while (!__atomic_compare_exchange_n(&used_, &at, at + size, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
   memcpy(tables_.mapping.data() + at, bytes.data(), bytes.size());
-  used_ = (used_ + bytes.size() + line - 1) & ~(line - 1);
   return rt::sample_tables_base + at;
 }
 

@@ -29,7 +29,7 @@ class Shared {
   CallTree tree(uint32_t place) const;
   static uint64_t address_of_text() { return rt::sample_slots_base + offsetof(rt::SampleControl, text); }
 
-  // Puts bytes behind all that the tables hold, and says where the target sees them; 0: there is no room.
+  // Puts bytes behind all that the tables hold, and says where the target sees them; 0: there is no room. For any thread.
   uint64_t append(std::span<const std::byte> bytes);
   // What the target sees there.
   const std::byte* at(uint64_t address) const { return tables_.mapping.data() + (address - rt::sample_tables_base); }

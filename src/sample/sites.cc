@@ -1,11 +1,15 @@
 #include "sample/sites.h"
 
 #include <elf.h>
+#include <emmintrin.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <string_view>
+
+#include "elf/kept.h"
 
 namespace weir::sample {
 
@@ -13,8 +17,11 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::pair<int, Site::Call> guarded_calls[] = {
-    {SYS_execve, Site::Execute}, {SYS_rt_sigaction, Site::Action}, {SYS_execveat, Site::ExecuteAt}};
+constexpr std::pair<int, Site::Call> guarded_calls[] = {{SYS_execve, Site::Execute},
+                                                        {SYS_rt_sigaction, Site::Action},
+                                                        {SYS_execveat, Site::ExecuteAt},
+                                                        {SYS_ptrace, Site::Trace},
+                                                        {SYS_prctl, Site::Dispatch}};
 
 // The file, by the addresses that it says of itself. What is not there reads as nothing.
 class Contents {
@@ -37,7 +44,23 @@ class Contents {
     return value;
   }
 
-  bool has(std::string_view text) const { return bytes_.contains(text); }
+  // Has it a dynamic symbol of that name, its own or another's?
+  bool names(std::string_view name) const {
+    std::string_view names = at(dynamic(DT_STRTAB), dynamic(DT_STRSZ));
+    std::string wanted = '\0' + std::string(name) + '\0';
+    return memmem(names.data(), names.size(), wanted.data(), wanted.size()) != nullptr;
+  }
+
+  // Its dynamic symbol of that name: where it is, and how large. (The names lie behind the symbols, as all linkers have it.)
+  Elf64_Sym defined(std::string_view name) const {
+    uint64_t symbols = dynamic(DT_SYMTAB), strings = dynamic(DT_STRTAB);
+    for (uint64_t v = symbols; v + sizeof(Elf64_Sym) <= strings; v += sizeof(Elf64_Sym)) {
+      auto s = value<Elf64_Sym>(v);
+      if (s.st_value && at(strings + s.st_name, name.size()) == name && at(strings + s.st_name + name.size(), 1) == "\0"sv)
+        return s;
+    }
+    return {};
+  }
 
   // For each executable segment: its address and its bytes.
   template <class F>
@@ -58,9 +81,20 @@ class Contents {
   std::string_view bytes_;
 };
 
+// Calls f(at) for each place with one or two bytes. Hundreds of megabytes are searched for bytes that are not rare.
 template <class F>
 void each_match(std::string_view text, std::string_view wanted, const F& f) {
-  for (size_t at = text.find(wanted); at != text.npos; at = text.find(wanted, at + 1)) f(at);
+  constexpr size_t width = sizeof(__m128i);
+  size_t last = wanted.size() - 1, at = 0;
+  __m128i first_byte = _mm_set1_epi8(wanted[0]), last_byte = _mm_set1_epi8(wanted[last]);
+  auto load = [&](size_t i) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + i)); };
+  for (; at + width + last <= text.size(); at += width) {
+    __m128i equal = _mm_and_si128(_mm_cmpeq_epi8(load(at), first_byte), _mm_cmpeq_epi8(load(at + last), last_byte));
+    for (auto found = static_cast<uint32_t>(_mm_movemask_epi8(equal)); found; found &= found - 1)
+      f(at + static_cast<size_t>(std::countr_zero(found)));
+  }
+  for (; at + last < text.size(); at++)
+    if (text.substr(at, last + 1) == wanted) f(at);
 }
 
 int32_t word(std::string_view text, size_t at) {
@@ -68,6 +102,9 @@ int32_t word(std::string_view text, size_t at) {
   if (at + sizeof value <= text.size()) memcpy(&value, text.data() + at, sizeof value);
   return value;
 }
+
+constexpr std::string_view syscall_function =
+    "\x48\x89\xf8\x48\x89\xf7"sv;  // syscall(): mov %rdi, %rax ; mov %rsi, %rdi ; …
 
 // Compilers and assemblers put the number into eax, and make the call there, or some instructions later. (What only looks so is never met.)
 // It is the calls that are looked for: they are rare, and the bytes that set eax are not.
@@ -79,6 +116,7 @@ void find_calls(const Contents& file, std::vector<Site>& found) {
       size_t begin = std::max(last, at - std::min(at, near));
       std::string_view before = text.substr(begin, at - begin);
       last = at + 2;
+      if (before.contains(syscall_function)) found.push_back({base + at, Site::Any});
       for (auto [number, kind] : guarded_calls) {
         const char low = static_cast<char>(number & 0xff), high = static_cast<char>(number >> 8);
         const std::string numbers[] = {
@@ -120,13 +158,15 @@ void look_at_callers(const Contents& file, Sites& sites) {
       for (uint64_t before : {0, 1, 4, 5}) stubs.push_back(base + at - before);
     });
   });
+  auto [low, high] = std::ranges::minmax_element(stubs);
+  uint64_t lowest = stubs.empty() ? UINT64_MAX : *low, highest = stubs.empty() ? 0 : *high;
   constexpr size_t near = 48;
   auto called = [&](std::string_view text, size_t at) {
     std::string_view before = text.substr(at < near ? 0 : at - near, std::min(at, near));
     size_t set_edi = before.rfind('\xbf');  // mov $number, %edi
     int32_t number = set_edi == before.npos ? -1 : word(before, set_edi + 1);
     constexpr int32_t most = 1000;
-    bool is_guarded = std::ranges::any_of(guarded_calls, [&](const auto& c) { return c.first == number; });
+    bool is_guarded = number == SYS_execve || number == SYS_execveat || number == SYS_rt_sigaction;
     bool is_harmless = number >= 0 && number < most && !is_guarded;
     sites.hides_calls |= !is_harmless;
   };
@@ -136,21 +176,30 @@ void look_at_callers(const Contents& file, Sites& sites) {
     });
     each_match(text, "\xe8"sv, [&](size_t at) {
       uint64_t to = base + at + 5 + static_cast<uint64_t>(int64_t{word(text, at + 1)});
-      if (std::ranges::find(stubs, to) != stubs.end()) called(text, at);
+      if (to >= lowest && to <= highest && std::ranges::find(stubs, to) != stubs.end()) called(text, at);
     });
   });
 }
 
-// syscall() itself: mov %rdi, %rax ; mov %rsi, %rdi ; …
-void find_syscall_function(const Contents& file, std::vector<Site>& found) {
-  constexpr size_t near = 32;
-  file.each_text([&](uint64_t base, std::string_view text) {
-    each_match(text, "\x0f\x05"sv, [&](size_t at) {
-      if (text.substr(at - std::min(at, near), std::min(at, near)).contains("\x48\x89\xf8\x48\x89\xf7"sv))
-        found.push_back({base + at, Site::Any});
-    });
-  });
+// Of many calls of prctl(2) and ptrace(2) that a C library makes, those are meant that a program makes by its functions.
+void keep_functions_alone(const Contents& file, std::vector<Site>& found) {
+  for (auto [call, name] : {std::pair{Site::Trace, "ptrace"}, std::pair{Site::Dispatch, "prctl"}}) {
+    if (std::ranges::find(found, call, &Site::call) == found.end()) continue;
+    Elf64_Sym function = file.defined(name);
+    std::erase_if(found, [&](const Site& s) { return s.call == call && s.at - function.st_value >= function.st_size; });
+  }
 }
+
+constexpr elf::Kind kept_sites{"sites", 0x3173657469737257};  // "Wrsites1"
+
+struct KeptHead {
+  uint64_t count;
+  uint8_t hides_calls, names_execveat, names_ptrace, unused[5];
+};
+
+struct KeptSite {
+  uint64_t at, call;
+};
 
 }  // namespace
 
@@ -158,9 +207,34 @@ Sites find_sites(const elf::Image& image) {
   Contents file(image);
   Sites sites;
   find_calls(file, sites.list);
-  find_syscall_function(file, sites.list);
+  keep_functions_alone(file, sites.list);
   look_at_callers(file, sites);
-  sites.names_execveat = file.has("\0fexecve\0"sv) || file.has("\0execveat\0"sv);
+  sites.names_execveat = file.names("fexecve") || file.names("execveat");
+  sites.names_ptrace = file.names("ptrace");
+  return sites;
+}
+
+Sites sites_of(const elf::Image& image) {
+  if (auto kept = elf::read_kept(image, kept_sites)) {
+    KeptHead head{};
+    memcpy(&head, kept->bytes.data(), std::min(sizeof head, kept->bytes.size()));
+    Sites sites{{}, head.hides_calls != 0, head.names_execveat != 0, head.names_ptrace != 0};
+    for (size_t at = sizeof head; at + sizeof(KeptSite) <= kept->bytes.size(); at += sizeof(KeptSite)) {
+      KeptSite s;
+      memcpy(&s, &kept->bytes[at], sizeof s);
+      sites.list.push_back({s.at, static_cast<Site::Call>(std::min<uint64_t>(s.call, Site::Dispatch))});
+    }
+    if (kept->bytes.size() == sizeof head + head.count * sizeof(KeptSite)) return sites;
+  }
+  Sites sites = find_sites(image);
+  KeptHead head{sites.list.size(), sites.hides_calls, sites.names_execveat, sites.names_ptrace, {}};
+  std::vector<std::byte> bytes(sizeof head + sites.list.size() * sizeof(KeptSite));
+  memcpy(bytes.data(), &head, sizeof head);
+  for (size_t i = 0; i < sites.list.size(); i++) {
+    KeptSite s{sites.list[i].at, sites.list[i].call};
+    memcpy(&bytes[sizeof head + i * sizeof s], &s, sizeof s);
+  }
+  elf::keep(image, kept_sites, bytes);
   return sites;
 }
 

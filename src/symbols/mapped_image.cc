@@ -3,28 +3,23 @@
 #include <elf.h>
 #include <sys/stat.h>
 
+#include <map>
+#include <tuple>
+
 namespace weir::symbols {
 
 Result<std::shared_ptr<elf::Image>> open_image(Fd file, const std::string& path) {
-  struct Key {
-    dev_t dev;
-    ino_t inode;
-    timespec changed;
-    bool operator==(const Key& o) const {
-      return dev == o.dev && inode == o.inode && changed.tv_sec == o.changed.tv_sec && changed.tv_nsec == o.changed.tv_nsec;
-    }
-  };
-  static std::vector<std::pair<Key, std::shared_ptr<elf::Image>>> opened;
+  using Key = std::tuple<dev_t, ino_t, time_t, long>;  // the last two: when it was changed
+  static std::map<Key, std::shared_ptr<elf::Image>> opened;
   struct stat st{};
   if (!file || fstat(file.get(), &st)) return fail("{}: cannot be opened", path);
-  Key key{st.st_dev, st.st_ino, st.st_mtim};
-  for (auto& [k, image] : opened)
-    if (k == key) return image;
-  constexpr size_t enough = 256;
-  if (opened.size() >= enough) opened.erase(opened.begin());
+  Key key{st.st_dev, st.st_ino, st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
+  if (auto known = opened.find(key); known != opened.end()) return known->second;
   TRY(auto image, elf::Image::open(std::move(file), path));
-  opened.emplace_back(key, std::move(image));
-  return opened.back().second;
+  // More than a large program has (some 400). Those that nobody has any more go.
+  constexpr size_t enough = 4096;
+  if (opened.size() >= enough) std::erase_if(opened, [](const auto& o) { return o.second.use_count() == 1; });
+  return opened[key] = std::move(image);
 }
 
 Result<std::shared_ptr<elf::Image>> open_image(pid_t pid, const process::Region& region) {
@@ -35,16 +30,20 @@ Result<std::shared_ptr<elf::Image>> open_image(pid_t pid, const process::Region&
     return std::shared_ptr<elf::Image>(std::move(image));
   }
   if (region.inode == 0) return fail("anonymous");
-  auto open_file = [&](const std::string& path) {
+  return open_image(open_file(pid, region), region.path);
+}
+
+Fd open_file(pid_t pid, const process::Region& region) {
+  auto open_if_same = [&](const std::string& path) {
     struct stat st{};
     Fd fd = open_to_read(path);
     return fd && fstat(fd.get(), &st) == 0 && st.st_ino == region.inode ? std::move(fd) : Fd();
   };
-  Fd fd = open_file(region.path);
-  if (!fd) fd = open_file(fmt::format("/proc/{}/root{}", pid, region.path));
+  Fd fd = open_if_same(region.path);
+  if (!fd) fd = open_if_same(fmt::format("/proc/{}/root{}", pid, region.path));
   if (!fd)
-    fd = open_file(fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, region.range.begin.value, region.range.end.value));
-  return open_image(std::move(fd), region.path);
+    fd = open_if_same(fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, region.range.begin.value, region.range.end.value));
+  return fd;
 }
 
 uint64_t bias_of(const process::Region& r, const elf::Image& image) {
