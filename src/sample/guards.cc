@@ -96,25 +96,35 @@ void Sampler::forget_entry(Process& p) {
   if (p.is_blind) begin_events_again(p);
 }
 
-// A program at its entry waits for its guards, and not for long: what is not known of it by then is found out while it runs. (Time that our thread has
-// waited for a processor does not count, up to a second.) Without those of its C library nothing may interrupt it.
-bool Sampler::is_ready_to_run(Process& p) {
+// A program waits for us to know its code: before it begins, when there is little of it, and at its entry, when its libraries are there. Not for long:
+// what is not known by then is found out while it runs. (Time that our thread has waited for a processor does not count, up to a second.)
+bool Sampler::has_waited(Process& p) {
+  constexpr auto most = std::chrono::milliseconds(5), most_of_all = std::chrono::milliseconds(1000);
   auto now = std::chrono::steady_clock::now();
-  rt::SampledProcess& told = shared_->control().processes[p.index];
+  if (!p.waits_since) p.waits_since = now, p.delay_before = images_->delay();
+  auto waited = now - *p.waits_since;
+  bool is_over = p.code.is_ready() || waited >= most_of_all ||
+                 (waited >= most && waited - (images_->delay() - p.delay_before) >= most);
+  if (is_over) p.waits_since.reset();
+  return is_over;
+}
+
+bool Sampler::is_ready_to_run(Process& p) {
   if (!p.waits_since) {
-    p.waits_since = now;
-    p.delay_before = images_->delay();
     close_event(p.entry);
-    told.entry = 0;  // while it asked, it waited: a signal for that finds it there once more
+    shared_->control().processes[p.index].entry =
+        0;  // while it asked, it waited: a signal for that finds it there once more
     p.program.command = process::command_of(p.pid);  // (it was not all there yet, perhaps)
     p.code.look(p.pid, p.index, *shared_, *images_);
   }
-  constexpr auto most = std::chrono::milliseconds(8), most_of_all = std::chrono::milliseconds(1000);
-  auto waited = now - *p.waits_since;
-  if (!p.code.is_ready() && waited < most_of_all && (waited < most || waited - (images_->delay() - p.delay_before) < most))
-    return false;
-  p.waits_since.reset();
-  return true;
+  return has_waited(p);
+}
+
+void Sampler::wait_for_code(Process& p) {
+  while (!has_waited(p)) {
+    usleep(100);
+    p.code.renew(p.index, *shared_);
+  }
 }
 
 // Code of the process was mapped, or is known better now.

@@ -45,7 +45,7 @@ struct Process {
   bool has_ours = false;                       // our memory is mapped there, and the signal is ours
   bool is_executing = false;                   // … for a moment only: it has asked us to stop, and must have no events
   bool is_left_alone = false;                  // another process traces it: no events either
-  std::optional<Time> waits_since;             // at its entry, for us
+  std::optional<Time> waits_since;             // for us
   std::chrono::nanoseconds delay_before{0};    // Images::delay() then
   std::map<pid_t, uint64_t> unblocked;         // threads whose mask we have changed: to what
   std::map<pid_t, int> timers;                 // of threads: their ids; −1: none was to be had
@@ -126,7 +126,9 @@ class Sampler {
   bool is_whole_guard(const Process& p) const;
   void guard_entry(Process& p, uint64_t pc);
   void forget_entry(Process& p);
+  bool has_waited(Process& p);
   bool is_ready_to_run(Process& p);
+  void wait_for_code(Process& p);
   void code_changed(Process& p);
   void begin_late_events(Process& p);
   void take_news();
