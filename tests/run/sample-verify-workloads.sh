@@ -10,6 +10,8 @@ directory, weir = pathlib.Path(sys.argv[2]), sys.argv[3]
 is_good = True
 for w in workloads.make(directory, 0.08):
     out = directory / "run.weir"
+    with open(w.stdin, "rb") as stdin:  # once before, so that its code is known
+        subprocess.run(["timeout", "-k", "5", "60", weir, "sample", "-q", "-o", out, "--", *w.argv], stdin=stdin, capture_output=True, cwd=directory)
     with open(w.stdin, "rb") as stdin:
         done = subprocess.run(["timeout", "-k", "5", "300", weir, "sample", "-q", "--verify", "--unwind=cfi", "-F", "5000", "-o", out, "--", *w.argv],
                               stdin=stdin, capture_output=True, cwd=directory)

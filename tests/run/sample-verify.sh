@@ -102,6 +102,8 @@ int main(int argc, char **argv) {
   for (int i = 0; i < atoi(argv[1]); i++) if (!sigsetjmp(out, 1)) deeper(i % 50, all[i % 3]);
 }
 C
+# (Once before, so that its code is known: until Weir has read that, samples are cut off.)
+run warm "$WEIR" sample -q -o "$T/run.weir" -- "$T/exceptions" 15000
 verified "$T/exceptions" 15000
 verified "$T/deep" 200
 verified "$T/threads" 200
