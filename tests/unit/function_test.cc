@@ -126,9 +126,15 @@ TEST(Lift, Traps) {
   EXPECT_EQ(show(program("cc 0f 0b 90").lift_all()), (Lines{"1000-1001 Trap ft=1 entry #1", "1001-1003 Trap entry #1"}));
 }
 
+TEST(Lift, FarReturns) {
+  // lretq; iretq: they may lead anywhere, as an indirect jump does
+  EXPECT_EQ(show(program("48 cb").lift_all()), (Lines{"1000-1002 IndirectJump entry #1"}));
+  EXPECT_EQ(show(program("48 cf").lift_all()), (Lines{"1000-1002 IndirectJump entry #1"}));
+}
+
 TEST(Lift, NotDecodable) {
   EXPECT_EQ(show(program("90 06 90").lift_all()), (Lines{"1000-1001 Undecodable entry #2"}));
-  EXPECT_EQ(show(program("48 cb").lift_all()), (Lines{"1000-1002 Undecodable entry #1"}));
+  EXPECT_EQ(show(program("cb").lift_all()), (Lines{"1000-1001 Undecodable entry #1"}));
   // Unknown, but surely no branch and of known length.
   EXPECT_EQ(show(program("c4 e3 79 ff c0 07 c3").lift_all()), (Lines{"1000-1007 Return entry #2"}));
 }
