@@ -201,10 +201,11 @@ int64_t map(ThreadBlock* tb, const uint64_t* a) {
 
 int64_t remap(ThreadBlock* tb, const uint64_t* a) {
   constexpr uint64_t MREMAP_MAYMOVE = 1;
-  if (is_ours(a[0], a[1])) return a[3] & ~(MREMAP_MAYMOVE | MREMAP_FIXED) ? -EINVAL : -EFAULT;
+  // (An old size of 0 makes a second mapping of what is shared there, elsewhere.)
+  if (is_ours(a[0], a[1] ? a[1] : 1)) return a[3] & ~(MREMAP_MAYMOVE | MREMAP_FIXED) ? -EINVAL : -EFAULT;
   if (a[3] & MREMAP_FIXED) {
     if (!get(tb, a[4], a[2])) no_room();
-  } else if (a[2] > a[1]) {
+  } else if (a[1] && a[2] > a[1]) {
     get(tb, a[0] + whole_pages(a[1]), a[2] - a[1]);
   }
   return mapping_call(tb, SYS_mremap, a);
