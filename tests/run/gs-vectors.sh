@@ -24,5 +24,5 @@ int main() {
 C
 sed -i 's/block+328(%%rax)/block+328(%%rax)/' "$T/vectors.c"; build "$T/vectors.c" "$T/vectors" -mfsgsbase -no-pie
 same "$T/vectors"
-compile odd.c <<<'int main() { asm volatile("movabs %gs:0x1234567890, %al"); }'
+compile odd.c <<<'char x; int main() { asm volatile("lods %%gs:(%%rsi), %%al" : : "S"(&x) : "al"); }'
 expect_fail 125 'uses %gs in a way that is not supported; the process is ended' "$WEIR" run -q -- "$T/odd"
