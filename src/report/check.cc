@@ -11,7 +11,7 @@
 //  - Of a thread that was there before Weir came there is no start, and functions that were on its stack have calls and no begin.
 //  - A thread with a note ("thread 12: …") says itself what it could not see.
 //  - Of code that is written at run time a function is what was called, or where a call returned to: such parts call each other in ways
-//    that no call site tells.
+//    that no call site tells. What was called there and told nobody who it is has calls, and no total.
 // Recursive functions, alone or together, have no such sum: a call inside a call of the same function counts once.
 #include "report/check.h"
 
@@ -60,6 +60,7 @@ struct Node {
   Sum blocks = 0, once = 0;  // cycles of its blocks: all that ran, and each once
   Sum paths = 0, path_calls = 0;
   std::vector<uint32_t> callees;
+  bool calls_nobody = false;
   bool is_cyclic = false, is_reached = false;  // reached: from a handler or a coroutine
 };
 
@@ -164,7 +165,9 @@ class Checker {
       thread.row = std::move(row);
     }
     TRY_VOID(reader_.all_functions([&](const store::FunctionInfo& f) {
-      if (f.image == "[code written at run time]") written_.insert(f.id);
+      if (f.image != "[code written at run time]") return;
+      written_.insert(f.id);
+      if (!f.offset) nobody_.insert(f.id);
     }));
     return reader_.sites([&](const store::CallRow& s) { sites_[s.site] = {s.caller, s.site_kind}; });
   }
@@ -246,8 +249,13 @@ class Checker {
       auto& [function, kind] = site->second;
       if (kind == "signal") t.signals += c.calls;
       if (kind == "start") t.starts++;
-      if (kind == "signal" || kind == "start") t.begun += c.total, begun.push_back(c.callee);
-      else t.nodes[function].made += c.total, t.nodes[function].callees.push_back(c.callee);
+      if (kind == "signal" || kind == "start") {
+        t.begun += c.total, begun.push_back(c.callee);
+        continue;
+      }
+      Node& caller = t.nodes[function];
+      caller.made += c.total, caller.callees.push_back(c.callee);
+      caller.calls_nobody |= nobody_.contains(c.callee);
     }
     Cycles marked(t.nodes);
     t.signals = std::min(t.signals, Sum{1} << 40);  // (times cycles, this stays a number)
@@ -290,7 +298,7 @@ class Checker {
     if (n.is_cyclic) return;
     Sum known = f.self + n.made;
     auto text = [&] { return fmt::format("total {}, self {} + calls {}", f.total, f.self, n.made); };
-    bool is_less = f.total < known, is_seen = !is_blind && !n.is_reached && !(is_less && t.starts > 1);
+    bool is_less = f.total < known, is_seen = !is_blind && !n.is_reached && !(is_less ? t.starts > 1 : n.calls_nobody);
     bool holds = is_less ? f.total >= known - left : f.total <= known + left + t.begun;
     if (!holds && is_seen && t.unfinished) t.unfinished--, is_seen = false;
     expect(Children, holds, &t, id, text, !is_seen);
@@ -305,7 +313,7 @@ class Checker {
   bool is_sampled_ = false;
   std::map<uint32_t, Thread> threads_;
   std::unordered_map<uint32_t, Site> sites_;
-  std::unordered_set<uint32_t> written_;  // functions
+  std::unordered_set<uint32_t> written_, nobody_;  // functions of code written at run time, and those without a place
 };
 
 }  // namespace
