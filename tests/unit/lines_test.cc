@@ -301,7 +301,7 @@ TEST(S1Lines, DeclarationsEqualLlvm) {
     for (size_t i = 0; i < functions.size(); ++i) {
       auto outermost = answers[i]["Symbol"].back();
       Place place = symbols->declaration(functions[i]->range.begin);
-      EXPECT_EQ(place.line, outermost["StartLine"].get<uint32_t>()) << command << " " << functions[i]->name;
+      EXPECT_EQ(place.line, outermost["StartLine"].get<uint32_t>()) << command << " " << functions[i]->name();
       EXPECT_EQ(place.file, fs::path(outermost["StartFileName"].get<std::string>()).lexically_normal()) << command;
     }
   }

@@ -133,7 +133,7 @@ TEST(A8Functions, StrippedCodeIsNamedByOffset) {
   ASSERT_TRUE(f);
   EXPECT_EQ(f->range, known->range);
   EXPECT_EQ(f->linkage_name, "");
-  EXPECT_EQ(f->name, fmt::format("stripped+{:#x}", known->range.begin.value));
+  EXPECT_EQ(f->name(), fmt::format("stripped+{:#x}", known->range.begin.value));
   EXPECT_EQ(symbols->name_at({0x10}), "stripped+0x10");
 }
 
@@ -163,7 +163,7 @@ TEST(A8Functions, PltEntriesEqualObjdump) {
         continue;
       const Function* f = symbols->function_at({address});
       ASSERT_TRUE(f) << flags << line;
-      EXPECT_EQ(f->name, std::string(name) + "@plt") << flags;
+      EXPECT_EQ(f->name(), std::string(name) + "@plt") << flags;
       EXPECT_EQ(f->kind, Kind::PltEntry);
       EXPECT_EQ(f->range.begin.value, address);
       ++compared;
