@@ -228,7 +228,8 @@ class Count::Planner {
       case BlockEnd::Branch: {
         if (!leaves(block.taken, last.target)) break;
         AppPc begin = s_.bounds_of(last.target).begin;
-        if (begin != last.target) {
+        // (Entries of a linkage table may be known as one piece: each leads to a function of its own.)
+        if (begin != last.target && !is_stub(s_.image_code(last.target, 16))) {
           Counter callee = cell_of(tool_.function_at(s_, begin, counters_));
           Counter record = site(b, last.pc, SiteKind::TailCall, {}).record;
           plan_.insert(Where::Taken, b, {call(rt::Routine::MiddleJump, callee, record.index)});
