@@ -201,8 +201,8 @@ CachePc Space::behind_system_call(AppPc next, pid_t pid) {
   AppPc pc = next + -2;
   if (!prepare(pc, pid, true) || !translate(pc, pid)) return {};
   const Region* region = region_at(pc);
-  uint32_t* last = functions_.find(region->is_volatile ? pc : bounds_of(*region, pc).begin);
-  for (uint32_t n = last ? *last : 0; n; n = units_[n - 1].previous)
+  uint32_t* last = region->is_volatile ? nullptr : functions_.find(bounds_of(*region, pc).begin);
+  for (uint32_t n = last ? *last : region->is_volatile ? unit_at(find(pc)) : 0; n; n = units_[n - 1].previous)
     for (const instrument::Mark& m : units_[n - 1].marks)
       if (!units_[n - 1].dead && (m.restore & rt::SetRcxToPc) && units_[n - 1].bounds.begin + m.app == next)
         return cache_pc(n - 1, m.offset);

@@ -19,12 +19,6 @@ constexpr AppRange vsyscall = {{0xffff'ffff'ff60'0000}, {0xffff'ffff'ff60'1000}}
 constexpr int may_not_grow = -2;                               // exit_status of an error
 constexpr uint64_t reach = (uint64_t{2} << 30) - (64u << 20);  // of a 32-bit displacement, with some room
 
-// Can code anywhere in the arena reach anything in the range?
-bool near(CachePc base, size_t size, AppRange r) {
-  uint64_t low = std::min(base.value, r.begin.value), high = std::max(base.value + size, r.end.value);
-  return high - low < reach;
-}
-
 // For nearly any function.
 bool has_much_room(const Arena& arena) {
   return arena.size - arena.used >= std::clamp<size_t>(arena.size / 2, smallest_arena / 2, 64u << 20);
@@ -59,6 +53,11 @@ Result<std::unique_ptr<Space>> Space::create(const MakeTool& make_tool, std::spa
   TRY_VOID(s->create_memory());
   s->note_code(vsyscall);
   return s;
+}
+
+bool near(CachePc base, size_t size, AppRange r) {
+  uint64_t low = std::min(base.value, r.begin.value), high = std::max(base.value + size, r.end.value);
+  return high - low < reach;
 }
 
 Result<> Space::create_memory() {
@@ -115,11 +114,40 @@ bool is_as_in_file(pid_t pid, const Region& region) {
 }
 }  // namespace
 
+namespace {
+// A program that watches the pages of its heap's image protects them one by one, and it is one mapping all the same.
+process::Region with_neighbours(process::Region r, std::span<const process::Region> all) {
+  auto is_part = [&](const process::Region& x) {
+    return r.inode && x.inode == r.inode && x.executable && !x.shared && !r.shared;
+  };
+  auto follows = [](const process::Region& a, const process::Region& b) {
+    return a.range.end == b.range.begin && a.offset + a.range.size() == b.offset;
+  };
+  process::Region whole = r;
+  for (const process::Region& x : all)
+    if (is_part(x) && follows(whole, x)) whole.range.end = x.range.end, whole.writable |= x.writable;
+  for (size_t i = all.size(); i-- > 0;)
+    if (is_part(all[i]) && follows(all[i], whole))
+      whole.range.begin = all[i].range.begin, whole.offset = all[i].offset, whole.writable |= all[i].writable;
+  return whole.writable ? whole : r;
+}
+
+// What a private mapping of a file is known by. (Guards look at its code, so this need not be sure.)
+ArchiveKey key_of(pid_t pid, const process::Region& r) {
+  struct stat st;
+  if (!r.inode || r.shared || stat(fmt::format("/proc/{}/root{}", pid, r.path).c_str(), &st) || st.st_ino != r.inode)
+    return {};
+  return {fmt::format("file-{:x}-{:x}", st.st_ino, r.offset), st.st_size, st.st_mtim};
+}
+}  // namespace
+
 Result<Region*> Space::find_region(AppPc pc, pid_t pid, bool may_grow) {
   if (Region* r = region_at(pc)) return r;
   TRY(auto all, process::regions(pid));
   for (process::Region& r : all) {
     if (!r.range.contains(pc) || !r.executable || r.path == "[vsyscall]" || is_own(pc)) continue;
+    auto image = symbols::open_image(pid, r);
+    if (!image) r = with_neighbours(r, all);
     // The kernel joins neighbours: what is known already stays as it is.
     for (const Region& known : regions_) {
       if (known.range.end <= pc && r.range.begin < known.range.end) {
@@ -139,9 +167,9 @@ Result<Region*> Space::find_region(AppPc pc, pid_t pid, bool may_grow) {
     if (!may_grow) return std::unexpected(Error{"shared", may_not_grow});
     if (!has_table_for(r.range))
       return fail("code at {:#x}, whose place in weir's table is memory of the program now", r.range.begin.value);
-    auto image = symbols::open_image(pid, r);
     Region* added = add_region(r, image ? *image : nullptr, false);
     added->is_pristine = added->image && !added->is_volatile && r.inode && is_as_in_file(pid, *added);
+    if (added->is_volatile) added->file = key_of(pid, r);
     TRY_VOID(find_room(*added, pid));
     return added;
   }
@@ -196,7 +224,7 @@ Result<> Space::add(const process::Region& r, std::shared_ptr<elf::Image> image,
 // A region is known only if there is room for its code.
 Result<> Space::find_room(Region& region, pid_t pid) {
   auto look = [&]() -> Result<> {
-    TRY(bool own, give_own_arena(region, pid));
+    TRY(bool own, region.is_volatile ? give_volatile_arena(region, pid) : give_own_arena(region, pid));
     if (own) return {};
     TRY(region.arena, arena_near(region.range, pid));
     return {};
@@ -359,6 +387,12 @@ bool Space::knows(AppRange range) const {
   return std::any_of(regions_.begin(), regions_.end(), [&](const Region& r) { return r.range.overlaps(range); });
 }
 
+bool Space::stays_guarded(AppRange range, bool is_writable) const {
+  return std::ranges::all_of(regions_, [&](const Region& r) {
+    return !r.range.overlaps(range) || (r.is_volatile && (is_writable || !r.file.id.empty()));
+  });
+}
+
 void Space::forget(AppRange range) {
   for (uint32_t i = 0; i < arenas_.size(); i++)
     if (arenas_[i].code.overlaps(range)) {
@@ -385,12 +419,6 @@ void Space::forget(AppRange range) {
     if (!units_[id].dead && units_[id].bounds.overlaps(range)) retire(id);
     return units_[id].dead;
   });
-}
-
-void Space::forget_entry(AppPc pc) {
-  const uint32_t* last = functions_.find(pc);
-  for (uint32_t n = last ? *last : 0; n; n = units_[n - 1].previous)
-    if (!units_[n - 1].dead && units_[n - 1].entry == pc) retire(n - 1);
 }
 
 // Nothing leads to the unit any more. A thread that is in it stays there until it leaves.
