@@ -25,13 +25,17 @@ uint32_t many_pages(const Arena& arena) {
   return static_cast<uint32_t>(std::clamp<size_t>(pages / 8, 64, 1024));
 }
 
+elf::VRange pages_of(const elf::Segment& s) {
+  return {{s.vaddr.value & ~(page - 1)}, {(s.vaddr.value + s.file_size + page - 1) & ~(page - 1)}};
+}
+
 // The code of an image, from the first segment that has some to the last.
 std::optional<elf::VRange> all_code(const elf::Image& image) {
   std::optional<elf::VRange> code;
   for (const elf::Segment& s : image.segments()) {
     if (s.type != PT_LOAD || !(s.flags & PF_X)) continue;
     if (s.flags & PF_W) return {};
-    elf::VRange segment{{s.vaddr.value & ~(page - 1)}, {(s.vaddr.value + s.file_size + page - 1) & ~(page - 1)}};
+    elf::VRange segment = pages_of(s);
     code = code ? elf::VRange{std::min(code->begin, segment.begin), std::max(code->end, segment.end)} : segment;
   }
   return code;
@@ -106,6 +110,12 @@ Result<bool> Space::give_own_arena(Region& region, pid_t pid) {
   arena.max_links = max_links;
   if (twins_.is_shared(code)) arena.is_keepable = false;
   else open_archive(arena, Archive::open(key_of(*region.image), tool_->archive_name(), code));
+  for (const elf::Segment& s : region.image->segments())
+    if (s.type == PT_LOAD && (s.flags & PF_X)) {
+      elf::VRange r = pages_of(s);
+      arena.segments.push_back({{r.begin.value + region.bias}, {r.end.value + region.bias}});
+    }
+  if (arena.segments.size() > 1) write_page();
   return true;
 }
 

@@ -110,8 +110,7 @@ void Space::forget_unit_at(AppPc pc, CachePc at) {
       take_over(i);
   uint32_t n = unit_at(at);
   if (!n || units_[n - 1].dead) return;
-  const std::vector<AppPc>& table = units_[n - 1].table;
-  if (std::ranges::find(table, pc) != table.end()) retire(n - 1);
+  if (units_[n - 1].bounds.contains(pc)) retire(n - 1);
 }
 
 // Others may lead there by now.

@@ -62,6 +62,7 @@ void Space::link(uint32_t number, CachePc to) {
   make_writable(arena, e.offset);
   __atomic_store_n(arena.memory->as<int32_t>(e.offset), static_cast<int32_t>(distance), __ATOMIC_RELEASE);
   if (number - arena.first_link >= arena.archived_links()) link_site(number).exit.linked = true;
+  else if (arena.is_volatile) archived_sites_.insert({e.target, number});
 }
 
 void Space::link_if_alive(uint32_t number, CachePc to) {
@@ -92,6 +93,14 @@ void Space::unlink(AppPc target) {
     place = &s.previous;
     if (s.exit.linked) unlink(const_cast<Arena&>(*arena_of(number)), number);
   }
+  auto [first, last] = archived_sites_.equal_range(target);
+  std::vector<std::pair<AppPc, uint32_t>> archived(first, last);
+  archived_sites_.erase(first, last);
+  for (auto [_, number] : archived) {
+    const Arena* arena = arena_of(number);
+    if (number - arena->first_link < arena->archived_links()) link(number, arena->base + exit(number)->stub);
+  }
+  archived_sites_.erase(target);  // (they lead to their stubs)
 }
 
 void Space::unlink(Arena& arena, uint32_t number) {

@@ -112,9 +112,20 @@ bool is_as_in_file(pid_t pid, const Region& region) {
   }
   return true;
 }
-}  // namespace
 
-namespace {
+// All its segments of code: they have one archive.
+bool is_image_as_in_file(pid_t pid, const Region& region) {
+  constexpr uint64_t page = 4096;
+  return is_as_in_file(pid, region) && std::ranges::all_of(region.image->segments(), [&](const elf::Segment& s) {
+           if (s.type != PT_LOAD || !(s.flags & PF_X)) return true;
+           uint64_t begin = s.vaddr.value & ~(page - 1), end = (s.vaddr.value + s.file_size + page - 1) & ~(page - 1);
+           Region part = region;
+           part.range = {{begin + region.bias}, {end + region.bias}};
+           part.offset = s.offset & ~(page - 1);
+           return part.range == region.range || is_as_in_file(pid, part);
+         });
+}
+
 // A program that watches the pages of its heap's image protects them one by one, and it is one mapping all the same.
 process::Region with_neighbours(process::Region r, std::span<const process::Region> all) {
   auto is_part = [&](const process::Region& x) {
@@ -168,7 +179,7 @@ Result<Region*> Space::find_region(AppPc pc, pid_t pid, bool may_grow) {
     if (!has_table_for(r.range))
       return fail("code at {:#x}, whose place in weir's table is memory of the program now", r.range.begin.value);
     Region* added = add_region(r, image ? *image : nullptr, false);
-    added->is_pristine = added->image && !added->is_volatile && r.inode && is_as_in_file(pid, *added);
+    added->is_pristine = added->image && !added->is_volatile && r.inode && is_image_as_in_file(pid, *added);
     if (added->is_volatile) added->file = key_of(pid, r);
     TRY_VOID(find_room(*added, pid));
     return added;
@@ -295,13 +306,14 @@ void Space::write_code() {
 }
 
 void Space::write_page() {
+  std::vector<AppRange> known = known_code();
   auto* page = page_.as<volatile rt::SpacePage>();
   page->version = page->version + 1;
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
-  page->count = static_cast<uint32_t>(regions_.size());
-  for (size_t i = 0; i < std::min<size_t>(regions_.size(), rt::max_ranges); i++) {
-    page->ranges[i].begin = regions_[i].range.begin.value;
-    page->ranges[i].end = regions_[i].range.end.value;
+  page->count = static_cast<uint32_t>(known.size());
+  for (size_t i = 0; i < std::min<size_t>(known.size(), rt::max_ranges); i++) {
+    page->ranges[i].begin = known[i].begin.value;
+    page->ranges[i].end = known[i].end.value;
   }
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   page->version = page->version + 1;
@@ -384,10 +396,25 @@ uint64_t Space::table_size() const {
 }
 
 bool Space::knows(AppRange range) const {
-  return std::any_of(regions_.begin(), regions_.end(), [&](const Region& r) { return r.range.overlaps(range); });
+  return std::ranges::any_of(known_code(), [&](AppRange r) { return r.overlaps(range); });
+}
+
+// Regions, and the other segments of images with an arena of their own: its archive may have code of all of them.
+std::vector<AppRange> Space::known_code() const {
+  std::vector<AppRange> known;
+  for (const Region& r : regions_) known.push_back(r.range);
+  for (const Arena& a : arenas_) {
+    auto is_of_arena = [&](const Region& r) { return a.code.overlaps(r.range); };
+    if (a.segments.size() < 2 || std::ranges::none_of(regions_, is_of_arena)) continue;
+    for (AppRange s : a.segments)
+      if (std::ranges::none_of(regions_, [&](const Region& r) { return r.range.covers(s); })) known.push_back(s);
+  }
+  return known;
 }
 
 bool Space::stays_guarded(AppRange range, bool is_writable) const {
+  for (const Arena& a : arenas_)
+    if (std::ranges::any_of(a.segments, [&](AppRange s) { return s.overlaps(range); })) return false;
   return std::ranges::all_of(regions_, [&](const Region& r) {
     return !r.range.overlaps(range) || (r.is_volatile && (is_writable || !r.file.id.empty()));
   });
@@ -459,6 +486,7 @@ Result<std::unique_ptr<Space>> Space::copy() const {
   s->functions_ = functions_;
   s->entries_ = entries_;
   s->sites_ = sites_;
+  s->archived_sites_ = archived_sites_;
   s->limit_ = limit_;
   s->live_code_ = live_code_;
   s->has_archives_ = has_archives_;

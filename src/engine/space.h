@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -68,10 +69,11 @@ struct Arena {
   std::vector<bool> code_pages = {};   // of the archive: those that are in `memory` now, as they were changed,
   std::vector<bool> table_pages = {};  // … and in the table
   uint32_t changed_pages = 0;
-  bool is_writable = false;    // all of them are
-  uint32_t not_supported = 0;  // instructions
-  bool is_keepable = false;    // all that it holds is right for a later run
-  bool is_volatile = false;    // its code is: see give_volatile_arena
+  bool is_writable = false;             // all of them are
+  uint32_t not_supported = 0;           // instructions
+  bool is_keepable = false;             // all that it holds is right for a later run
+  bool is_volatile = false;             // its code is: see give_volatile_arena
+  std::vector<AppRange> segments = {};  // of an image's code
 
   size_t archived_links() const { return archive ? archive->parts().exits.size() : 0; }
   bool contains(CachePc pc) const { return base <= pc && pc < base + static_cast<int64_t>(size); }
@@ -191,6 +193,7 @@ class Space {
   void reuse_dead();
   // Is there a region of code in it that is known here?
   bool knows(AppRange range) const;
+  std::vector<AppRange> known_code() const;
   // Does all code that is known there stay what it is, as its guards look, when the range is protected so that it can be read and executed?
   bool stays_guarded(AppRange range, bool is_writable) const;
   // Of the code cache, in bytes; 0: there is none. Half of it is for code that lives, half for what was flushed and may still be in use.
@@ -340,6 +343,7 @@ class Space {
   FlatMap<uint32_t> functions_;  // by begin of the bounds: one more than its last unit (see Unit::previous)
   FlatMap<CachePc> entries_;     // of units, and of blocks that were asked for
   FlatMap<uint32_t> sites_;      // target → one more than the number of its last LinkSite
+  std::multimap<AppPc, uint32_t> archived_sites_;  // target → links of archived volatile code that were made in this run
   SpaceStats stats_;
   size_t limit_ = 0, live_code_ = 0;
   std::vector<AppPc> expected_;  // what the last functions call, if it is not translated: see make_page_ahead
