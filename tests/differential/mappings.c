@@ -220,9 +220,10 @@ int main(int argc, char **argv) {
   struct sigaction action = {.sa_sigaction = fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
   sigaction(SIGSEGV, &action, 0), sigaction(SIGBUS, &action, 0), sigaction(SIGILL, &action, 0), sigaction(SIGTRAP, &action, 0);
   pthread_t threads[2];
-  for (long i = 0; i < 2; i++) pthread_create(&threads[i], 0, work, (void *)(i + 1));
+  long count = argc > 3 && !atoi(argv[3]) ? 0 : 2;  // of threads beside this one
+  for (long i = 0; i < count; i++) pthread_create(&threads[i], 0, work, (void *)(i + 1));
   for (int i = 0, steps = atoi(argv[2]); i < steps; i++) step(0);
   over = 1;
   void *wrong;
-  for (int i = 0; i < 2; i++) pthread_join(threads[i], &wrong), show("wrong", i, (long)wrong);
+  for (int i = 0; i < count; i++) pthread_join(threads[i], &wrong), show("wrong", i, (long)wrong);
 }

@@ -16,6 +16,7 @@ def main():
     parser.add_argument("--count", type=int, default=50)
     parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--seed", type=int, default=1, help="of the first program")
+    parser.add_argument("--alone", action="store_true", help="without other threads, which run code meanwhile")
     options = parser.parse_args()
     weir, source = os.path.abspath(options.weir), os.path.join(os.path.dirname(os.path.abspath(__file__)), "mappings.c")
     compared = skipped = wrong = 0
@@ -23,7 +24,7 @@ def main():
         program = f"{directory}/mappings"
         subprocess.run(["gcc", "-O1", "-w", source, "-o", program, "-lpthread"], check=True)
         for seed in range(options.seed, options.seed + options.count):
-            command = [program, str(seed), str(options.steps)]
+            command = [program, str(seed), str(options.steps), "0" if options.alone else "2"]
             native = execute(command, directory)
             if execute(command, directory) != native:
                 skipped += 1
