@@ -16,6 +16,7 @@ namespace {
 struct NoTool : instrument::Tool {
   explicit NoTool(bool archive) : archive(archive) {}
   bool archive;
+  bool has_probes() const override { return false; }
   std::string archive_name() const override { return archive ? "none" : ""; }
   std::unique_ptr<Tool> copy() const override { return std::make_unique<NoTool>(archive); }
   void plan(const instrument::Subject&, instrument::Counters&, instrument::Plan&) override {}

@@ -13,7 +13,7 @@ namespace weir::engine {
 
 namespace {
 
-constexpr uint64_t magic = 0x3372696557637241;  // "ArcWeir3"
+constexpr uint64_t magic = 0x3472696557637241;  // "ArcWeir4"
 constexpr uint64_t max_size = uint64_t{4} << 30;
 constexpr size_t part_count = 7;
 
@@ -21,28 +21,27 @@ constexpr size_t part_count = 7;
 struct Head {
   uint64_t magic;
   int64_t writer_size, writer_seconds, writer_nanoseconds;  // of the weir that wrote it
-  int64_t image_size, image_seconds, image_nanoseconds;
-  uint64_t code_begin, code_end;  // of the image, in memory
+  int64_t file_size, file_seconds, file_nanoseconds;
+  uint64_t code_begin, code_end;  // of the file, in memory
   uint64_t counts[part_count];
-  uint64_t code_size, not_supported;
+  uint64_t code_size, not_supported, arena;
   int64_t written;    // the date that Weir gave the file, in seconds: anybody else who writes to it changes that
   uint64_t contents;  // checksum of arrays and code (a table page that was lost is empty: its addresses are asked for)
   char boot[40];      // when that was last found right: the machine may have gone down before the file was on disk
   uint64_t checksum;  // of the head, up to here
 };
 
-Head own_head(const elf::Image& image, AppRange code) {
+Head own_head(const ArchiveKey& key, AppRange code) {
   static const struct stat own = [] {
     struct stat st{};
     return stat("/proc/self/exe", &st) ? (struct stat){} : st;
   }();
-  timespec modified = image.modified();
   Head head{};
   if (!own.st_size) return head;
   head.magic = magic;
   head.writer_size = own.st_size, head.writer_seconds = own.st_mtim.tv_sec, head.writer_nanoseconds = own.st_mtim.tv_nsec;
-  head.image_size = static_cast<int64_t>(image.bytes().size());
-  head.image_seconds = modified.tv_sec, head.image_nanoseconds = modified.tv_nsec;
+  head.file_size = key.size;
+  head.file_seconds = key.modified.tv_sec, head.file_nanoseconds = key.modified.tv_nsec;
   head.code_begin = code.begin.value, head.code_end = code.end.value;
   static const std::string boot = [] {
     std::string id;
@@ -57,11 +56,10 @@ uint64_t checksum_of_head(const Head& head) {
   return checksum_of(std::as_bytes(std::span(&head, 1)).first(offsetof(Head, checksum)));
 }
 
-std::string file_name(const elf::Image& image, const std::string& tool, AppRange code) {
+std::string file_name(const ArchiveKey& key, const std::string& tool, AppRange code) {
   static const std::string where = cache_directory();
-  std::string id = image.build_id();
-  if (id.empty() || tool.empty() || where.empty()) return {};
-  return fmt::format("{}/{}-{}-{:x}", where, id, tool, code.begin.value >> 12);
+  if (key.id.empty() || tool.empty() || where.empty()) return {};
+  return fmt::format("{}/{}-{}-{:x}", where, key.id, tool, code.begin.value >> 12);
 }
 
 size_t up(size_t n, size_t to) { return (n + to - 1) / to * to; }
@@ -104,7 +102,7 @@ bool is_there(const std::string& path, const Head& own, size_t units) {
   Head head;
   Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   return fd && read(fd.get(), &head, sizeof head) == sizeof head && head.checksum == checksum_of_head(head) &&
-         !memcmp(&head, &own, offsetof(Head, counts)) && head.counts[0] + head.counts[0] / 64 >= units;
+         !memcmp(&head, &own, offsetof(Head, counts)) && !is_worth_keeping(units, head.counts[0]);
 }
 
 // Archives that were not used for a month go, and what is left of runs that were killed.
@@ -122,6 +120,15 @@ void remove_old(const std::string& directory) {
 }
 
 }  // namespace
+
+ArchiveKey key_of(const elf::Image& image) {
+  return {image.build_id(), static_cast<int64_t>(image.bytes().size()), image.modified()};
+}
+
+bool is_worth_keeping(size_t units, size_t kept) {
+  constexpr size_t many = 256;  // that are translated again each time
+  return units > kept + std::min(kept / 64, many);
+}
 
 uint64_t Archive::code_offset() const { return static_cast<uint64_t>(parts_.code.data() - file_.data()); }
 
@@ -141,8 +148,8 @@ int Archive::copy_for_others() const {
   return copy_.get();
 }
 
-std::shared_ptr<const Archive> Archive::open(const elf::Image& image, const std::string& tool, AppRange code) {
-  std::string path = file_name(image, tool, code);
+std::shared_ptr<const Archive> Archive::open(const ArchiveKey& key, const std::string& tool, AppRange code) {
+  std::string path = file_name(key, tool, code);
   if (path.empty()) return nullptr;
   auto archive = std::make_shared<Archive>();
   archive->fd_ = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
@@ -156,7 +163,7 @@ std::shared_ptr<const Archive> Archive::open(const elf::Image& image, const std:
   if (p == MAP_FAILED) return nullptr;
   archive->file_ = Mapping(p, size);
   std::span<const std::byte> bytes = archive->file_.bytes();
-  Head head, own = own_head(image, code);
+  Head head, own = own_head(key, code);
   memcpy(&head, p, sizeof head);
   if (!own.magic || head.checksum != checksum_of_head(head) || memcmp(&head, &own, offsetof(Head, counts))) return nullptr;
   if (st.st_mtim.tv_sec != head.written || st.st_mtim.tv_nsec) return nullptr;
@@ -178,6 +185,7 @@ std::shared_ptr<const Archive> Archive::open(const elf::Image& image, const std:
   parts.code = bytes.subspan(at, head.code_size);
   archive->table_offset_ = at + head.code_size;
   archive->not_supported_ = static_cast<uint32_t>(head.not_supported);
+  archive->arena_ = {head.arena};
   if (size - archive->table_offset_ != code.size() * 8) return nullptr;
   if (!memcmp(head.boot, own.boot, sizeof head.boot)) return archive;
   // The first use since the machine was started.
@@ -193,10 +201,10 @@ std::shared_ptr<const Archive> Archive::open(const elf::Image& image, const std:
   return archive;
 }
 
-void Archive::save(const elf::Image& image, const std::string& tool, AppRange code, const ArchiveParts& parts,
+void Archive::save(const ArchiveKey& key, const std::string& tool, AppRange code, CachePc arena, const ArchiveParts& parts,
                    uint32_t not_supported, const std::function<const std::byte*(uint32_t)>& table_page) {
-  std::string path = file_name(image, tool, code);
-  Head head = own_head(image, code);
+  std::string path = file_name(key, tool, code);
+  Head head = own_head(key, code);
   if (path.empty() || !head.magic || is_there(path, head, parts.units.size())) return;
   std::vector<std::byte> out(sizeof head);
   size_t i = 0;
@@ -211,6 +219,7 @@ void Archive::save(const elf::Image& image, const std::string& tool, AppRange co
   out.insert(out.end(), parts.code.begin(), parts.code.end());
   head.code_size = parts.code.size();
   head.not_supported = not_supported;
+  head.arena = arena.value;
   head.written = time(nullptr) & ~int64_t{1};  // (some file systems keep every other second)
   head.contents = checksum_of(std::span<const std::byte>(out).subspan(sizeof head));
   head.checksum = checksum_of_head(head);
@@ -227,8 +236,16 @@ void Archive::save(const elf::Image& image, const std::string& tool, AppRange co
   std::string nameless = fd ? fmt::format("/proc/self/fd/{}", fd.get()) : "";
   if (!fd) fd = Fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   bool written = fd && !ftruncate(fd.get(), static_cast<off_t>(total)) && write_all(fd.get(), out, 0);
-  for (size_t n = 0; written && n < parts.table_pages.size(); n++)
-    written = write_all(fd.get(), {table_page(parts.table_pages[n]), page}, out.size() + parts.table_pages[n] * page);
+  // Pages that lie side by side, here and there, are written together.
+  for (size_t n = 0, next; written && n < parts.table_pages.size(); n = next) {
+    const std::byte* first = table_page(parts.table_pages[n]);
+    auto follows = [&](size_t m) {
+      return parts.table_pages[m] - parts.table_pages[n] == m - n &&
+             table_page(parts.table_pages[m]) == first + (m - n) * page;
+    };
+    for (next = n + 1; next < parts.table_pages.size() && follows(next);) next++;
+    written = write_all(fd.get(), {first, (next - n) * page}, out.size() + parts.table_pages[n] * page);
+  }
   written = written && give_date(fd.get(), head.written);
   if (written && !nameless.empty())
     written = !linkat(AT_FDCWD, nameless.c_str(), AT_FDCWD, temporary.c_str(), AT_SYMLINK_FOLLOW);

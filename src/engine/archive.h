@@ -54,18 +54,29 @@ struct ArchiveParts {
   std::span<const std::byte> code;          // of the arena, in whole pages
 };
 
+// Which file the code is from: a name for it, and whether it is still the same.
+struct ArchiveKey {
+  std::string id;  // empty: there can be no archive
+  int64_t size = 0;
+  timespec modified = {};
+};
+ArchiveKey key_of(const elf::Image& image);
+// A run that has translated hardly more than `kept` units of an archive writes none.
+bool is_worth_keeping(size_t units, size_t kept);
+
 class Archive {
  public:
   static constexpr size_t page = 4096;
 
-  // The archive of an image for a tool, where the image's code is `code`; none where there is none.
-  static std::shared_ptr<const Archive> open(const elf::Image& image, const std::string& tool, AppRange code);
+  // The archive of a file for a tool, where the file's code is `code`; none where there is none.
+  static std::shared_ptr<const Archive> open(const ArchiveKey& key, const std::string& tool, AppRange code);
   // Writes a new one, `table_page` giving the pages; quietly does nothing where it cannot.
-  static void save(const elf::Image& image, const std::string& tool, AppRange code, const ArchiveParts& parts,
+  static void save(const ArchiveKey& key, const std::string& tool, AppRange code, CachePc arena, const ArchiveParts& parts,
                    uint32_t not_supported, const std::function<const std::byte*(uint32_t)>& table_page);
 
   const ArchiveParts& parts() const { return parts_; }
   uint32_t not_supported() const { return not_supported_; }
+  CachePc arena() const { return arena_; }  // where its code was
   std::span<const std::byte> table_page(uint32_t index) const;
   const Fd& file() const { return fd_; }
   // A copy in shared memory, for processes that may not open the file; -1: there can be none.
@@ -79,6 +90,7 @@ class Archive {
   Mapping file_;
   ArchiveParts parts_;
   uint32_t not_supported_ = 0;
+  CachePc arena_;
   uint64_t table_offset_ = 0;
 };
 

@@ -19,15 +19,24 @@ namespace weir::engine {
 namespace {
 
 constexpr size_t page = Archive::page;
-constexpr uint32_t many_pages = 64;
+// When so many pages were changed, one by one, all follow: to map one takes as long as to copy a few, and mappings are limited.
+uint32_t many_pages(const Arena& arena) {
+  size_t pages = arena.code_pages.size() + arena.archive->parts().table_pages.size();
+  return static_cast<uint32_t>(std::clamp<size_t>(pages / 8, 64, 1024));
+}
 
-// The whole code of an image that has it in one segment.
-std::optional<elf::VRange> only_code(const elf::Image& image) {
+elf::VRange pages_of(const elf::Segment& s) {
+  return {{s.vaddr.value & ~(page - 1)}, {(s.vaddr.value + s.file_size + page - 1) & ~(page - 1)}};
+}
+
+// The code of an image, from the first segment that has some to the last.
+std::optional<elf::VRange> all_code(const elf::Image& image) {
   std::optional<elf::VRange> code;
   for (const elf::Segment& s : image.segments()) {
     if (s.type != PT_LOAD || !(s.flags & PF_X)) continue;
-    if (code || (s.flags & PF_W)) return {};
-    code = elf::VRange{{s.vaddr.value & ~(page - 1)}, {(s.vaddr.value + s.file_size + page - 1) & ~(page - 1)}};
+    if (s.flags & PF_W) return {};
+    elf::VRange segment = pages_of(s);
+    code = code ? elf::VRange{std::min(code->begin, segment.begin), std::max(code->end, segment.end)} : segment;
   }
   return code;
 }
@@ -41,6 +50,15 @@ uint64_t table_offset(AppPc pc) { return 8 * (pc.value & 0xffffffff); }
 const ArchivedPair* find(std::span<const ArchivedPair> pairs, uint32_t app) {
   auto i = std::lower_bound(pairs.begin(), pairs.end(), app, [](const ArchivedPair& p, uint32_t a) { return p.app < a; });
   return i != pairs.end() && i->app == app ? &*i : nullptr;
+}
+
+// What a link leads to outside of the archive's own code may be elsewhere in another run: it leads to its stub.
+void unlink_outside(std::span<std::byte> code, std::span<const ArchivedExit> exits, int64_t size) {
+  for (const ArchivedExit& e : exits) {
+    if (e.kind != instrument::Exit::Direct || !e.stub || (e.target >= 0 && e.target < size)) continue;
+    auto distance = static_cast<int32_t>(e.stub - (e.offset + 4));
+    memcpy(&code[e.offset], &distance, sizeof distance);
+  }
 }
 
 // Pages of a part of shared memory that were ever written to.
@@ -64,8 +82,10 @@ Result<bool> Space::give_own_arena(Region& region, pid_t pid) {
   if (!region.image || !region.is_pristine || table_address_ != rt::table_base) return false;
   elf::VRange extent = extent_of(*region.image);
   AppRange image{{extent.begin.value + region.bias}, {extent.end.value + region.bias}};
-  auto code = only_code(*region.image);
-  if (!code || region.range != AppRange{{code->begin.value + region.bias}, {code->end.value + region.bias}}) return false;
+  auto segments = all_code(*region.image);
+  if (!segments) return false;
+  AppRange code{{segments->begin.value + region.bias}, {segments->end.value + region.bias}};
+  if (!code.covers(region.range)) return false;
   CachePc base;
   if (is_home(image.begin)) base = {image.begin.value - home_distance};
   else if (image.end.value <= rt::low_arena_begin && image.begin.value % home_slot_size == 0) base = {rt::low_arena_begin};
@@ -73,29 +93,74 @@ Result<bool> Space::give_own_arena(Region& region, pid_t pid) {
   auto known = std::find_if(arenas_.begin(), arenas_.end(), [&](const Arena& a) { return a.base == base; });
   region.arena = static_cast<uint32_t>(known - arenas_.begin());
   if (known == arenas_.end() && is_given({{base.value}, {base.value + arena_size}})) return false;
-  if (known != arenas_.end()) return known->code == region.range;  // it was unmapped, and is back
+  if (known != arenas_.end()) return known->code == code;  // it was unmapped, and is back, or it is another part
   // Nothing keeps a program out of there.
   if (base.value == rt::low_arena_begin) {
     TRY(auto taken, process::regions(pid));
     if (!is_free(base.value, arena_size, taken)) return false;
   }
+  auto first_link = static_cast<uint32_t>(image.begin.value);
+  auto max_links = static_cast<uint32_t>((image.size() + home_slot_size - 1) / home_slot_size * home_slot_size);
+  if (!has_free_links(first_link, max_links)) return false;
   TRY(region.arena, create_arena(base));
   Arena& arena = arenas_[region.arena];
-  arena.code = region.range;
+  arena.code = code;
   arena.is_keepable = true;
-  arena.first_link = static_cast<uint32_t>(image.begin.value);
-  arena.max_links = static_cast<uint32_t>((image.size() + home_slot_size - 1) / home_slot_size * home_slot_size);
-  if (twins_.is_shared(region.range)) {
-    arena.is_keepable = false;
-    return true;
-  }
-  arena.archive = Archive::open(*region.image, tool_->archive_name(), region.range);
-  if (!arena.archive) return true;
-  const ArchiveParts& parts = arena.archive->parts();
-  if (parts.code.size() + (16u << 20) > arena.size || parts.exits.size() >= arena.max_links) {
-    arena.archive = nullptr;
-    return true;
-  }
+  arena.first_link = first_link;
+  arena.max_links = max_links;
+  if (twins_.is_shared(code)) arena.is_keepable = false;
+  else open_archive(arena, Archive::open(key_of(*region.image), tool_->archive_name(), code));
+  for (const elf::Segment& s : region.image->segments())
+    if (s.type == PT_LOAD && (s.flags & PF_X)) {
+      elf::VRange r = pages_of(s);
+      arena.segments.push_back({{r.begin.value + region.bias}, {r.end.value + region.bias}});
+    }
+  if (arena.segments.size() > 1) write_page();
+  return true;
+}
+
+bool Space::has_free_links(uint32_t first, uint64_t count) const {
+  constexpr uint64_t end = 0xc000'0000;  // see arena_near
+  return first + count <= end && std::ranges::none_of(arenas_, [&](const Arena& a) {
+           return first < uint64_t{a.first_link} + a.max_links && a.first_link < first + count;
+         });
+}
+
+// The code of an image of a heap, a private mapping of a file that is written to: guards look whether it is still what it was, in this run
+// and in later ones. So its arena is as good as an image's, as long as it lies where it lay: a direct jump out of it is linked in each run.
+Result<bool> Space::give_volatile_arena(Region& region, pid_t pid) {
+  for (uint32_t i = 0; i < arenas_.size(); i++)
+    if (arenas_[i].is_volatile && arenas_[i].code.covers(region.range)) {
+      region.arena = i;
+      return true;
+    }
+  constexpr size_t size = 128u << 20;
+  auto first_link = static_cast<uint32_t>(region.range.begin.value);
+  uint64_t max_links = std::max<uint64_t>(region.range.size(),
+                                          1 << 19);  // (numbers are as addresses, so that they are the same in each run)
+  if (region.file.id.empty() || tool_->has_probes() || tool_->archive_name().empty() || table_address_ != rt::table_base ||
+      !has_free_links(first_link, max_links) || twins_.is_shared(region.range) ||
+      std::ranges::any_of(arenas_, [&](const Arena& a) { return a.code.overlaps(region.range); }))
+    return false;
+  auto archive = Archive::open(region.file, tool_->archive_name(), region.range);
+  TRY(auto taken, process::regions(pid));
+  CachePc base = archive ? archive->arena() : find_gap(region.range, size, taken);
+  if (!base || !is_free(base.value, size, taken) || !near(base, size, region.range)) return false;
+  TRY(region.arena, create_arena(base, size));
+  Arena& arena = arenas_[region.arena];
+  arena.code = region.range;
+  arena.is_keepable = arena.is_volatile = true;
+  arena.first_link = first_link;
+  arena.max_links = static_cast<uint32_t>(max_links);
+  open_archive(arena, std::move(archive));
+  return true;
+}
+
+void Space::open_archive(Arena& arena, std::shared_ptr<const Archive> archive) {
+  if (!archive) return;
+  const ArchiveParts& parts = archive->parts();
+  if (parts.code.size() + (16u << 20) > arena.size || parts.exits.size() >= arena.max_links) return;
+  arena.archive = std::move(archive);
   has_archives_ = true;
   arena.used = parts.code.size();
   arena.code_pages.resize(parts.code.size() / page);
@@ -103,7 +168,6 @@ Result<bool> Space::give_own_arena(Region& region, pid_t pid) {
   map_archive(arena);
   stats_.from_archive += parts.units.size();
   stats_.not_supported += arena.not_supported = arena.archive->not_supported();
-  return true;
 }
 
 void Space::map_archive(const Arena& arena) {
@@ -165,7 +229,7 @@ void Space::make_writable(Arena& arena, uint32_t offset) {
   memcpy(arena.memory->mapping.data() + at, arena.archive->parts().code.data() + at, page);
   arena.code_pages[offset / page] = true;
   add_piece({arena.memory->file.get(), at, arena.base.value + at, page, PROT_READ | PROT_EXEC, false, true});
-  if (++arena.changed_pages == many_pages) make_writable(arena);
+  if (++arena.changed_pages == many_pages(arena)) make_writable(arena);
 }
 
 void Space::make_table_writable(Arena& arena, AppPc pc) {
@@ -175,7 +239,7 @@ void Space::make_table_writable(Arena& arena, AppPc pc) {
   memcpy(table_.mapping.data() + at, archived, page);
   arena.table_pages[table_page_of(arena, pc)] = true;
   add_piece({table_.file.get(), at, table_address_ + at, page, PROT_READ, false, true});
-  if (++arena.changed_pages == many_pages) make_writable(arena);
+  if (++arena.changed_pages == many_pages(arena)) make_writable(arena);
 }
 
 void Space::make_writable(Arena& arena) {
@@ -187,13 +251,13 @@ void Space::make_writable(Arena& arena) {
   for (uint32_t n : parts.table_pages)
     if (!arena.table_pages[n]) memcpy(table_.mapping.data() + begin + n * page, arena.archive->table_page(n).data(), page);
   arena.table_pages.assign(arena.table_pages.size(), true);
-  arena.changed_pages = many_pages;
+  arena.is_writable = true;
   map_all_changed(arena);
 }
 
 // The same, and no process goes on before it has mapped that.
 void Space::make_writable_at_once(Arena& arena) {
-  if (!arena.archive || arena.changed_pages >= many_pages) return;
+  if (!arena.archive || arena.is_writable) return;
   size_t before = pieces_.size();
   make_writable(arena);
   for (Piece& piece : std::span(pieces_).subspan(before)) piece.is_change = false;
@@ -231,14 +295,14 @@ void Space::copy_archived(const Space& from) {
     for (size_t n = 0; n < in_use.size(); n++)
       if (in_use[n] && arena.table_pages[n])
         memcpy(table_.mapping.data() + table + n * page, from.table_.mapping.data() + table + n * page, page);
-    if (arena.changed_pages < many_pages) map_changed_pages(arena);
+    if (!arena.is_writable) map_changed_pages(arena);
     else map_all_changed(arena);
   }
 }
 
 void Space::make_all_writable() {
   for (Arena& arena : arenas_)
-    if (arena.archive && arena.changed_pages < many_pages) make_writable(arena);
+    if (arena.archive && !arena.is_writable) make_writable(arena);
 }
 
 // The archive's units become units of this run, so that they can be forgotten.
@@ -246,7 +310,7 @@ void Space::take_over(uint32_t index) {
   Arena& arena = arenas_[index];
   arena.is_keepable = false;
   if (!arena.archive) return;
-  if (arena.changed_pages < many_pages) make_writable(arena);
+  if (!arena.is_writable) make_writable(arena);
   std::shared_ptr<const Archive> archive = arena.archive;
   const ArchiveParts& parts = archive->parts();
   AppPc begin = arena.code.begin;
@@ -259,7 +323,7 @@ void Space::take_over(uint32_t index) {
       unit.blocks.push_back({begin + b.app, b.offset});
     auto marks = parts.marks.subspan(u.first_mark, u.marks);
     unit.marks.assign(marks.begin(), marks.end());
-    unit.previous = std::exchange(functions_[unit.bounds.begin], id + 1);
+    unit.previous = std::exchange(functions_[arena.is_volatile ? unit.entry : unit.bounds.begin], id + 1);
     units_.push_back(std::move(unit));
     live_.push_back(id);
     ids.push_back(id);
@@ -283,7 +347,7 @@ void Space::take_over(uint32_t index) {
   }
   arena.links.insert(arena.links.begin(), links.begin(), links.end());
   given_up_.push_back(std::exchange(arena.archive, nullptr));
-  // The entries in the table: of the last unit of the function around them.
+  // The entries in the table: of the last unit of the function around them, or, of volatile code, of the unit whose guards they are.
   for (AppPc pc = begin; pc < arena.code.end; pc += 1) {
     if (pc.value % (page / 8) == 0 &&
         !std::binary_search(parts.table_pages.begin(), parts.table_pages.end(), table_page_of(arena, pc))) {
@@ -291,6 +355,10 @@ void Space::take_over(uint32_t index) {
       continue;
     }
     if (!table_entry(pc)) continue;
+    if (arena.is_volatile) {
+      if (uint32_t n = unit_at(table_entry(pc))) units_[n - 1].table.push_back(pc);
+      continue;
+    }
     auto f = std::upper_bound(parts.functions.begin(), parts.functions.end(),
                               ArchivedPair{static_cast<uint32_t>(pc - begin), UINT32_MAX});
     if (f != parts.functions.begin()) units_[first + std::prev(f)->offset].table.push_back(pc);
@@ -306,8 +374,11 @@ void Space::save_archives() {
 void Space::save(Arena& arena) {
   std::string name = tool_->archive_name();
   const ArchiveParts old = arena.archive ? arena.archive->parts() : ArchiveParts{};
-  const Region* region = region_at(arena.code.begin);
-  if (name.empty() || !region || region->range != arena.code || arena.units.size() <= old.units.size() / 64) return;
+  auto index = static_cast<uint32_t>(&arena - arenas_.data());
+  auto region = std::ranges::find(regions_, index, &Region::arena);
+  if (name.empty() || region == regions_.end() ||
+      !is_worth_keeping(old.units.size() + arena.units.size(), old.units.size()))
+    return;
   AppPc begin = arena.code.begin;
   auto app = [&](AppPc pc) { return static_cast<uint32_t>(pc - begin); };
   std::vector<ArchivedUnit> units(old.units.begin(), old.units.end());
@@ -327,8 +398,13 @@ void Space::save(Arena& arena) {
   entries_.for_each([&](AppPc pc, CachePc to) {
     if (arena.code.contains(pc) && arena.contains(to)) entries.push_back({app(pc), static_cast<uint32_t>(to - arena.base)});
   });
-  for (const LinkSite& l : arena.links)
-    exits.push_back({l.exit.target - begin, l.exit.offset, l.exit.stub, l.exit.pops, l.exit.kind, {}});
+  for (const LinkSite& l : arena.links) {
+    const Unit& u = units_[l.unit];
+    bool is_alive = !u.dead && l.exit.offset - u.offset < u.size;  // (numbers and room of volatile code are used again)
+    if (is_alive || l.exit.kind != instrument::Exit::Direct)
+      exits.push_back({l.exit.target - begin, l.exit.offset, l.exit.stub, l.exit.pops, l.exit.kind, {}});
+    else exits.push_back({0, 0, 0, 0, instrument::Exit::Jump, {}});
+  }
   std::sort(functions.begin(), functions.end());
   std::sort(entries.begin(), entries.end());
   entries.erase(std::unique(entries.begin(), entries.end()), entries.end());
@@ -348,8 +424,9 @@ void Space::save(Arena& arena) {
     bool is_archived = n < arena.code_pages.size() && !arena.code_pages[n];
     memcpy(&code[n * page], (is_archived ? old.code.data() : arena.memory->mapping.data()) + n * page, page);
   }
-  Archive::save(*region->image, name, arena.code, {units, functions, entries, blocks, marks, exits, pages, code},
-                arena.not_supported, page_at);
+  if (arena.is_volatile) unlink_outside(code, exits, static_cast<int64_t>(arena.code.size()));
+  Archive::save(arena.is_volatile ? region->file : key_of(*region->image), name, arena.code, arena.base,
+                {units, functions, entries, blocks, marks, exits, pages, code}, arena.not_supported, page_at);
 }
 
 }  // namespace weir::engine

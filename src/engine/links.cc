@@ -62,6 +62,7 @@ void Space::link(uint32_t number, CachePc to) {
   make_writable(arena, e.offset);
   __atomic_store_n(arena.memory->as<int32_t>(e.offset), static_cast<int32_t>(distance), __ATOMIC_RELEASE);
   if (number - arena.first_link >= arena.archived_links()) link_site(number).exit.linked = true;
+  else if (arena.is_volatile) archived_sites_.insert({e.target, number});
 }
 
 void Space::link_if_alive(uint32_t number, CachePc to) {
@@ -92,6 +93,14 @@ void Space::unlink(AppPc target) {
     place = &s.previous;
     if (s.exit.linked) unlink(const_cast<Arena&>(*arena_of(number)), number);
   }
+  auto [first, last] = archived_sites_.equal_range(target);
+  std::vector<std::pair<AppPc, uint32_t>> archived(first, last);
+  archived_sites_.erase(first, last);
+  for (auto [_, number] : archived) {
+    const Arena* arena = arena_of(number);
+    if (number - arena->first_link < arena->archived_links()) link(number, arena->base + exit(number)->stub);
+  }
+  archived_sites_.erase(target);  // (they lead to their stubs)
 }
 
 void Space::unlink(Arena& arena, uint32_t number) {
@@ -201,8 +210,8 @@ CachePc Space::behind_system_call(AppPc next, pid_t pid) {
   AppPc pc = next + -2;
   if (!prepare(pc, pid, true) || !translate(pc, pid)) return {};
   const Region* region = region_at(pc);
-  uint32_t* last = functions_.find(region->is_volatile ? pc : bounds_of(*region, pc).begin);
-  for (uint32_t n = last ? *last : 0; n; n = units_[n - 1].previous)
+  uint32_t* last = region->is_volatile ? nullptr : functions_.find(bounds_of(*region, pc).begin);
+  for (uint32_t n = last ? *last : region->is_volatile ? unit_at(find(pc)) : 0; n; n = units_[n - 1].previous)
     for (const instrument::Mark& m : units_[n - 1].marks)
       if (!units_[n - 1].dead && (m.restore & rt::SetRcxToPc) && units_[n - 1].bounds.begin + m.app == next)
         return cache_pc(n - 1, m.offset);

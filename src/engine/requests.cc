@@ -34,12 +34,23 @@ bool Server::send_calls(Process& p, uint32_t slot) {
   p.calls.erase(p.calls.begin(), p.calls.begin() + static_cast<ptrdiff_t>(n));
   std::span<const Piece> pieces = p.space->pieces();
   bool is_other = p.memory->mapped < pieces.size() && process::Keeper::is_needed(p.pid);
-  auto file_of = [&](const Piece& piece) { return is_other ? p.space->file_for_others(piece) : piece.file; };
+  auto file_of = [&](const Piece& piece) {
+    return is_other && piece.is_archive ? p.space->file_for_others(piece) : piece.file;
+  };
   std::vector<process::Keeper::Loan> loans;
-  for (const Piece& piece : pieces.subspan(p.memory->mapped))
-    if (int file = file_of(piece); is_other && (!piece.is_archive || file != piece.file) && !is_lent(loans, file))
-      loans.push_back({file});
-  p.keeper = p.memory->mapped < pieces.size() ? process::Keeper(p.pid, loans) : process::Keeper();
+  auto lend = [&](const Piece& piece) {
+    int file = file_of(piece);
+    if ((!piece.is_archive || file != piece.file) && !is_lent(loans, file)) loans.push_back({file});
+  };
+  if (is_other)
+    for (const Piece& piece : pieces.subspan(p.memory->mapped)) lend(piece);
+  // A keeper stays, and holds what the process will map again as it changes. (Of archives there are copies, which take a while.)
+  bool is_served = is_other && p.keeper.serves(p.pid, loans);
+  if (is_other && !is_served)
+    for (const Piece& piece : pieces.first(p.memory->mapped))
+      if (!piece.is_archive) lend(piece);
+  if (is_served) p.keeper.open_files();
+  else if (p.memory->mapped < pieces.size()) p.keeper = process::Keeper(p.pid, loans);
   int file = -1;
   constexpr size_t most = 4;  // that a piece needs, with the close() of the file before it
   while (p.memory->mapped < pieces.size() && n + most < out.size()) {
@@ -134,6 +145,7 @@ void Server::serve(uint32_t slot) {
     if (called(*p, slot, r.args[0], static_cast<int64_t>(r.args[1]))) return answer(slot);
     if (send_calls(*p, slot)) return answer(slot);
     memory->caller = 0;
+    p->keeper.close_files();
     if (auto postponed = std::move(slots_[slot].postponed)) r = *postponed;
     if (moving_ && moving_->asking == slot) let_others_go_on();
   }
@@ -183,7 +195,7 @@ void Server::handle(Process& p, uint32_t slot, rt::RequestBlock& r) {
       }
       break;
     case rt::Request::Stale:
-      p.space->forget_entry({r.args[0]});
+      p.space->forget_changed({r.args[0]}, {r.args[2]});
       reuse_dead(*p.space);
       [[fallthrough]];
     case rt::Request::Resume: go_on(p, r, {r.args[0]}, nullptr); break;
@@ -210,7 +222,7 @@ void Server::handle(Process& p, uint32_t slot, rt::RequestBlock& r) {
       break;
     case rt::Request::Exec: exec_begins(slot, r.args[0], static_cast<int64_t>(r.args[1])); break;
     case rt::Request::ExecFailed: exec_failed(slots_[slot].tid); break;
-    case rt::Request::Change: change(p, {{r.args[0]}, {r.args[1]}}, r.args[2]); break;
+    case rt::Request::Change: change(p, {{r.args[0]}, {r.args[1]}}, r.args[2], r.args[3]); break;
     case rt::Request::Give: r.values[0] = give(p, {{r.args[0]}, {r.args[1]}}, static_cast<rt::Giving>(r.args[2])); break;
     case rt::Request::Executable: executable(p, {{r.args[0]}, {r.args[1]}}); break;
     case rt::Request::Quiet:
@@ -295,10 +307,12 @@ void Server::where(Process& p, rt::RequestBlock& r) {
   if (p.space->tell_places({r.args[0]})) r.values[1] |= rt::HasPlaces;
 }
 
-void Server::change(Process& p, AppRange range, bool has_no_code) {
+void Server::change(Process& p, AppRange range, bool has_no_code, uint64_t protection) {
   range = whole_pages(range);
   if (range.end <= range.begin) return;
-  if (p.space->knows(range)) {
+  constexpr uint64_t of_code = PROT_READ | PROT_EXEC;
+  bool is_guarded = (protection & of_code) == of_code && p.space->stays_guarded(range, protection & PROT_WRITE);
+  if (p.space->knows(range) && !is_guarded) {
     if (is_shared(p))
       if (auto ok = part(p); !ok) return end_with_message(p, ok.error().what);
     p.space->forget(range);

@@ -48,7 +48,7 @@ struct Process {
   std::shared_ptr<Memory> memory;
   std::vector<rt::Call> calls = {};  // that its next answer will have it make, before it maps new pieces
   std::optional<rlimit> limit = {};  // of its descriptors, while it is lent more
-  process::Keeper keeper = {};       // of ours, while it opens them
+  process::Keeper keeper = {};       // of ours, where it may not open them itself
   bool quiet = false;                // it has a seccomp filter, and cannot wake us
   bool elsewhere = false;            // in another pid namespace
   bool left_alone = false;           // it runs natively
@@ -126,7 +126,7 @@ class Server {
   }
   void go_on(Process& p, rt::RequestBlock& r, AppPc target, const instrument::Exit* site);
   void where(Process& p, rt::RequestBlock& r);
-  void change(Process& p, AppRange range, bool has_no_code);
+  void change(Process& p, AppRange range, bool has_no_code, uint64_t protection);
   void executable(Process& p, AppRange range);
   Result<> part(Process& p);
   bool is_shared(const Process& p) const;

@@ -19,12 +19,6 @@ constexpr AppRange vsyscall = {{0xffff'ffff'ff60'0000}, {0xffff'ffff'ff60'1000}}
 constexpr int may_not_grow = -2;                               // exit_status of an error
 constexpr uint64_t reach = (uint64_t{2} << 30) - (64u << 20);  // of a 32-bit displacement, with some room
 
-// Can code anywhere in the arena reach anything in the range?
-bool near(CachePc base, size_t size, AppRange r) {
-  uint64_t low = std::min(base.value, r.begin.value), high = std::max(base.value + size, r.end.value);
-  return high - low < reach;
-}
-
 // For nearly any function.
 bool has_much_room(const Arena& arena) {
   return arena.size - arena.used >= std::clamp<size_t>(arena.size / 2, smallest_arena / 2, 64u << 20);
@@ -59,6 +53,11 @@ Result<std::unique_ptr<Space>> Space::create(const MakeTool& make_tool, std::spa
   TRY_VOID(s->create_memory());
   s->note_code(vsyscall);
   return s;
+}
+
+bool near(CachePc base, size_t size, AppRange r) {
+  uint64_t low = std::min(base.value, r.begin.value), high = std::max(base.value + size, r.end.value);
+  return high - low < reach;
 }
 
 Result<> Space::create_memory() {
@@ -113,6 +112,44 @@ bool is_as_in_file(pid_t pid, const Region& region) {
   }
   return true;
 }
+
+// All its segments of code: they have one archive.
+bool is_image_as_in_file(pid_t pid, const Region& region) {
+  constexpr uint64_t page = 4096;
+  return is_as_in_file(pid, region) && std::ranges::all_of(region.image->segments(), [&](const elf::Segment& s) {
+           if (s.type != PT_LOAD || !(s.flags & PF_X)) return true;
+           uint64_t begin = s.vaddr.value & ~(page - 1), end = (s.vaddr.value + s.file_size + page - 1) & ~(page - 1);
+           Region part = region;
+           part.range = {{begin + region.bias}, {end + region.bias}};
+           part.offset = s.offset & ~(page - 1);
+           return part.range == region.range || is_as_in_file(pid, part);
+         });
+}
+
+// A program that watches the pages of its heap's image protects them one by one, and it is one mapping all the same.
+process::Region with_neighbours(process::Region r, std::span<const process::Region> all) {
+  auto is_part = [&](const process::Region& x) {
+    return r.inode && x.inode == r.inode && x.executable && !x.shared && !r.shared;
+  };
+  auto follows = [](const process::Region& a, const process::Region& b) {
+    return a.range.end == b.range.begin && a.offset + a.range.size() == b.offset;
+  };
+  process::Region whole = r;
+  for (const process::Region& x : all)
+    if (is_part(x) && follows(whole, x)) whole.range.end = x.range.end, whole.writable |= x.writable;
+  for (size_t i = all.size(); i-- > 0;)
+    if (is_part(all[i]) && follows(all[i], whole))
+      whole.range.begin = all[i].range.begin, whole.offset = all[i].offset, whole.writable |= all[i].writable;
+  return whole.writable ? whole : r;
+}
+
+// What a private mapping of a file is known by. (Guards look at its code, so this need not be sure.)
+ArchiveKey key_of(pid_t pid, const process::Region& r) {
+  struct stat st;
+  if (!r.inode || r.shared || stat(fmt::format("/proc/{}/root{}", pid, r.path).c_str(), &st) || st.st_ino != r.inode)
+    return {};
+  return {fmt::format("file-{:x}-{:x}", st.st_ino, r.offset), st.st_size, st.st_mtim};
+}
 }  // namespace
 
 Result<Region*> Space::find_region(AppPc pc, pid_t pid, bool may_grow) {
@@ -120,6 +157,8 @@ Result<Region*> Space::find_region(AppPc pc, pid_t pid, bool may_grow) {
   TRY(auto all, process::regions(pid));
   for (process::Region& r : all) {
     if (!r.range.contains(pc) || !r.executable || r.path == "[vsyscall]" || is_own(pc)) continue;
+    auto image = symbols::open_image(pid, r);
+    if (!image) r = with_neighbours(r, all);
     // The kernel joins neighbours: what is known already stays as it is.
     for (const Region& known : regions_) {
       if (known.range.end <= pc && r.range.begin < known.range.end) {
@@ -139,9 +178,9 @@ Result<Region*> Space::find_region(AppPc pc, pid_t pid, bool may_grow) {
     if (!may_grow) return std::unexpected(Error{"shared", may_not_grow});
     if (!has_table_for(r.range))
       return fail("code at {:#x}, whose place in weir's table is memory of the program now", r.range.begin.value);
-    auto image = symbols::open_image(pid, r);
     Region* added = add_region(r, image ? *image : nullptr, false);
-    added->is_pristine = added->image && !added->is_volatile && r.inode && is_as_in_file(pid, *added);
+    added->is_pristine = added->image && !added->is_volatile && r.inode && is_image_as_in_file(pid, *added);
+    if (added->is_volatile) added->file = key_of(pid, r);
     TRY_VOID(find_room(*added, pid));
     return added;
   }
@@ -196,7 +235,7 @@ Result<> Space::add(const process::Region& r, std::shared_ptr<elf::Image> image,
 // A region is known only if there is room for its code.
 Result<> Space::find_room(Region& region, pid_t pid) {
   auto look = [&]() -> Result<> {
-    TRY(bool own, give_own_arena(region, pid));
+    TRY(bool own, region.is_volatile ? give_volatile_arena(region, pid) : give_own_arena(region, pid));
     if (own) return {};
     TRY(region.arena, arena_near(region.range, pid));
     return {};
@@ -267,13 +306,14 @@ void Space::write_code() {
 }
 
 void Space::write_page() {
+  std::vector<AppRange> known = known_code();
   auto* page = page_.as<volatile rt::SpacePage>();
   page->version = page->version + 1;
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
-  page->count = static_cast<uint32_t>(regions_.size());
-  for (size_t i = 0; i < std::min<size_t>(regions_.size(), rt::max_ranges); i++) {
-    page->ranges[i].begin = regions_[i].range.begin.value;
-    page->ranges[i].end = regions_[i].range.end.value;
+  page->count = static_cast<uint32_t>(known.size());
+  for (size_t i = 0; i < std::min<size_t>(known.size(), rt::max_ranges); i++) {
+    page->ranges[i].begin = known[i].begin.value;
+    page->ranges[i].end = known[i].end.value;
   }
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   page->version = page->version + 1;
@@ -356,7 +396,28 @@ uint64_t Space::table_size() const {
 }
 
 bool Space::knows(AppRange range) const {
-  return std::any_of(regions_.begin(), regions_.end(), [&](const Region& r) { return r.range.overlaps(range); });
+  return std::ranges::any_of(known_code(), [&](AppRange r) { return r.overlaps(range); });
+}
+
+// Regions, and the other segments of images with an arena of their own: its archive may have code of all of them.
+std::vector<AppRange> Space::known_code() const {
+  std::vector<AppRange> known;
+  for (const Region& r : regions_) known.push_back(r.range);
+  for (const Arena& a : arenas_) {
+    auto is_of_arena = [&](const Region& r) { return a.code.overlaps(r.range); };
+    if (a.segments.size() < 2 || std::ranges::none_of(regions_, is_of_arena)) continue;
+    for (AppRange s : a.segments)
+      if (std::ranges::none_of(regions_, [&](const Region& r) { return r.range.covers(s); })) known.push_back(s);
+  }
+  return known;
+}
+
+bool Space::stays_guarded(AppRange range, bool is_writable) const {
+  for (const Arena& a : arenas_)
+    if (std::ranges::any_of(a.segments, [&](AppRange s) { return s.overlaps(range); })) return false;
+  return std::ranges::all_of(regions_, [&](const Region& r) {
+    return !r.range.overlaps(range) || (r.is_volatile && (is_writable || !r.file.id.empty()));
+  });
 }
 
 void Space::forget(AppRange range) {
@@ -385,12 +446,6 @@ void Space::forget(AppRange range) {
     if (!units_[id].dead && units_[id].bounds.overlaps(range)) retire(id);
     return units_[id].dead;
   });
-}
-
-void Space::forget_entry(AppPc pc) {
-  const uint32_t* last = functions_.find(pc);
-  for (uint32_t n = last ? *last : 0; n; n = units_[n - 1].previous)
-    if (!units_[n - 1].dead && units_[n - 1].entry == pc) retire(n - 1);
 }
 
 // Nothing leads to the unit any more. A thread that is in it stays there until it leaves.
@@ -431,6 +486,7 @@ Result<std::unique_ptr<Space>> Space::copy() const {
   s->functions_ = functions_;
   s->entries_ = entries_;
   s->sites_ = sites_;
+  s->archived_sites_ = archived_sites_;
   s->limit_ = limit_;
   s->live_code_ = live_code_;
   s->has_archives_ = has_archives_;

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -68,12 +69,18 @@ struct Arena {
   std::vector<bool> code_pages = {};   // of the archive: those that are in `memory` now, as they were changed,
   std::vector<bool> table_pages = {};  // … and in the table
   uint32_t changed_pages = 0;
-  uint32_t not_supported = 0;  // instructions
-  bool is_keepable = false;    // all that it holds is right for a later run
+  bool is_writable = false;             // all of them are
+  uint32_t not_supported = 0;           // instructions
+  bool is_keepable = false;             // all that it holds is right for a later run
+  bool is_volatile = false;             // its code is: see give_volatile_arena
+  std::vector<AppRange> segments = {};  // of an image's code
 
   size_t archived_links() const { return archive ? archive->parts().exits.size() : 0; }
   bool contains(CachePc pc) const { return base <= pc && pc < base + static_cast<int64_t>(size); }
 };
+
+// Can code anywhere in the arena reach anything in the range?
+bool near(CachePc base, size_t size, AppRange range);
 
 // An executable mapping of the program.
 struct Region {
@@ -86,6 +93,7 @@ struct Region {
   bool is_pristine = false;  // a file's code as it is in the file
   bool is_volatile = false;  // writable, or shared memory: its code may change at any time
   bool is_readable = true;
+  ArchiveKey file = {};  // of volatile code: a private mapping of it
 };
 
 // A translated function, or a part of one that was reached later.
@@ -175,8 +183,8 @@ class Space {
   bool prepare(AppPc pc, pid_t pid, bool may_grow);
   // The program changes the mappings of [range]: what was translated there is forgotten.
   void forget(AppRange range);
-  // Volatile code at `pc` is not what it was when it was translated.
-  void forget_entry(AppPc pc);
+  // Volatile code at `pc` is not what it was when it was translated, to `at`.
+  void forget_changed(AppPc pc, CachePc at);
   // Dead units may be reused when every thread has been seen elsewhere in this epoch or later; 0: not now. Epochs are counted by what dies.
   uint64_t wants_reuse();
   uint64_t epoch() const { return epoch_; }
@@ -185,6 +193,9 @@ class Space {
   void reuse_dead();
   // Is there a region of code in it that is known here?
   bool knows(AppRange range) const;
+  std::vector<AppRange> known_code() const;
+  // Does all code that is known there stay what it is, as its guards look, when the range is protected so that it can be read and executed?
+  bool stays_guarded(AppRange range, bool is_writable) const;
   // Of the code cache, in bytes; 0: there is none. Half of it is for code that lives, half for what was flushed and may still be in use.
   void set_limit(size_t limit) { limit_ = limit; }
   bool is_full() const { return limit_ && live_code_ > limit_ / 2; }
@@ -252,10 +263,15 @@ class Space {
   AppRange bounds_of(const Region& region, AppPc pc) const;
   std::span<const std::byte> code_of(const Region& region, AppRange bounds, pid_t pid);
   CachePc find_in_function(AppPc pc, AppRange bounds);
-  CachePc guard(const Region& region, uint32_t unit);
   void tell(rt::Soon& soon, AppPc pc, AppRange bounds, const Arena& arena) const;
   void expect_calls(uint32_t arena, std::span<const instrument::Exit> exits);
   CachePc commit(Region& region, Unit unit, instrument::Lowered& lowered, uint32_t first_exit);
+
+  // guards.cc
+  size_t guards_bound(const Region& region, uint64_t size) const;
+  CachePc guard(const Region& region, uint32_t unit, std::span<const instrument::TableEntry> places);
+  void forget_unit_at(AppPc pc, CachePc at);
+  uint32_t unit_at(CachePc pc) const;
 
   // links.cc
   const Arena* arena_of(uint32_t link) const;
@@ -281,6 +297,9 @@ class Space {
   const Arena* arena_of_code(AppPc pc) const { return has_archives_ ? find_arena_of_code(pc) : nullptr; }
   const Arena* find_arena_of_code(AppPc pc) const;
   Result<bool> give_own_arena(Region& region, pid_t pid);
+  bool has_free_links(uint32_t first, uint64_t count) const;
+  Result<bool> give_volatile_arena(Region& region, pid_t pid);
+  void open_archive(Arena& arena, std::shared_ptr<const Archive> archive);
   void map_archive(const Arena& arena);
   void map_changed_pages(const Arena& arena);
   void map_all_changed(const Arena& arena);
@@ -324,6 +343,7 @@ class Space {
   FlatMap<uint32_t> functions_;  // by begin of the bounds: one more than its last unit (see Unit::previous)
   FlatMap<CachePc> entries_;     // of units, and of blocks that were asked for
   FlatMap<uint32_t> sites_;      // target → one more than the number of its last LinkSite
+  std::multimap<AppPc, uint32_t> archived_sites_;  // target → links of archived volatile code that were made in this run
   SpaceStats stats_;
   size_t limit_ = 0, live_code_ = 0;
   std::vector<AppPc> expected_;  // what the last functions call, if it is not translated: see make_page_ahead
@@ -331,7 +351,6 @@ class Space {
   // Reused from one translation to the next.
   std::vector<std::byte> code_;
   x86::Function function_;
-  std::vector<x86::Block> guarded_;  // blocks of the last unit
   instrument::Plan plan_;
   instrument::Lowered lowered_;
 };

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "base/processor.h"
 #include "engine/space.h"
 #include "x86/liveness.h"
 
@@ -12,6 +11,7 @@ namespace weir::engine {
 namespace {
 
 constexpr uint64_t unknown_bounds = 4096;  // of code that no symbol or FDE describes
+constexpr uint64_t volatile_before = 512, volatile_behind = 1536;
 constexpr uint64_t max_bounds = 4u << 20;
 
 size_t aligned(size_t offset) { return (offset + 15) & ~size_t{15}; }
@@ -20,7 +20,10 @@ size_t aligned(size_t offset) { return (offset + 15) & ~size_t{15}; }
 
 AppRange Space::bounds_of(const Region& region, AppPc pc) const {
   AppRange bounds{pc, pc + unknown_bounds};
-  if (region.image) {
+  // Of volatile code, where nobody asks for functions: not much, as it may be looked at often, and some before, where a loop may begin.
+  if (region.is_volatile && !tool_->has_probes())
+    bounds = {{pc.value - std::min(volatile_before, pc.value)}, pc + volatile_behind};
+  else if (region.image) {
     elf::Vaddr place{pc.value - region.bias};
     if (auto v = region.image->function_bounds(place))
       bounds = {{v->begin.value + region.bias}, {v->end.value + region.bias}};
@@ -132,7 +135,7 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid, rt::Soon* soon) {
   size_t bound = instrument::size_bound(f, plan_);
   bool needs_all = !plan_.empty() || f.has_special;  // else lowering asks of rcx only, where the table leads
   x86::Liveness live = needs_all ? x86::liveness(f) : x86::liveness_at_entries(f, x86::RCX);
-  size_t room = aligned(bound + bounds.size() + 256);
+  size_t room = aligned(bound + guards_bound(*region, bounds.size()) + 256);
   Arena& arena = arenas_[region->arena];  // (prepare() has made room)
   arena.used = aligned(arena.used);
   bool has_links = arena.archived_links() + arena.links.size() + 2 * f.insns.size() < arena.max_links;
@@ -147,10 +150,11 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid, rt::Soon* soon) {
   bool is_reused = first_exit - arena.first_link - arena.archived_links() < arena.links.size();
   size_t end = arena.used;
   if (free) arena.used = aligned(*free);
-  instrument::lower({f, live, plan_, code, arena.memory->mapping.bytes().subspan(arena.used, bound),
-                     arena.base + static_cast<int64_t>(arena.used), table_address_, first_exit,
-                     [&](AppPc a) { return find(a); }, tool_->has_clock()},
-                    lowered_);
+  instrument::lower(
+      {f, live, plan_, code, arena.memory->mapping.bytes().subspan(arena.used, bound),
+       arena.base + static_cast<int64_t>(arena.used), table_address_, first_exit,
+       [&](AppPc a) { return arena.is_volatile && !arena.code.contains(a) ? CachePc{} : find(a); }, tool_->has_clock()},
+      lowered_);
   stats_.functions++;
   stats_.blocks += f.blocks.size();
   stats_.instructions += f.insns.size();
@@ -158,7 +162,6 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid, rt::Soon* soon) {
   for (const auto& b : f.blocks) stats_.app_bytes += static_cast<uint64_t>(b.end - b.begin);
   stats_.not_supported += lowered_.not_supported;
   arena.not_supported += lowered_.not_supported;
-  guarded_ = f.blocks;
   CHECK(!is_reused || lowered_.exits.size() <= most_exits);
   CachePc entry = commit(*region, {pc, bounds}, lowered_, first_exit);
   live_code_ += units_[live_.back()].room;
@@ -189,11 +192,12 @@ CachePc Space::commit(Region& region, Unit unit, instrument::Lowered& lowered, u
   unit.exits = static_cast<uint32_t>(lowered.exits.size());
   arena.used = aligned(arena.used + lowered.size);  // neighbours touch, so that the room of several is one
   unit.room = static_cast<uint32_t>(arena.used) - unit.offset;
-  // The table leads straight to the places of a unit, but for volatile code, which is looked at before it is entered.
-  unit.table.reserve(region.is_volatile ? 1 : lowered.table.size());
-  if (!region.is_volatile)
-    for (const auto& t : lowered.table) unit.table.push_back(t.app);
-  else unit.table.push_back(entry_pc);
+  // The table leads straight to the places of a unit, but for volatile code, which is looked at before it is entered; what tools plan
+  // for it counts on coming to its entry.
+  std::span<const instrument::TableEntry> places = lowered.table;
+  if (region.is_volatile && tool_->has_probes()) places = places.first(1);
+  unit.table.reserve(places.size());
+  for (const auto& t : places) unit.table.push_back(t.app);
   uint32_t id = new_unit(std::move(unit)), number = first_exit;
   for (instrument::Exit exit : lowered.exits) {
     exit.offset += units_[id].offset;
@@ -204,7 +208,7 @@ CachePc Space::commit(Region& region, Unit unit, instrument::Lowered& lowered, u
   }
   // (Units of volatile code are found by their entries only, and so stand alone as functions.)
   units_[id].previous = std::exchange(functions_[region.is_volatile ? entry_pc : bounds.begin], id + 1);
-  if (region.is_volatile) return guard(region, id);
+  if (region.is_volatile) return guard(region, id, places);
   enter_all(id, lowered.table);
   CachePc entry = entries_[entry_pc] = cache_pc(id, lowered.entry);
   link_waiting(entry_pc, entry);
@@ -238,32 +242,6 @@ bool Space::make_page_ahead() {
     return true;
   }
   return false;
-}
-
-// Entries for a unit of volatile code: they have the runtime compare the code with what was translated (rt_guard).
-CachePc Space::guard(const Region& region, uint32_t id) {
-  Arena& arena = arenas_[region.arena];
-  const Unit& unit = units_[id];
-  AppPc begin = unit.entry, end = unit.entry;
-  for (const auto& b : guarded_) begin = std::min(begin, b.begin), end = std::max(end, b.end);
-  auto size = static_cast<size_t>(end - begin);
-  std::span<const std::byte> code =
-      std::span<const std::byte>(code_).subspan(static_cast<size_t>(begin - unit.bounds.begin), size);
-  std::span<std::byte> out =
-      arena.memory->mapping.bytes().subspan(arena.used, sizeof(rt::Guard) + size + instrument::guard_size);
-  auto* record = reinterpret_cast<rt::Guard*>(out.data());
-  bool is_locked = !region.is_readable && processor().has_protection_keys;
-  *record = {begin.value, size, is_locked, 0, cache_pc(id, unit.entry_offset).value, unit.entry.value};
-  memcpy(record + 1, code.data(), size);
-  size_t at = (sizeof(rt::Guard) + size + 15) & ~size_t{15};
-  CachePc direct = arena.base + static_cast<int64_t>(arena.used + at);
-  CachePc through_table = instrument::write_guard(out.subspan(at), direct, arena.base + static_cast<int64_t>(arena.used));
-  arena.used = aligned(arena.used + at + instrument::guard_size);
-  units_[id].room = static_cast<uint32_t>(arena.used) - unit.offset;
-  enter_in_table(unit.entry, through_table);
-  entries_[unit.entry] = direct;
-  link_waiting(unit.entry, direct);
-  return direct;
 }
 
 }  // namespace weir::engine

@@ -93,7 +93,7 @@ void write_far_jump(std::span<std::byte> out, CachePc to);
 void write_table_entry(std::span<std::byte> out, CachePc at, CachePc to);
 // Two entries that have the runtime look at the rt::Guard at `record` first: for direct transfers at `at`, and, returned, for
 // the table.
-constexpr size_t guard_size = 64;
+constexpr size_t guard_size = 32;
 CachePc write_guard(std::span<std::byte> out, CachePc at, CachePc record);
 // An upper bound of the size that lower() needs.
 size_t size_bound(const x86::Function& function, const Plan& plan);

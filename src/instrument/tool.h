@@ -135,6 +135,8 @@ class Tool {
  public:
   virtual ~Tool() = default;
   virtual std::unique_ptr<Tool> copy() const = 0;
+  // Does plan() ever plan anything?
+  virtual bool has_probes() const { return true; }
   // Translations may be kept beyond the process, and used by others, under this name; empty: they may not (code with counters).
   virtual std::string archive_name() const { return {}; }
   // Its probes advance the virtual clock: see instrument/clock.h.

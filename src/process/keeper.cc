@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -30,12 +31,6 @@ uint64_t capabilities_of(pid_t pid) {
   syscall(SYS_capget, &header, data);
   return uint64_t{data[1].permitted} << 32 | data[0].permitted;
 }
-
-// Who a process is to the kernel when it opens a file.
-struct Identity {
-  uid_t user = 0;
-  gid_t group = 0;
-};
 
 std::optional<Identity> identity_of(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/status", pid));
@@ -81,15 +76,13 @@ ino_t inode_of(int file) {
 }
 
 // Shared memory is for our user's eyes only. (While it is lent: in /proc only who may look into its keeper comes to it.)
-Fd lend(const Keeper::Loan& loan) {
-  Fd file(fcntl(loan.file, F_DUPFD_CLOEXEC, 0));
-  if (!lent[inode_of(loan.file)]++) fchmod(loan.file, loan.is_writable ? 0666 : 0644);
-  return file;
+void lend(int file, bool is_writable) {
+  if (!lent[inode_of(file)]++) fchmod(file, is_writable ? 0666 : 0644);
 }
-void take_back(const Fd& file) {
-  auto count = lent.find(inode_of(file.get()));
+void take_back(int file) {
+  auto count = lent.find(inode_of(file));
   if (count == lent.end() || --count->second) return;
-  fchmod(file.get(), 0600);
+  fchmod(file, 0600);
   lent.erase(count);
 }
 
@@ -145,13 +138,37 @@ bool Keeper::begin(pid_t pid, std::span<const Loan> loans) {
   while (poll(&ready, 1, patience) < 0)
     if (errno != EINTR) return false;
   if (!(ready.revents & POLLIN) || read(reads.get(), &word, 1) != 1) return false;
-  for (const Loan& loan : loans) files_.push_back(lend(loan));
+  for (const Loan& loan : loans) files_.push_back({loan, Fd(fcntl(loan.file, F_DUPFD_CLOEXEC, 0))});
+  who_ = *other;
+  open_files();
   return true;
+}
+
+void Keeper::open_files() {
+  if (std::exchange(is_open_, true)) return;
+  for (const Lent& l : files_) lend(l.file.get(), l.loan.is_writable);
+}
+
+void Keeper::close_files() {
+  if (!std::exchange(is_open_, false)) return;
+  for (const Lent& l : files_) take_back(l.file.get());
+}
+
+bool Keeper::serves(pid_t pid, std::span<const Loan> loans) const {
+  pollfd gone{process_.get(), POLLIN, 0};
+  if (!process_ || poll(&gone, 1, 0) || identity_of(pid) != who_) return false;
+  return std::ranges::all_of(loans, [&](const Loan& loan) {
+    return std::ranges::any_of(files_, [&](const Lent& l) {
+      return l.loan.file == loan.file && l.loan.is_writable == loan.is_writable &&
+             inode_of(l.file.get()) == inode_of(loan.file);
+    });
+  });
 }
 
 // (Somebody may have ended it, and reap() waited for it: its number may be another's.)
 void Keeper::dismiss() {
-  for (const Fd& file : std::exchange(files_, {})) take_back(file);
+  close_files();
+  files_.clear();
   if (Fd process = std::exchange(process_, Fd())) {
     syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
     waitid(P_PIDFD, static_cast<id_t>(process.get()), nullptr, WEXITED);
@@ -162,7 +179,9 @@ void Keeper::dismiss() {
 Keeper& Keeper::operator=(Keeper&& other) noexcept {
   std::swap(pid_, other.pid_);
   std::swap(process_, other.process_);
+  std::swap(who_, other.who_);
   std::swap(files_, other.files_);
+  std::swap(is_open_, other.is_open_);
   return *this;
 }
 

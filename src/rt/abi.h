@@ -10,7 +10,7 @@
 
 namespace weir::rt {
 
-constexpr uint32_t abi_version = 9;
+constexpr uint32_t abi_version = 10;
 
 // ---- Where things lie in the target -------------------------------------------------------------------------------
 // The table maps the low 32 bits of a program address to its place in the cache: 8 bytes an entry, 32 GiB of address
@@ -65,7 +65,7 @@ enum class Request : uint32_t {
   Indirect,  // args: exit id, program pc        → pc: where to go on; values[0]: program pc of the transfer, values[1]: to add to rsp,
              // values[2]: Pops
   Resume,     // args: program pc, is-a-call      → pc: where to go on
-  Stale,      // the same, for code that has changed since it was translated
+  Stale,      // args: program pc, 0, cache pc: the same, for code that has changed since it was translated
   Where,      // args: cache pc                   → WhereReply
   NewThread,  // args: clone flags                → values[0]: slot
   NoThread,   // args: slot: the clone failed
@@ -73,7 +73,7 @@ enum class Request : uint32_t {
   ThreadEnd,  // the thread is about to exit; no reply is awaited
   Exec,       // args: path, directory descriptor
   ExecFailed,
-  Change,      // args: begin, end: the program changes mappings that hold translated code; 1: there is no code any more
+  Change,      // args: begin, end, 1: there is no code any more, protection, or 0: the program changes mappings that hold translated code
   Executable,  // args: begin, end: memory has become executable
   Give,        // args: begin, end, Giving: the program wants addresses that are Weir's → values[0]: may it have them?
   Quiet,   // args: 0 or 1: the program is about to install a seccomp filter: from the second on the runtime makes no more
@@ -510,15 +510,18 @@ constexpr uint32_t context_index_offset = contexts_offset + (176 << 20),
 static_assert(uint64_t{max_contexts} * sizeof(Context) <= 176 << 20);
 static_assert(uint64_t{context_index_offset} + context_index_size * 4 <= block_stride);
 
-// What guards a unit of volatile code: the code as it was translated follows.
-struct Guard {
+// What guards a place in a unit of volatile code: all that is executed from there on, until the next guard.
+struct GuardedCode {
   uint64_t begin, size;
-  uint64_t is_locked;  // execute-only, by a protection key: it is opened to be read
-  uint64_t unused;
-  uint64_t cache_pc;  // where to go if the code is the same
-  uint64_t app_pc;
+  uint64_t was;  // where it is as it was translated
 };
-static_assert(sizeof(Guard) % 16 == 0);  // the code is aligned
+struct Guard {
+  uint64_t cache_pc;  // where to go if it is the same, with rcx in its slot
+  uint64_t app_pc;
+  uint64_t is_locked;  // execute-only, by a protection key: it is opened to be read
+  GuardedCode code[];  // one with a size of 0 ends them
+};
+static_assert(sizeof(Guard) == 24 && sizeof(GuardedCode) == 24);
 
 // ---- The control block (slot 0) -----------------------------------------------------------------------------------
 struct ControlBlock {

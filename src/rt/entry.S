@@ -81,7 +81,7 @@ rt_enter:
         ENTER enter_link, rt_link
         ENTER enter_indirect, rt_indirect
         ENTER enter_syscall, rt_syscall
-        ENTER enter_guard, rt_guard
+        ENTER enter_changed, rt_guard
         ENTER enter_routine, rt_routine
 rt_enter_end:
 
@@ -171,7 +171,7 @@ guarded_\name:
         GUARDED link, enter_link
         GUARDED indirect, enter_indirect
         GUARDED syscall, enter_syscall
-        GUARDED guard, enter_guard
+        GUARDED guard, enter_changed
         GUARDED routine, enter_routine
         GUARDED probe, enter_routine
         GUARDED leave, enter_routine, 0
@@ -211,6 +211,94 @@ rt_doors:
 rt_guarded_doors:
         .quad guarded_link, guarded_indirect, guarded_syscall, guarded_guard, guarded_routine, guarded_probe
         .quad guarded_leave, guarded_enter_tail, guarded_tail_arrival, guarded_middle_jump, guarded_extreme
+// The entry of volatile code: is it what was translated? rcx holds its Guard, the program's rcx is in the slot. Flags are kept as lahf and
+// seto have them: popfq takes longer than most comparisons. What is not done here is done by rt_guard.
+        .globl rt_guard_exit, rt_guard_exit_end
+enter_guard:
+        movq %rax, %gs:REGS+0
+        movq %rdx, %gs:REGS+16
+        movq %rsi, %gs:REGS+48
+        movq %rdi, %gs:REGS+56
+        movq %r8, %gs:REGS+64
+        movq %r9, %gs:REGS+72
+        lahf
+        seto %al
+        movq %rax, %gs:REGS_FLAGS
+        cmpq $0, GUARD_LOCKED(%rcx)
+        jne 8f
+        leaq GUARD_CODE-GUARDED_NEXT(%rcx), %r9
+        jmp 6f
+0:      movq (%r9), %rsi
+        movq GUARDED_WAS(%r9), %rdi
+1:      subq $32, %rdx
+        jb 2f
+        movq (%rsi), %rax
+        xorq (%rdi), %rax
+        movq 8(%rsi), %r8
+        xorq 8(%rdi), %r8
+        orq %r8, %rax
+        movq 16(%rsi), %r8
+        xorq 16(%rdi), %r8
+        orq %r8, %rax
+        movq 24(%rsi), %r8
+        xorq 24(%rdi), %r8
+        orq %r8, %rax
+        jne 8f
+        addq $32, %rsi
+        addq $32, %rdi
+        jmp 1b
+2:      addl $24, %edx                    // 8 less than are left
+        js 4f
+3:      movq (%rsi), %rax
+        cmpq (%rdi), %rax
+        jne 8f
+        addq $8, %rsi
+        addq $8, %rdi
+        subl $8, %edx
+        jns 3b
+4:      addl $8, %edx
+        je 6f
+        cmpq $8, GUARDED_SIZE(%r9)
+        jb 5f
+        movq -8(%rsi,%rdx), %rax          // the last ones, and some once more
+        cmpq -8(%rdi,%rdx), %rax
+        jne 8f
+        jmp 6f
+5:      movb (%rsi), %al
+        cmpb (%rdi), %al
+        jne 8f
+        incq %rsi
+        incq %rdi
+        decl %edx
+        jne 5b
+6:      addq $GUARDED_NEXT, %r9
+        movq GUARDED_SIZE(%r9), %rdx
+        testq %rdx, %rdx
+        jne 0b
+rt_guard_exit:
+        cmpl $0, %gs:SIGNAL_PENDING
+        jne 8f
+        movq %gs:REGS+16, %rdx
+        movq %gs:REGS+48, %rsi
+        movq %gs:REGS+56, %rdi
+        movq %gs:REGS+64, %r8
+        movq %gs:REGS+72, %r9
+        movq %gs:REGS_FLAGS, %rax
+        addb $127, %al
+        sahf
+        movq %gs:REGS+0, %rax
+        jmp *GUARD_PC(%rcx)
+rt_guard_exit_end:
+8:      movq %gs:REGS+16, %rdx
+        movq %gs:REGS+48, %rsi
+        movq %gs:REGS+56, %rdi
+        movq %gs:REGS+64, %r8
+        movq %gs:REGS+72, %r9
+        movq %gs:REGS_FLAGS, %rax
+        addb $127, %al
+        sahf
+        movq %gs:REGS+0, %rax
+        jmp enter_changed
 
 // A new program comes here from the kernel's exec: its registers are in the thread block already, signals are blocked.
 rt_begin_program:

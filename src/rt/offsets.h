@@ -1,6 +1,6 @@
 // Offsets of ThreadBlock for the assembler; offsets_check in runtime.cc holds them to rt/abi.h.
 #pragma once
-#define ABI_VERSION 9
+#define ABI_VERSION 10
 #define SAMPLER_VERSION 2
 #define REGS 224
 #define REGS_FLAGS 352
@@ -16,3 +16,9 @@
 #define ROUTINE_NOTHING 5
 #define DOOR_REGISTERS 1296
 #define ALLOWED_RETURN 1176
+#define GUARD_PC 0
+#define GUARD_LOCKED 16
+#define GUARD_CODE 24
+#define GUARDED_SIZE 8
+#define GUARDED_WAS 16
+#define GUARDED_NEXT 24

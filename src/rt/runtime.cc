@@ -18,6 +18,10 @@ static_assert(EXIT_ID == offsetof(ThreadBlock, exit_id));
 static_assert(ROUTINE_NOTHING == uint32_t(Routine::Nothing));
 static_assert(DOOR_REGISTERS == offsetof(ThreadBlock, door_registers));
 static_assert(ALLOWED_RETURN == offsetof(ThreadBlock, allowed_return));
+static_assert(GUARD_PC == offsetof(Guard, cache_pc) && GUARD_LOCKED == offsetof(Guard, is_locked) &&
+              GUARD_CODE == offsetof(Guard, code));
+static_assert(GUARDED_SIZE == offsetof(GuardedCode, size) && GUARDED_WAS == offsetof(GuardedCode, was));
+static_assert(GUARDED_NEXT == sizeof(GuardedCode) && offsetof(GuardedCode, begin) == 0);
 static_assert(HAS_WRGSBASE == offsetof(ThreadBlock, has_wrgsbase));
 static_assert(SIGNAL_STACK_TOP == offsetof(ThreadBlock, signal_stack) + signal_stack_size);
 static_assert(STACK_TOP == offsetof(ThreadBlock, stack) + rt_stack_size);
@@ -251,28 +255,6 @@ void rt_indirect(ThreadBlock* tb) {
   tb->regs.pc = tb->request.pc;
 }
 
-// How many bytes, in steps of 64, are the same; `was` is aligned. The vector registers are the program's: they are put back, and encodings without
-// VEX leave their upper parts alone.
-static uint64_t count_same(const uint8_t* was, const uint8_t* is, uint64_t size) {
-  uint8_t saved[64];
-  uint64_t left = size, same = 0;
-  asm volatile(
-      "movups %%xmm0, (%[saved])\n movups %%xmm1, 16(%[saved])\n movups %%xmm2, 32(%[saved])\n movups %%xmm3, "
-      "48(%[saved])\n"
-      "1: cmpq $64, %[left]\n jb 2f\n"
-      "movups (%[is]), %%xmm0\n movups 16(%[is]), %%xmm1\n movups 32(%[is]), %%xmm2\n movups 48(%[is]), %%xmm3\n"
-      "pcmpeqb (%[was]), %%xmm0\n pcmpeqb 16(%[was]), %%xmm1\n pcmpeqb 32(%[was]), %%xmm2\n pcmpeqb 48(%[was]), %%xmm3\n"
-      "pand %%xmm1, %%xmm0\n pand %%xmm3, %%xmm2\n pand %%xmm2, %%xmm0\n"
-      "pmovmskb %%xmm0, %k[same]\n cmpl $0xffff, %k[same]\n jne 2f\n"
-      "addq $64, %[was]\n addq $64, %[is]\n subq $64, %[left]\n jmp 1b\n"
-      "2: movups (%[saved]), %%xmm0\n movups 16(%[saved]), %%xmm1\n movups 32(%[saved]), %%xmm2\n movups 48(%[saved]), "
-      "%%xmm3\n"
-      : [was] "+r"(was), [is] "+r"(is), [left] "+r"(left), [same] "+r"(same)
-      : [saved] "r"(saved)
-      : "memory", "cc");
-  return size - left;
-}
-
 // The rights that this thread's protection keys leave it, of a machine that has them.
 static uint32_t set_rights(uint32_t rights) {
   uint32_t before;
@@ -281,21 +263,22 @@ static uint32_t set_rights(uint32_t rights) {
   return before;
 }
 
-// The entry of a unit of volatile code; rcx holds its guard, the program's rcx is in the slot.
+// A place in volatile code that is not what it was, that cannot be read, or where a signal waits; rcx holds its guard, the program's rcx is in
+// the slot.
 void rt_guard(ThreadBlock* tb) {
   const auto* guard = reinterpret_cast<const Guard*>(tb->regs.gpr[1]);
   tb->regs.gpr[1] = tb->rcx;
-  const auto* was = reinterpret_cast<const uint8_t*>(guard + 1);
-  const auto* is = reinterpret_cast<const uint8_t*>(guard->begin);
   uint32_t rights = guard->is_locked ? set_rights(0) : 0;
-  uint64_t i = guard->size < 128 ? 0 : count_same(was, is, guard->size);
-  for (; i + 8 <= guard->size && *reinterpret_cast<const uint64_t*>(was + i) == *reinterpret_cast<const uint64_t*>(is + i);
-       i += 8) {}
-  while (i < guard->size && was[i] == is[i]) i++;
-  if (guard->is_locked) set_rights(rights);
   tb->regs.pc = guard->cache_pc;
-  if (i == guard->size) return;
-  ask(tb, Request::Stale, guard->app_pc);
+  bool same = true;
+  for (const GuardedCode* code = guard->code; code->size && same; code++) {
+    const auto* was = reinterpret_cast<const uint8_t*>(code->was);
+    const auto* is = reinterpret_cast<const uint8_t*>(code->begin);
+    for (uint64_t i = 0; i < code->size && same; i++) same = was[i] == is[i];
+  }
+  if (guard->is_locked) set_rights(rights);
+  if (same) return;
+  ask(tb, Request::Stale, guard->app_pc, 0, guard->cache_pc);
   tb->regs.pc = tb->request.pc;
 }
 

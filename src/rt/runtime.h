@@ -73,6 +73,7 @@ extern const char rt_sigreturn_window[], rt_sigreturn_kept[], rt_kept[], rt_kept
 extern const char rt_allowed[], rt_allowed_done[], rt_allowed_end[], rt_doors_begin[], rt_doors_end[], rt_enter[],
     rt_enter_end[];
 extern const uint64_t rt_doors[], rt_guarded_doors[];
+extern const char rt_guard_exit[], rt_guard_exit_end[];
 extern const char rt_exit[], rt_exit_end[], rt_unmasked[], rt_unmasked_end[], rt_begin[], rt_end[];
 }
 

@@ -123,6 +123,7 @@ bool keep_in_runtime(ThreadBlock* tb, int sig, const SigInfo* info, UContext* uc
   if (within(uc->rip, rt_exit, rt_exit_end)) uc->rip = address(rt_exit);
   if (within(uc->rip, rt_probe_exit, rt_probe_exit_end)) uc->rip = address(rt_probe_exit);
   if (within(uc->rip, rt_light_exit, rt_light_exit_end)) uc->rip = address(rt_light_exit);
+  if (within(uc->rip, rt_guard_exit, rt_guard_exit_end)) uc->rip = address(rt_guard_exit);
   if (within(uc->rip, rt_exec_window, rt_exec_window_end)) uc->rip = address(rt_exec_aborted);
   if (within(uc->rip, rt_sigreturn_window, rt_sigreturn_kept)) uc->rip = address(rt_sigreturn_kept);
   return true;

@@ -54,11 +54,12 @@ struct Changes {
     uint64_t begin, size;
   } ranges[2];
   int count = 0;
+  uint64_t protection = 0;
   void add(uint64_t begin, uint64_t size) { ranges[count++] = {begin, size}; }
   void announce(ThreadBlock* tb, bool no_code = false) const {
     for (int i = 0; i < count; i++)
       if (is_translated(ranges[i].begin, ranges[i].size) || (no_code && known_code(ranges[i].begin, ranges[i].size).any))
-        ask(tb, Request::Change, ranges[i].begin, ranges[i].begin + ranges[i].size, no_code);
+        ask(tb, Request::Change, ranges[i].begin, ranges[i].begin + ranges[i].size, no_code, protection);
   }
 };
 
@@ -120,13 +121,14 @@ int64_t mapping_call(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   Changes changes;
   if (!is_mmap || (a[3] & MAP_FIXED)) changes.add(a[0], a[1]);
   if (is_mremap && (a[3] & MREMAP_FIXED)) changes.add(a[4], a[2]);
+  bool is_protect = nr == SYS_mprotect || nr == SYS_pkey_mprotect;
+  if (is_protect) changes.protection = a[2];
   changes.announce(tb);
   bool moves_code = is_mremap && known_code(a[0], a[1]).any;
   int64_t result = is_mmap ? place(tb, a) : -EEXIST;
   if (result == -EEXIST) result = sys(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
   if (is_mmap) result = move_code(a, result);
   bool is_executable = is_mremap ? moves_code : nr != SYS_munmap && (a[2] & PROT_EXEC);
-  bool is_protect = nr == SYS_mprotect || nr == SYS_pkey_mprotect;
   if (is_executable && is_protect && (is_error(result) || (a[2] & PROT_GROWSDOWN)))
     ask(tb, Request::Executable);  // it may have changed more than it was told to, or less
   is_executable &= !is_error(result);

@@ -1,0 +1,125 @@
+// Volatile code: it may be rewritten at any time, by whatever way, and nobody tells us. So each place of a unit that control comes to from
+// elsewhere (its entry, where its calls return to, targets of jump tables) has a *guard*: a few instructions that have the runtime compare
+// the code with what was translated (enter_guard). What is compared is what can be executed from there before the next guard.
+//
+//     arena    | unit | its code as it was | guard of a place: rt::Guard, entries | … |
+
+#include <algorithm>
+
+#include "base/processor.h"
+#include "engine/space.h"
+
+namespace weir::engine {
+
+namespace {
+
+constexpr uint64_t small_gap = 32;  // is looked at rather than left out
+constexpr size_t guard_room = sizeof(rt::Guard) + 2 * sizeof(rt::GuardedCode) + instrument::guard_size;
+
+// What can be executed from a block on without coming back from a call, by address.
+void find_reach(const x86::Function& f, x86::BlockId from, std::vector<bool>& seen, std::vector<AppRange>& reach) {
+  seen.assign(f.blocks.size(), false);
+  reach.clear();
+  std::vector<x86::BlockId> todo{from};
+  seen[from] = true;
+  while (!todo.empty()) {
+    const x86::Block& b = f.blocks[todo.back()];
+    todo.pop_back();
+    for (x86::BlockId next : {b.ends == x86::BlockEnd::Call ? x86::no_block : b.fallthrough, b.taken})
+      if (next != x86::no_block && !seen[next]) seen[next] = true, todo.push_back(next);
+  }
+  for (x86::BlockId b = 0; b < f.blocks.size(); b++) {
+    if (!seen[b]) continue;
+    const x86::Block& block = f.blocks[b];
+    if (!reach.empty() && block.begin <= reach.back().end + small_gap)
+      reach.back().end = std::max(reach.back().end, block.end);
+    else reach.push_back({block.begin, block.end});
+  }
+}
+
+}  // namespace
+
+// Of the unit that was just lifted, whose bounds are so large: each guard of a block, and each stretch that it looks at.
+size_t Space::guards_bound(const Region& region, uint64_t size) const {
+  if (!region.is_volatile) return 0;
+  size_t stretches = std::min<size_t>(function_.blocks.size(), size / small_gap + 1);
+  size_t places = 1;
+  for (const x86::Block& b : function_.blocks) places += b.is_entry;
+  return size + places * (guard_room + stretches * sizeof(rt::GuardedCode));
+}
+
+CachePc Space::guard(const Region& region, uint32_t id, std::span<const instrument::TableEntry> places) {
+  Arena& arena = arenas_[region.arena];
+  const Unit& unit = units_[id];
+  const x86::Function& f = function_;
+  AppPc begin = f.blocks.front().begin, end = begin;
+  for (const auto& b : f.blocks) end = std::max(end, b.end);
+  std::span<std::byte> out = arena.memory->mapping.bytes().subspan(arena.used);
+  memcpy(out.data(), &code_[static_cast<size_t>(begin - unit.bounds.begin)], static_cast<size_t>(end - begin));
+  CachePc was = arena.base + static_cast<int64_t>(arena.used);
+  size_t at = (static_cast<size_t>(end - begin) + 15) & ~size_t{15};
+  std::vector<bool> seen;
+  std::vector<AppRange> reach;
+  for (const instrument::TableEntry& place : places) {
+    x86::BlockId block = f.block_at(place.app);
+    // (An instruction that the unit's bounds cut in two leads to a unit of its own, not back here.)
+    if (block == x86::no_block || (f.blocks[block].ends == x86::BlockEnd::Undecodable && f.blocks[block].count == 1))
+      continue;
+    find_reach(f, block, seen, reach);
+    CachePc record = arena.base + static_cast<int64_t>(arena.used + at);
+    auto* guard = reinterpret_cast<rt::Guard*>(out.data() + at);
+    guard->cache_pc = cache_pc(id, place.offset).value, guard->app_pc = place.app.value;
+    guard->is_locked = !region.is_readable && processor().has_protection_keys;
+    rt::GuardedCode* code = guard->code;
+    for (AppRange r : reach)
+      if (r.size()) *code++ = {r.begin.value, r.size(), (was + (r.begin - begin)).value};
+    *code++ = {};
+    size_t size = static_cast<size_t>(reinterpret_cast<std::byte*>(code) - reinterpret_cast<std::byte*>(guard));
+    CachePc direct = record + static_cast<int64_t>(size);
+    CachePc through_table = instrument::write_guard(out.subspan(at + size), direct, record);
+    at += size + instrument::guard_size;
+    bool is_entry = place.app == unit.entry;
+    if (is_entry || !table_entry(place.app)) enter_in_table(place.app, through_table);
+    CachePc& known = entries_[place.app];
+    if (known && !is_entry) continue;
+    known = direct;
+    link_waiting(place.app, direct);
+  }
+  arena.used = (arena.used + at + 15) & ~size_t{15};
+  units_[id].room = static_cast<uint32_t>(arena.used) - unit.offset;
+  return *entries_.find(unit.entry);
+}
+
+// One more than the number of the unit of this run that has a place in the cache, or that stands before it; 0: none.
+uint32_t Space::unit_at(CachePc pc) const {
+  for (const Arena& a : arenas_) {
+    if (!a.contains(pc)) continue;
+    auto offset = static_cast<uint32_t>(pc - a.base);
+    auto u = std::upper_bound(a.units.begin(), a.units.end(), offset,
+                              [&](uint32_t o, uint32_t id) { return o < units_[id].offset; });
+    return u == a.units.begin() ? 0 : *std::prev(u) + 1;
+  }
+  return 0;
+}
+
+// The unit around `at`, if it is one that has `pc`.
+void Space::forget_unit_at(AppPc pc, CachePc at) {
+  for (uint32_t i = 0; i < arenas_.size(); i++)
+    if (arenas_[i].archive && arenas_[i].is_volatile && arenas_[i].contains(at) &&
+        static_cast<uint64_t>(at - arenas_[i].base) < arenas_[i].archive->parts().code.size())
+      take_over(i);
+  uint32_t n = unit_at(at);
+  if (!n || units_[n - 1].dead) return;
+  if (units_[n - 1].bounds.contains(pc)) retire(n - 1);
+}
+
+// Others may lead there by now.
+void Space::forget_changed(AppPc pc, CachePc at) {
+  const Region* region = region_at(pc);
+  if (!region || !region->is_volatile) return;
+  forget_unit_at(pc, at);
+  forget_unit_at(pc, table_entry(pc));
+  forget_unit_at(pc, find(pc));
+}
+
+}  // namespace weir::engine
