@@ -93,7 +93,8 @@ void Assembler::add_blocks(Count& tool) {
     auto next = static_cast<uint32_t>(p_.blocks.size());
     uint32_t id = known_blocks_.find_or_add(hash_of_block(owner, offset), next, [&](uint32_t i) {
       const profile::Block& known = p_.blocks[i];
-      return known.function == owner && known.offset == offset && known.size == b.size;
+      return known.function == owner && known.offset == offset && known.size == b.size &&
+             known.instructions == b.instructions && known.cycles == b.cycles;  // (else it was rewritten)
     });
     ids.push_back(id);
     if (id != next) continue;

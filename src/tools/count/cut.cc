@@ -55,6 +55,7 @@ class Assembler::Cutter {
         if (extra && has_repetition(a_.p_.code_of(block), lengths_of(part.block)))
           counts.back().extra += std::exchange(extra, 0);
       }
+      if (extra && parts_of_[c.block].count) counts.back().extra += extra;  // (the code of a part may be another's)
     }
     add_up(counts, &profile::BlockCount::block,
            [](profile::BlockCount& sum, const profile::BlockCount& c) { sum.count += c.count, sum.extra += c.extra; });
@@ -114,6 +115,11 @@ class Assembler::Cutter {
       if (old_[b].instructions) add_part(b, {add(old_[b], old_insns_[b]), old_[b].cycles});
   }
 
+  // (What was rewritten may have as many bytes, and other instructions.)
+  static bool is_same(const profile::Block& a, const profile::Block& b) {
+    return a.size == b.size && a.instructions == b.instructions;
+  }
+
   void cut_function(std::span<const uint32_t> blocks) {
     std::vector<uint64_t> begins;
     for (uint32_t b : blocks) begins.push_back(old_[b].offset);
@@ -128,7 +134,7 @@ class Assembler::Cutter {
       auto& known = a_.p_.blocks;
       if (i && pieces[order[i - 1]].block.offset != piece.block.offset) group = known.size();
       size_t same = group;
-      while (same < known.size() && known[same].size != piece.block.size) same++;
+      while (same < known.size() && !is_same(known[same], piece.block)) same++;
       block_of[order[i]] = static_cast<uint32_t>(same);
       if (same == known.size()) add(piece.block, piece.insns);
       else if (piece.block.cycles < known[same].cycles)
