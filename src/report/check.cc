@@ -9,7 +9,6 @@
 //  - A handler that does not return leaves a path through blocks half-way: up to the cycles of all blocks of the function, for each signal.
 //  - A thread that others end may have been about to end a call, whose time is there twice or not at all: in its caller, itself and what it called.
 //  - Of a thread that was there before Weir came there is no start, and functions that were on its stack have calls and no begin.
-//  - A forked process begins with its parent's calls under way. One that tail calls led to twice may count twice in its function's total.
 //  - A thread with a note ("thread 12: …") says itself what it could not see.
 //  - Of code that is written at run time a function is what was called, or where a call returned to: such parts call each other in ways
 //    that no call site tells. What was called there and told nobody who it is has calls, and no total.
@@ -274,10 +273,8 @@ class Checker {
   void check_function(Thread& t, uint32_t id, const Node& n) {
     static constexpr store::FunctionCounts nothing{none, none, 0, 0, 0, 0, 0, 0, {}, {}};
     const store::FunctionCounts& f = n.row ? *n.row : nothing;
-    bool is_inherited = !is_sampled_ && f.self <= f.total && !n.calls;  // it was on the stack when the process was forked
-    expect(
-        Nested, f.self <= f.total && f.total <= Sum(t.row.cycles) + t.begun, &t, id,
-        [&] { return fmt::format("self {}, total {}, the thread {}", f.self, f.total, t.row.cycles); }, is_inherited);
+    expect(Nested, f.self <= f.total && f.total <= Sum(t.row.cycles) + t.begun, &t, id,
+           [&] { return fmt::format("self {}, total {}, the thread {}", f.self, f.total, t.row.cycles); });
     check_spread(t, id, f.self_min, f.self_max);
     if (is_sampled_) return;
     Sum left = n.once * t.signals;  // by handlers that did not return

@@ -70,7 +70,7 @@ void Count::begin_thread(std::byte* memory, const std::byte* parent, bool is_for
   for (rt::Frame& f : frames) f = {{}, f.site, f.callee, (f.rsp & ~uint64_t{rt::FrameHasOs}) | rt::FrameIsCounted, 0, 0};
   // Of a new program no function is known yet: see close_frames(). The one that threads begin in may be called again.
   if (frames.empty())
-    frames.push_back({{}, rt::start_site, cell_of_function_[function_around(pc)], ~uint64_t{rt::frame_bits}, 0, 0});
+    frames.push_back({{}, rt::start_site, functions_[function_around(pc)].cell.index, ~uint64_t{rt::frame_bits}, 0, 0});
   reinterpret_cast<rt::Tools*>(memory + rt::tools_offset)->start = parent && is_fork ? tools_of(parent).start : pc.value;
   reinterpret_cast<rt::Tools*>(memory + rt::tools_offset)->by_wall = is_by_wall();
   if (full_paths_) {

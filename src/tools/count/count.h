@@ -29,6 +29,8 @@ struct Function {
   AppPc begin, end;
   uint32_t image = 0;
   uint64_t bias = 0;
+  instrument::Counter cell{
+      rt::unknown_function};               // its frames on the stack; that of another where the image is mapped twice
   bool is_stub = false;                    // of a procedure linkage table: no function for anybody but the linker
   Known is_leaf = Known::NotYet;           // see leaf.cc
   bool may_return_twice = false;           // known with is_leaf
@@ -125,6 +127,7 @@ class Count : public instrument::Tool {
  private:
   class Planner;
   uint32_t function_at(const instrument::Subject& subject, AppPc pc, instrument::Counters& counters);
+  uint32_t& first_of_place(const Function& f);
   bool is_leaf(const instrument::Subject& subject, uint32_t function);
   bool overwrites_flags(const instrument::Subject& subject, uint32_t function);
   const Planned* find_planned(const x86::Function& f) const;
@@ -141,12 +144,13 @@ class Count : public instrument::Tool {
   Clock clock_;
   bool full_paths_;  // A6: every call goes through the runtime, which keeps the calling-context tree
   Published<Function> functions_{{}};
-  Published<uint32_t> cell_of_function_{rt::unknown_function};  // ascending, as cells are handed out
+  Published<uint32_t> cell_of_function_{rt::unknown_function};  // that were handed out for them: ascending
   Published<Block> blocks_;
   Pool pool_;
   uint32_t points_ = 1;                  // of blocks, the outside with them
   Published<Site> sites_{{}, {}};        // their records are ascending, too
   FlatMap<uint32_t> function_by_begin_;  // and 0 where none is known
+  FlatMap<uint32_t> function_by_place_;  // in its image: the first of those that are the same in the profile
   std::vector<Planned> planned_;
   FlatMap<uint32_t> planned_by_entry_;               // one more than the number of the last one
   std::map<uint32_t, std::vector<Thread>> threads_;  // by pid

@@ -79,7 +79,7 @@ class Count::Planner {
   }
 
  private:
-  Counter cell_of(uint32_t function) const { return {tool_.cell_of_function_[function]}; }
+  Counter cell_of(uint32_t function) const { return tool_.functions_[function].cell; }
   Block& block(BlockId b) { return tool_.blocks_[first_block_ + b]; }
 
   void add_blocks(bool free) {
@@ -168,10 +168,18 @@ class Count::Planner {
     Counter record, callee;
     bool is_begin = false;  // of the callee
   };
+  AppPc begin_of(AppPc target) const {
+    // (Entries of a linkage table may be known as one piece: each leads to a function of its own.)
+    return is_stub(s_.image_code(target, 16)) ? target : s_.bounds_of(target).begin;
+  }
+  uint32_t callee_at(AppPc target) {
+    const uint32_t* known = tool_.function_by_begin_.find(target);
+    return known && *known ? *known : tool_.function_at(s_, begin_of(target), counters_);
+  }
   Target site(BlockId b, AppPc pc, SiteKind kind, AppPc target) {
     // (A call into the middle of the function itself, as of retpolines, is one of the function.)
     bool is_own = f_.bounds.contains(target) && !s_.is_volatile;
-    uint32_t callee = is_own ? function_ : target ? tool_.function_at(s_, target, counters_) : profile::none;
+    uint32_t callee = is_own ? function_ : target ? callee_at(target) : profile::none;
     if (callee != profile::none && tool_.functions_[callee].is_stub) callee = profile::none;
     bool known = callee != profile::none;
     Counter record = counters_.allocate(known ? uint32_t{rt::record_cells} : uint32_t{rt::indirect_record_cells});
@@ -227,9 +235,8 @@ class Count::Planner {
       case BlockEnd::Jump:
       case BlockEnd::Branch: {
         if (!leaves(block.taken, last.target)) break;
-        AppPc begin = s_.bounds_of(last.target).begin;
-        // (Entries of a linkage table may be known as one piece: each leads to a function of its own.)
-        if (begin != last.target && !is_stub(s_.image_code(last.target, 16))) {
+        AppPc begin = begin_of(last.target);
+        if (begin != last.target) {
           Counter callee = cell_of(tool_.function_at(s_, begin, counters_));
           Counter record = site(b, last.pc, SiteKind::TailCall, {}).record;
           plan_.insert(Where::Taken, b, {call(rt::Routine::MiddleJump, callee, record.index)});
@@ -351,7 +358,10 @@ void Count::adopt() {
   sites_.adopt(), blocks_.adopt();
   functions_.adopt(), cell_of_function_.adopt();
   pool_.so_far.adopt(), pool_.lengths.adopt(), pool_.code.adopt();
-  for (uint32_t i = 1; i < functions_.size(); i++) function_by_begin_[functions_[i].begin] = i;
+  for (uint32_t i = 1; i < functions_.size(); i++) {
+    function_by_begin_[functions_[i].begin] = i;
+    if (uint32_t& first = first_of_place(functions_[i]); !first) first = i;
+  }
   for (const Block& b : blocks_) points_ = std::max({points_, b.from + 1, b.to + 1});
 }
 
@@ -360,10 +370,19 @@ uint32_t Count::function_at(const instrument::Subject& subject, AppPc pc, instru
   if (known) return known;
   known = static_cast<uint32_t>(functions_.size());
   AppRange bounds = subject.bounds_of(pc);
-  functions_.push_back(
-      {pc, std::max(bounds.end, pc + 1), subject.image, subject.bias, is_stub(subject.image_code(pc, 16))});
-  cell_of_function_.push_back(counters.allocate().index);
+  instrument::Counter own = counters.allocate();
+  Function f{pc, std::max(bounds.end, pc + 1), subject.image, subject.bias, own, is_stub(subject.image_code(pc, 16))};
+  // What is mapped twice (V8's builtins) is one function: it is on the stack as often as both together.
+  uint32_t& first = first_of_place(f);
+  if (first) f.cell = functions_[first].cell;
+  else first = known;
+  functions_.push_back(f);
+  cell_of_function_.push_back(own.index);
   return known;
+}
+
+uint32_t& Count::first_of_place(const Function& f) {
+  return function_by_place_[{(f.begin.value - f.bias) ^ (uint64_t{f.image} + 1) << 48}];
 }
 
 }  // namespace weir::count
