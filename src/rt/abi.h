@@ -73,7 +73,7 @@ enum class Request : uint32_t {
   ThreadEnd,  // the thread is about to exit; no reply is awaited
   Exec,       // args: path, directory descriptor
   ExecFailed,
-  Change,      // args: begin, end, 1: there is no code any more, protection, or 0: the program changes mappings that hold translated code
+  Change,  // args: begin, end, 1: there is no code any more, protection, or 0: the program changes mappings that hold translated code
   Executable,  // args: begin, end: memory has become executable
   Give,        // args: begin, end, Giving: the program wants addresses that are Weir's → values[0]: may it have them?
   Quiet,   // args: 0 or 1: the program is about to install a seccomp filter: from the second on the runtime makes no more
@@ -477,6 +477,10 @@ constexpr uint32_t max_os = 1 << 16;
 // Stacks of coroutines that are not running.
 constexpr uint32_t parked_offset = os_offset + max_os * sizeof(OsRecord);
 constexpr uint32_t max_parked = 1 << 16;
+// What a search in vain has found: none of the frames before `limit` has an rsp between `low` and `high`.
+struct Absent {
+  uint64_t limit, low, high;
+};
 struct Tools {
   uint64_t start;                   // program address at which the thread began
   uint64_t os_clock;                // time of all OS calls of the thread
@@ -493,6 +497,10 @@ struct Tools {
   uint32_t by_wall;   // the clock is the time that passes: it is advanced when somebody looks at it,
   uint64_t stamp;     // … and was so at this time
   char name[16];      // of the thread
+  Absent
+      absent[4];  // `limit` is where the frame behind would be; that before it has FrameHasOs, so that the runtime ends it
+  uint64_t searches;  // that were remembered there
+  Absent absent_parked;
 };
 constexpr uint32_t tools_offset = parked_offset + max_parked * sizeof(Frame);
 constexpr uint32_t others_list_offset = tools_offset + 4096, os_list_offset = others_list_offset + max_others * 4;

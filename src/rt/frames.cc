@@ -155,6 +155,57 @@ struct SiteAndCallee {
   return f;
 }
 
+// Searches for frames with an rsp. Where a stack has been moved (Go's, when they grow), each return is to a place that no frame has: what
+// such a search has found is kept, so that the next one does not look at all frames again.
+class Search {
+ public:
+  explicit Search(uint64_t rsp) : rsp_(rsp) {}
+  bool is_at(const Frame& f) {
+    uint64_t other = rsp_of(f);
+    if (other < rsp_ && other > low_) low_ = other;
+    if (other > rsp_ && other < high_) high_ = other;
+    steps_++;
+    return other == rsp_;
+  }
+  // Is it not before `limit` either?
+  bool is_done(const Absent& known, uint64_t limit) {
+    if (known.limit != limit || rsp_ <= known.low || rsp_ >= known.high) return false;
+    if (known.low > low_) low_ = known.low;
+    if (known.high < high_) high_ = known.high;
+    return true;
+  }
+  bool was_long() const { return steps_ > 32; }
+  Absent result(uint64_t limit) const { return {limit, low_, high_}; }
+
+ private:
+  uint64_t rsp_, low_ = 0, high_ = ~uint64_t{0}, steps_ = 0;
+};
+
+void forget_searches(ThreadBlock* tb, const Frame* ended) {
+  for (Absent& a : tools(tb)->absent)
+    if (a.limit > uint64_t(ended)) a.limit = 0;
+}
+
+// The frame behind the one with this rsp; null: there is none.
+Frame* find_frame(ThreadBlock* tb, uint64_t rsp) {
+  Search search(rsp);
+  auto is_done = [&](const Frame* f) {
+    for (const Absent& a : tools(tb)->absent)
+      if (search.is_done(a, uint64_t(f))) return true;
+    return false;
+  };
+  for (Frame* f = top(tb); f > bottom(tb) + 1; f--) {
+    if (has_os(f[-1]) && is_done(f)) break;
+    if (search.is_at(f[-1])) return f;
+  }
+  if (search.was_long()) {
+    tools(tb)->absent[tools(tb)->searches++ % 4] = search.result(tb->frames_top);
+    Frame& last = top(tb)[-1];
+    if (!has_os(last)) last.os = 0, last.rsp |= FrameHasOs;
+  }
+  return nullptr;
+}
+
 // A leaf call ends elsewhere than behind it.
 void end_leaf(ThreadBlock* tb, LeafCall& leaf) {
   if (!leaf.site) return;
@@ -173,6 +224,7 @@ void abandon_leaf(ThreadBlock* tb, uint64_t signal_frame) {
 void pop(ThreadBlock* tb) {
   Taken taken;
   Frame f = take_off(tb, taken);
+  if (has_os(f)) forget_searches(tb, top(tb));
   if (f.site == signal_site) abandon_leaf(tb, rsp_of(f) - handler_frame);
   bool outermost = f.callee != not_arrived && --cells(tb)[f.callee] == 0;
   add(tb, f.site, f.callee, is_counted(f), outermost, taken);
@@ -224,8 +276,13 @@ bool unpark(ThreadBlock* tb, uint64_t rsp) {
   auto* parked = at<Frame>(tb, parked_offset);
   Tools* t = tools(tb);
   uint32_t i = t->parked;
-  while (i && rsp_of(parked[i - 1]) != rsp) i--;
-  if (!i) return false;
+  Search search(rsp);
+  while (i && !search.is_done(t->absent_parked, i) && !search.is_at(parked[i - 1])) i--;
+  if (!i || rsp_of(parked[i - 1]) != rsp) {
+    if (search.was_long()) t->absent_parked = search.result(t->parked);
+    return false;
+  }
+  t->absent_parked = {};
   uint32_t first = i - 1, end = i;
   while (first > 0 && parked[first - 1].begin.clock == parked[first].begin.clock) first--;
   while (end < t->parked && parked[end].begin.clock == parked[first].begin.clock) end++;
@@ -245,22 +302,40 @@ void drop_below(ThreadBlock* tb, uint64_t rsp) {
   }
 }
 
-// Control is where the rsp of its caller's frames is `rsp`.
-void settle(ThreadBlock* tb, uint64_t rsp) {
+// Go's functions that find no room call, before all else, who copies their stack to a larger one. Control is then behind that call, at
+// another rsp: the frames of the stack have moved with it. The frame behind that of the call; null: it is not so.
+Frame* move_stack(ThreadBlock* tb, uint64_t rsp, uint32_t caller) {
+  constexpr int64_t most_between = 32;  // frames of those who copy it
+  auto is_first_act = [&](const Frame* f) {
+    return f[-1].callee == caller && rsp_of(f[-1]) == rsp_of(*f) + 8 && !is_tail(*f);
+  };
+  Frame* call = top(tb) - 1;
+  while (call > bottom(tb) && top(tb) - call < most_between && !is_first_act(call)) call--;
+  if (call == bottom(tb) || !is_first_act(call)) return nullptr;
+  Frame* first = call - 1;
+  while (first > bottom(tb) && !begins_stack(*first)) first--;
+  if (first == bottom(tb)) return nullptr;
+  uint64_t by = rsp - rsp_of(*call);
+  for (Frame* f = first; f <= call; f++) f->rsp += by;
+  forget_searches(tb, bottom(tb));
+  return call + 1;
+}
+
+// Control is where the rsp of its caller's frames is `rsp`; behind a call of `caller`, if that is known.
+void settle(ThreadBlock* tb, uint64_t rsp, uint32_t caller = not_arrived) {
   if (!tb->frames_top) return;
-  for (Frame* f = top(tb); f > bottom(tb) + 1; f--) {
-    if (rsp_of(f[-1]) != rsp) continue;
-    while (top(tb) > f) {  // stacks that were left for this one, then calls on it that did not return
-      Frame* begin = top(tb) - 1;
-      while (begin > f && !begins_stack(*begin)) begin--;
-      if (begins_stack(*begin)) park(tb, begin);
-      else
-        while (top(tb) > f) pop(tb);
-    }
-    return pop_returned(tb, rsp);
+  Frame* f = find_frame(tb, rsp);
+  if (!f && tools(tb)->parked && unpark(tb, rsp)) return pop_returned(tb, rsp);
+  if (!f && caller != not_arrived) f = move_stack(tb, rsp, caller);
+  if (!f) return drop_below(tb, rsp);
+  while (top(tb) > f) {  // stacks that were left for this one, then calls on it that did not return
+    Frame* begin = top(tb) - 1;
+    while (begin > f && !begins_stack(*begin)) begin--;
+    if (begins_stack(*begin)) park(tb, begin);
+    else
+      while (top(tb) > f) pop(tb);
   }
-  if (tools(tb)->parked && unpark(tb, rsp)) return pop_returned(tb, rsp);
-  drop_below(tb, rsp);
+  pop_returned(tb, rsp);
 }
 
 // Functions may go on calling each other at their ends, as those of interpreters do, and never return. In a long chain a function that
@@ -334,7 +409,7 @@ void resync(ThreadBlock* tb, uint32_t function, uint64_t rsp) {
 
 // Control is behind a call of `caller`. It came by a return, and the frame of the call has ended, or by a jump.
 void leave(ThreadBlock* tb, uint64_t rsp, uint32_t caller) {
-  settle(tb, rsp);
+  settle(tb, rsp, caller);
   tools(tb)->unseen += top(tb) > bottom(tb) + 1 && top(tb)[-1].callee != caller;
 }
 

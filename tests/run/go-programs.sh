@@ -23,7 +23,7 @@ func main() {
 		try("nil", func() { null.data[3] = 1 }); try("map", func() { m["a"] = 1 }); try("divide", func() { fmt.Println(1 / zero) })
 		try("index", func() { fmt.Println([]int{1, 2}[zero+5]) }); try("own", func() { panic(fmt.Sprint("panic ", i)) })
 	}
-	fmt.Println(deep(20000))
+	fmt.Println(deep(100000))
 	words := map[string]int{}; for _, w := range strings.Fields(strings.Repeat("the quick brown fox the ", 1000)) { words[w]++ }
 	keys := []string{}; for k := range words { keys = append(keys, k) }; sort.Strings(keys); for _, k := range keys { fmt.Print(k, "=", words[k], " ") }; fmt.Println()
 	out, err := exec.Command("sh", "-c", "echo from a child; exit 3").Output(); fmt.Printf("%q %v\n", out, err)
