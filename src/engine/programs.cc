@@ -292,6 +292,28 @@ ProgramRun Server::run_of(Process& p) const {
           p.perf_map.get()};
 }
 
+namespace {
+
+// What is not a hole in this part of a file.
+std::vector<instrument::CellRange> written_cells(int file, uint64_t begin, uint32_t count) {
+  auto cell_at = [&](off_t offset) {
+    return static_cast<uint32_t>(std::clamp<int64_t>((offset - static_cast<off_t>(begin)) / 8, 0, count));
+  };
+  std::vector<instrument::CellRange> ranges;
+  auto end = static_cast<off_t>(begin + uint64_t{count} * 8);
+  for (auto at = static_cast<off_t>(begin); at < end;) {
+    off_t data = lseek(file, at, SEEK_DATA);
+    if (data < 0 && errno != ENXIO) return {{0, count}};  // it cannot be told
+    if (data < 0 || data >= end) break;
+    at = lseek(file, data, SEEK_HOLE);
+    if (at < 0) return {{0, count}};
+    ranges.push_back({cell_at(data), cell_at(at)});
+  }
+  return ranges;
+}
+
+}  // namespace
+
 // The counters of one thread go to the tool.
 void Server::collect(Process& p, uint32_t slot) {
   rt::ThreadBlock* tb = block(slot);
@@ -300,8 +322,9 @@ void Server::collect(Process& p, uint32_t slot) {
   look_for_overflow(p, slot);
   auto* cells = reinterpret_cast<const uint64_t*>(memory_of(slot) + rt::counters_offset);
   uint32_t count = std::min(p.space->counters(), rt::max_counters);  // (a function that had no room has ended the process)
+  auto written = written_cells(blocks_.file.get(), slot * rt::block_stride + rt::counters_offset, count);
   p.space->tool().collect(
-      {static_cast<uint32_t>(p.pid), static_cast<uint32_t>(slots_[slot].tid), {cells, count}, memory_of(slot)});
+      {static_cast<uint32_t>(p.pid), static_cast<uint32_t>(slots_[slot].tid), {cells, count}, memory_of(slot), written});
 }
 
 namespace {

@@ -86,7 +86,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   count::Assembler assembler(profile);
   uint32_t pid = 1;
   for (std::byte* memory : {parent, child}) {
-    tool.collect({pid, pid, {reinterpret_cast<uint64_t*>(memory + rt::counters_offset), counters.size()}, memory});
+    instrument::CellRange all{0, counters.size()};
+    auto* cells = reinterpret_cast<uint64_t*>(memory + rt::counters_offset);
+    tool.collect({pid, pid, {cells, counters.size()}, memory, {&all, 1}});
     assembler.add(tool, {pid, 0, {}, 0, 0, {}, {"[anonymous]"}});
     pid++;
   }

@@ -19,7 +19,8 @@ TEST(Icount, ReadsNoCellsThatAThreadDoesNotHave) {
   instrument::Plan plan;
   tool.plan({function, 0, 0, code, code, bounds, true, false}, counters, plan);
   std::vector<uint64_t> cells(counters.size(), 5);
-  tool.collect({1, 1, std::span(cells).first(cells.size() - 1), nullptr});
+  instrument::CellRange all{0, counters.size()};
+  tool.collect({1, 1, std::span(cells).first(cells.size() - 1), nullptr, {&all, 1}});
   Program program = tool.take(1);
   EXPECT_EQ(program.block_counts, (std::vector<uint64_t>{5, 0}));
   EXPECT_EQ(program.threads[0].count.instructions, 15u);

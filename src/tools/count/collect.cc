@@ -90,12 +90,9 @@ void Count::begin_thread(std::byte* memory, const std::byte* parent, bool is_for
 void Count::collect(const instrument::ThreadData& data) {
   Thread thread;
   thread.tid = data.tid;
-  std::vector<uint64_t> counts = count_blocks(data.cells);
-  for (uint32_t b = 0; b < counts.size(); b++)
-    if (counts[b])
-      thread.blocks.push_back({b, counts[b], blocks_[b].extra.index ? at(data.cells, blocks_[b].extra.index) : 0});
+  add_units(data, thread);
   const rt::Tools tools = tools_of(data.memory);
-  add_calls(data, tools, counts, thread);
+  add_other_calls(data, tools, thread);
   auto os = table<rt::OsRecord>(data.memory, rt::os_offset, rt::max_os);
   for (uint32_t i : table<uint32_t>(data.memory, rt::os_list_offset, std::min(tools.os, rt::max_os))) {
     rt::OsRecord r = copy_of(os[i % rt::max_os]);
@@ -120,32 +117,57 @@ void Count::collect(const instrument::ThreadData& data) {
   threads_[data.pid].push_back(std::move(thread));
 }
 
-std::vector<uint64_t> Count::count_blocks(std::span<const uint64_t> cells) const {
-  std::vector<Count64> flows;
-  flows.reserve(blocks_.size());
-  for (const Block& b : blocks_)
-    flows.push_back({b.from, b.to, b.counter.index ? at(cells, b.counter.index) : 0, b.counter.index != 0});
-  solve_counts(flows, points_);
-  std::vector<uint64_t> counts(blocks_.size());
-  for (size_t i = 0; i < flows.size(); i++) counts[i] = flows[i].is_known ? flows[i].count : 0;
-  return counts;
+Unit Count::end_of_unit(size_t number) const {
+  if (number + 1 < units_.size()) return units_[number + 1];
+  return {static_cast<uint32_t>(blocks_.size()), points_, static_cast<uint32_t>(sites_.size()), UINT32_MAX};
 }
 
-// Direct calls have records of their own, and so has the first callee of an indirect call; the others are in a hash table.
-void Count::add_calls(const instrument::ThreadData& data, const rt::Tools& tools, std::span<const uint64_t> block_counts,
-                      Thread& thread) const {
-  for (uint32_t i = 0; i < sites_.size(); i++) {
+// Only what the thread has run.
+void Count::add_units(const instrument::ThreadData& data, Thread& thread) const {
+  auto written = data.written.begin();
+  for (size_t number = 0; number < units_.size(); number++) {
+    uint32_t begin = units_[number].cell, end = end_of_unit(number).cell;
+    while (written != data.written.end() && written->end <= begin) ++written;
+    if (written == data.written.end()) return;
+    if (written->begin < end) add_unit(number, data, thread);
+  }
+}
+
+// The counts of its blocks, and the calls that have records of their own: direct ones, and those of the first callee of an indirect call.
+void Count::add_unit(size_t number, const instrument::ThreadData& data, Thread& thread) const {
+  const Unit begin = units_[number], end = end_of_unit(number);
+  auto cells = data.cells.first(std::min<size_t>(end.cell, data.cells.size()));
+  cells = cells.subspan(std::min<size_t>(begin.cell, cells.size()));
+  if (std::ranges::all_of(cells, [](uint64_t n) { return n == 0; })) return;
+  std::vector<Count64> flows;
+  auto local = [&](uint32_t point) { return point == outside ? outside : point - begin.point + 1; };
+  for (const Block& b : blocks().subspan(begin.block, end.block - begin.block))
+    flows.push_back(
+        {local(b.from), local(b.to), b.counter.index ? at(data.cells, b.counter.index) : 0, b.counter.index != 0});
+  solve_counts(flows, end.point - begin.point + 1);
+  auto count_of = [&](uint32_t block) {
+    const Count64& flow = flows[block - begin.block];
+    return flow.is_known ? flow.count : 0;
+  };
+  for (uint32_t b = begin.block; b < end.block; b++)
+    if (uint64_t count = count_of(b))
+      thread.blocks.push_back({b, count, blocks_[b].extra.index ? at(data.cells, blocks_[b].extra.index) : 0});
+  for (uint32_t i = begin.site; i < end.site; i++) {
     const Site& site = sites_[i];
     auto cell = [&](uint32_t n) { return at(data.cells, site.record.index + n); };
     uint32_t callee = site.callee;
     uint64_t calls = 0;
-    if (callee != profile::none) calls = site.taken.index ? at(data.cells, site.taken.index) : block_counts[site.block];
-    else if (!site.record.index || !cell(rt::RecordCallee)) continue;
+    if (callee != profile::none) calls = site.taken.index ? at(data.cells, site.taken.index) : count_of(site.block);
+    else if (!cell(rt::RecordCallee)) continue;
     else callee = function_of(static_cast<uint32_t>(cell(rt::RecordCallee))), calls = cell(rt::RecordCalls);
     if (calls || cell(rt::RecordTotal))
       thread.calls.push_back({i, callee, calls, cell(rt::RecordTotal),
                               range_of({cell(rt::RecordSpread), cell(rt::RecordSpread + 1)}), cell(rt::RecordOs)});
   }
+}
+
+// Those of other callees are in a hash table.
+void Count::add_other_calls(const instrument::ThreadData& data, const rt::Tools& tools, Thread& thread) const {
   auto others = table<rt::OtherRecord>(data.memory, rt::others_offset, rt::max_others);
   for (uint32_t i : table<uint32_t>(data.memory, rt::others_list_offset, std::min(tools.others, rt::max_others))) {
     const rt::OtherRecord r = copy_of(others[i % rt::max_others]);

@@ -65,6 +65,11 @@ struct Site {
   instrument::Counter taken = {};   // of a conditional jump, or what is behind one: the block does not tell
 };
 
+// What was planned together, from these on: a part of a function. Nothing outside of it follows from its cells.
+struct Unit {
+  uint32_t block, point, site, cell;
+};
+
 // Code of no file, or that was written to, and what was planned for it: it is often translated again.
 struct Planned {
   std::vector<x86::Insn> insns;
@@ -134,9 +139,10 @@ class Count : public instrument::Tool {
   uint32_t site_of(uint32_t cell) const;
   uint32_t function_of(uint32_t cell) const;
   uint32_t function_around(AppPc pc) const;
-  std::vector<uint64_t> count_blocks(std::span<const uint64_t> cells) const;
-  void add_calls(const instrument::ThreadData& data, const rt::Tools& tools, std::span<const uint64_t> block_counts,
-                 Thread& thread) const;
+  Unit end_of_unit(size_t number) const;
+  void add_unit(size_t number, const instrument::ThreadData& data, Thread& thread) const;
+  void add_units(const instrument::ThreadData& data, Thread& thread) const;
+  void add_other_calls(const instrument::ThreadData& data, const rt::Tools& tools, Thread& thread) const;
   void publish();
   void close_frames(const std::byte* memory, const rt::Tools& tools, Thread& thread) const;
 
@@ -147,8 +153,9 @@ class Count : public instrument::Tool {
   Published<uint32_t> cell_of_function_{rt::unknown_function};  // that were handed out for them: ascending
   Published<Block> blocks_;
   Pool pool_;
-  uint32_t points_ = 1;                  // of blocks, the outside with them
-  Published<Site> sites_{{}, {}};        // their records are ascending, too
+  uint32_t points_ = 1;            // of blocks, the outside with them
+  Published<Site> sites_{{}, {}};  // their records are ascending, too
+  Published<Unit> units_;
   FlatMap<uint32_t> function_by_begin_;  // and 0 where none is known
   FlatMap<uint32_t> function_by_place_;  // in its image: the first of those that are the same in the profile
   std::vector<Planned> planned_;

@@ -61,8 +61,9 @@ class Count::Planner {
       : tool_(tool), s_(subject), f_(subject.function), counters_(counters), plan_(plan) {}
 
   void run() {
-    function_ = tool_.function_at(s_, f_.bounds.begin, counters_);
     first_block_ = static_cast<uint32_t>(tool_.blocks_.size());
+    tool_.units_.push_back({first_block_, tool_.points_, static_cast<uint32_t>(tool_.sites_.size()), counters_.size()});
+    function_ = tool_.function_at(s_, f_.bounds.begin, counters_);
     bool stub = tool_.functions_[function_].is_stub;
     add_blocks(stub);
     count_blocks();
@@ -351,11 +352,11 @@ void Count::plan(const instrument::Subject& subject, instrument::Counters& count
 void Count::publish() {
   pool_.code.publish(), pool_.lengths.publish(), pool_.so_far.publish();
   cell_of_function_.publish(), functions_.publish();
-  blocks_.publish(), sites_.publish();
+  blocks_.publish(), sites_.publish(), units_.publish();
 }
 
 void Count::adopt() {
-  sites_.adopt(), blocks_.adopt();
+  units_.adopt(), sites_.adopt(), blocks_.adopt();
   functions_.adopt(), cell_of_function_.adopt();
   pool_.so_far.adopt(), pool_.lengths.adopt(), pool_.code.adopt();
   for (uint32_t i = 1; i < functions_.size(); i++) {

@@ -35,15 +35,20 @@ void Icount::collect(const instrument::ThreadData& data) {
   Program& program = programs_[data.pid];
   program.block_counts.resize(blocks_.size());
   Thread thread{data.tid, {}};
-  for (size_t i = 0; i < blocks_.size(); i++) {
+  auto add = [&](size_t i) {
     uint64_t n = at(data.cells, blocks_[i].counter.index);
-    if (!n) continue;
+    if (!n) return;
     Count count{n * blocks_[i].instructions, n};
     if (program.images.size() <= blocks_[i].image) program.images.resize(blocks_[i].image + 1);
     program.images[blocks_[i].image] += count;
     program.block_counts[i] += n;
     thread.count += count;
-  }
+  };
+  auto cell_of = [](const Block& b) { return b.counter.index; };  // ascending, as they were handed out
+  for (auto [begin, end] : data.written)
+    for (const Block& b : std::ranges::subrange(std::ranges::lower_bound(blocks_, begin, {}, cell_of),
+                                                std::ranges::lower_bound(blocks_, end, {}, cell_of)))
+      add(static_cast<size_t>(&b - blocks_.data()));
   if (program.threads.size() <= kept_threads) program.threads.push_back(thread);
   else program.threads.back() = {0, program.threads.back().count += thread.count};
 }
