@@ -160,7 +160,8 @@ void Count::add_unit(size_t number, const instrument::ThreadData& data, Thread& 
     if (callee != profile::none) calls = site.taken.index ? at(data.cells, site.taken.index) : count_of(site.block);
     else if (!cell(rt::RecordCallee)) continue;
     else callee = function_of(static_cast<uint32_t>(cell(rt::RecordCallee))), calls = cell(rt::RecordCalls);
-    if (calls || cell(rt::RecordTotal))
+    // (Calls that a forked process began with may have ended there without a total: inside another of the same function.)
+    if (calls || cell(rt::RecordTotal) || cell(rt::RecordSpread + 1))
       thread.calls.push_back({i, callee, calls, cell(rt::RecordTotal),
                               range_of({cell(rt::RecordSpread), cell(rt::RecordSpread + 1)}), cell(rt::RecordOs)});
   }
