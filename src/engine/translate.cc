@@ -36,6 +36,31 @@ AppRange Space::bounds_of(const Region& region, AppPc pc) const {
   return bounds;
 }
 
+namespace {
+
+// Does nobody say where the function at `pc` begins and ends?
+bool is_guess(const Region& region, AppPc pc) {
+  return !region.image || !region.image->function_bounds({pc.value - region.bias});
+}
+
+// Up to where functions are aligned to, behind a byte that only pads; or all of it.
+int64_t size_to_padding(AppPc begin, std::span<const std::byte> code) {
+  constexpr std::byte int3{0xcc};
+  for (uint64_t end = 16 - begin.value % 16; end < code.size(); end += 16)
+    if (code[end - 1] == int3) return static_cast<int64_t>(end);
+  return static_cast<int64_t>(code.size());
+}
+
+// The first place behind its entry that it calls, or its end.
+AppPc first_callee(const x86::Function& f, AppRange bounds) {
+  AppPc first = bounds.end;
+  for (const x86::Insn& i : f.insns)
+    if (i.kind() == x86::Kind::Call && i.target > f.entry && i.target < first) first = i.target;
+  return first;
+}
+
+}  // namespace
+
 // Another unit of the function may have it as a block.
 CachePc Space::find_in_function(AppPc pc, AppRange bounds) {
   uint32_t* place = functions_.find(bounds.begin);  // of the number of the next unit; dead ones are taken out
@@ -99,7 +124,14 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid, rt::Soon* soon) {
   };
   if (code(pc, 1).empty()) return fail("its code at {:#x} cannot be read", pc.value);
   x86::Function& f = function_;
+  // Tools would find the code of functions that are not told apart in several of them, and calls that begin in one and end in another.
+  bool may_be_several = tool_->has_probes() && is_guess(*region, pc);
+  if (may_be_several) bounds.end = std::min(bounds.end, bounds.begin + size_to_padding(pc, bytes));
   x86::lift(pc, bounds, code, data, {}, f);
+  if (AppPc end = may_be_several ? first_callee(f, bounds) : bounds.end; end < bounds.end) {
+    bounds.end = end;
+    x86::lift(pc, bounds, code, data, {}, f);
+  }
   x86::BlockId first = f.block_at(pc);
   // An instruction that the end of its function cuts in two (a symbol's size is wrong, or control came to the middle of
   // another instruction) is a function of its own.
