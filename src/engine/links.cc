@@ -116,16 +116,21 @@ void Space::unlink(Arena& arena, uint32_t number) {
   s.exit.linked = false;
 }
 
-// Where nothing is entered yet.
-void Space::enter_if_empty(AppPc pc, CachePc to) {
-  if (!table_entry(pc)) enter_in_table(pc, to);
+// The places of a new unit that the table is to lead to. A tool's probes of a return site must be met by returns, and may be by jumps: an
+// older unit may have the place as the target of a jump only.
+void Space::enter_all(uint32_t id, std::span<const instrument::TableEntry> places) {
+  for (const instrument::TableEntry& t : places) {
+    CachePc known = t.app == units_[id].entry ? CachePc{} : table_entry(t.app);
+    if (!known || (t.is_return_site && tool_->has_probes() && !is_return_site(t.app, known)))
+      enter_in_table(t.app, cache_pc(id, t.offset));
+  }
 }
 
-// The places of a new unit that the table is to lead to.
-void Space::enter_all(uint32_t id, std::span<const instrument::TableEntry> places) {
-  for (const instrument::TableEntry& t : places)
-    if (t.app == units_[id].entry) enter_in_table(t.app, cache_pc(id, t.offset));
-    else enter_if_empty(t.app, cache_pc(id, t.offset));
+bool Space::is_return_site(AppPc pc, CachePc at) const {
+  uint32_t n = unit_at(at);
+  if (!n || !units_[n - 1].return_sites) return false;
+  auto sites = std::span(units_[n - 1].table).subspan(1, units_[n - 1].return_sites);
+  return std::ranges::find(sites, pc) != sites.end();
 }
 
 CachePc Space::table_entry(AppPc pc) const {

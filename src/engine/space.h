@@ -107,7 +107,8 @@ struct Unit {
   bool dead = false;
   std::vector<instrument::BlockPlace> blocks = {};
   std::vector<instrument::Mark> marks = {};
-  std::vector<AppPc> table = {};  // addresses that the table sends here
+  std::vector<AppPc> table = {};  // addresses that the table sends here: its entry,
+  uint32_t return_sites = 0;      // … then so many of these, and others
 };
 
 struct SpaceStats {
@@ -286,8 +287,8 @@ class Space {
   }
   uint64_t& table_cell(AppPc pc) const { return *table_.as<uint64_t>(8 * (pc.value & 0xffffffff)); }
   void enter_in_table(AppPc pc, CachePc to);
-  void enter_if_empty(AppPc pc, CachePc to);
   void enter_all(uint32_t unit, std::span<const instrument::TableEntry> places);
+  bool is_return_site(AppPc pc, CachePc at) const;
   void empty_cells(LowRange low);
 
   // places.cc

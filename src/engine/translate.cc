@@ -229,7 +229,7 @@ CachePc Space::commit(Region& region, Unit unit, instrument::Lowered& lowered, u
   std::span<const instrument::TableEntry> places = lowered.table;
   if (region.is_volatile && tool_->has_probes()) places = places.first(1);
   unit.table.reserve(places.size());
-  for (const auto& t : places) unit.table.push_back(t.app);
+  for (const auto& t : places) unit.table.push_back(t.app), unit.return_sites += t.is_return_site;
   uint32_t id = new_unit(std::move(unit)), number = first_exit;
   for (instrument::Exit exit : lowered.exits) {
     exit.offset += units_[id].offset;

@@ -50,6 +50,7 @@ struct Mark {
 struct TableEntry {
   AppPc app;
   uint32_t offset;
+  bool is_return_site = false;  // with the probes of one; they stand behind the entry, before what jump tables name
 };
 
 struct BlockPlace {

@@ -79,7 +79,7 @@ void Lowering::branch(BlockId b, const Insn& insn, std::span<const std::byte> by
 void Lowering::return_site(BlockId b, AppPc address) {
   BlockId to = f_.blocks[b].fallthrough;
   if (to == no_block) return;  // it does not come back, as far as is known; if it does, the site is translated then
-  out_.table.push_back({address, e_.offset()});
+  out_.table.push_back({address, e_.offset(), true});
   for (const Insertion* i : std::ranges::equal_range(edges_, b, {}, &Insertion::index))
     if (i->where == Where::FallThrough) arrivals_.push_back(i);
   for (const Insertion* i : std::ranges::equal_range(edges_, to, {}, &Insertion::index))
