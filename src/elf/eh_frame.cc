@@ -59,6 +59,11 @@ void EhFrame::read_all(std::span<const Section> sections) {
   std::ranges::sort(list_);
 }
 
+Vaddr EhFrame::first() const {
+  if (!table_.empty()) return base_ + *load<int32_t>(table_, 0);
+  return list_.empty() ? Vaddr{UINT64_MAX} : list_.front().begin;
+}
+
 EhFrame::Place EhFrame::find(Vaddr v) { return table_.empty() ? find_in_list(v) : find_in_table(v); }
 
 EhFrame::Place EhFrame::find_in_list(Vaddr v) const {

@@ -18,6 +18,8 @@ class EhFrame {
     VRange gap;                      // where there is none: the addresses around it that no FDE has
   };
   Place find(Vaddr v);
+  // Where the first FDE begins.
+  Vaddr first() const;
 
  private:
   struct Record;

@@ -28,9 +28,8 @@ std::span<const Frame> FrameFinder::at(Vaddr v) {
 }
 
 const Function* FrameFinder::find_function(Vaddr v) {
-  while (function_ < functions_.size() && functions_[function_].range.end <= v) ++function_;
-  const Function* f = function_ < functions_.size() ? &functions_[function_] : nullptr;
-  return f && f->range.contains(v) ? f : nullptr;
+  if (!function_ || !function_->range.contains(v)) function_ = function_at_(v);
+  return function_;
 }
 
 void FrameFinder::find_unit(Vaddr v) {

@@ -1,6 +1,7 @@
 // The frames of sorted addresses, in one pass over the tables.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,8 +13,9 @@ namespace weir::symbols {
 
 class FrameFinder {
  public:
-  FrameFinder(const Object& image, std::span<const Function> functions, DebugInfo& info)
-      : image_(image), functions_(functions), info_(info) {}
+  using FunctionAt = std::function<const Function*(Vaddr)>;
+  FrameFinder(const Object& image, FunctionAt function_at, DebugInfo& info)
+      : image_(image), function_at_(std::move(function_at)), info_(info) {}
 
   // The frames of `v`, which is not below the last one; good until the next call.
   std::span<const Frame> at(Vaddr v);
@@ -25,10 +27,11 @@ class FrameFinder {
   void until(Vaddr end) { same_.end = std::min(same_.end, end); }
 
   const Object& image_;
-  std::span<const Function> functions_;
+  FunctionAt function_at_;
   DebugInfo& info_;
   // Where the last address was in each table.
-  size_t function_ = 0, row_ = 0, stretch_ = 0;
+  const Function* function_ = nullptr;
+  size_t row_ = 0, stretch_ = 0;
   DebugInfo::Found unit_;
   // Its frames, and the addresses that have the same ones.
   std::vector<Frame> frames_;

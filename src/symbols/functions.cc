@@ -1,110 +1,33 @@
-// The problem: one list of functions from three sources that overlap and contradict each other.
+// The problem: functions from three sources that overlap and contradict each other.
 //
 // Bounds and names are found apart. Bounds follow the rules of elf/image.cc, so that what was counted is what is named.
 // A name is that of
 //   1. the best symbol at the first address of the function     (several names for one function are common)
 //   2. the symbol that covers the first address, "name+0x28"    (assembly with several FDEs in one function, and holes between them)
 //   3. the symbol inside that has at least half of the function (an FDE that begins with padding)
-// Invariant: the list is sorted and no two functions share an address.
+// Invariants: the list is sorted and no two functions share an address; what is found around an address is in the list.
 #include "symbols/functions.h"
 
-#include <tuple>
+#include <algorithm>
 
-#include "elf/eh_frame.h"
 #include "symbols/demangle.h"
-#include "symbols/plt.h"
 
 namespace weir::symbols {
 
 namespace {
 
-using elf::Bytes;
-using elf::Section;
-
-struct Symbol {
-  Vaddr begin;
-  uint64_t size;  // 0: unknown
-  Vaddr limit;    // the end of its section
-  uint8_t type, binding;
-  std::string_view name;
-
-  Vaddr end() const { return elf::end_of(begin, size); }
-};
-
-bool is_exported(const Symbol& s) { return s.binding != STB_LOCAL; }
-
-// Smaller is better. `read` (weak) wins over `__read` (global): it is what people know; `__read` over a local name.
-auto rank(const Symbol& s) {
-  size_t underscores = std::min(s.name.find_first_not_of('_'), s.name.size());
-  return std::tuple(s.type == STT_NOTYPE, s.size == 0, !is_exported(s), underscores, s.binding == STB_WEAK, s.name.size(),
-                    s.name);
-}
-
-// "memcpy@@GLIBC_2.14" -> "memcpy"
-std::string_view without_version(std::string_view name) { return name.substr(0, name.find('@', 1)); }
-
-void read_symbols(const Object& object, const Section& table, std::vector<Symbol>& symbols) {
-  if (table.header.sh_link >= object.sections.size() || table.header.sh_entsize != sizeof(Elf64_Sym)) return;
-  Bytes entries = object.bytes_of(table), strings = object.bytes_of(object.sections[table.header.sh_link]);
-  for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= entries.size(); at += sizeof(Elf64_Sym)) {
-    Elf64_Sym s = *elf::load<Elf64_Sym>(entries, at);
-    uint8_t type = ELF64_ST_TYPE(s.st_info);
-    if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) continue;
-    if (s.st_value == 0 || s.st_shndx == SHN_UNDEF || s.st_shndx >= object.sections.size()) continue;
-    const Section& section = object.sections[s.st_shndx];
-    // Marks such as _etext are at the end of a section.
-    if (!section.is_code() || !section.range().contains({s.st_value})) continue;
-    std::string_view name = without_version(string_at(strings, s.st_name));
-    if (name.empty()) continue;
-    symbols.push_back(
-        {{s.st_value}, s.st_size, section.range().end, type, static_cast<uint8_t>(ELF64_ST_BIND(s.st_info)), name});
-  }
-}
-
-std::vector<Symbol> read_symbols(std::span<const Object* const> tables) {
-  std::vector<Symbol> symbols;
-  for (const Object* object : tables) {
-    // An ELF file has at most one table of either type.
-    for (uint32_t type : {SHT_SYMTAB, SHT_DYNSYM}) {
-      auto table = std::ranges::find_if(object->sections, [&](const Section& s) { return s.header.sh_type == type; });
-      if (table != object->sections.end()) read_symbols(*object, *table, symbols);
-    }
-  }
-  // Of several at an address the one that reaches furthest comes first.
-  std::ranges::sort(symbols, [](const Symbol& a, const Symbol& b) {
-    return a.begin != b.begin ? a.begin < b.begin : a.size != b.size ? a.size > b.size : rank(a) < rank(b);
-  });
-  return symbols;
-}
-
-// Of the symbols that begin before an address, the one that reaches furthest. Addresses are asked for in ascending order.
-class Covering {
- public:
-  explicit Covering(std::span<const Symbol> symbols) : symbols_(symbols) {}
-  const Symbol* before(Vaddr v) {
-    for (; next_ < symbols_.size() && symbols_[next_].begin < v; ++next_)
-      if (!furthest_ || symbols_[next_].end() > furthest_->end()) furthest_ = &symbols_[next_];
-    return furthest_ && furthest_->end() > v ? furthest_ : nullptr;
-  }
-  size_t next() const { return next_; }  // the first symbol that does not begin before the address
-
- private:
-  std::span<const Symbol> symbols_;
-  size_t next_ = 0;
-  const Symbol* furthest_ = nullptr;
-};
+using Around = SymbolTable::Around;
 
 // The functions that symbols make in a gap between FDEs. One that began before the gap may have a hole in its FDEs there.
-void add_gap(std::span<const Symbol> symbols, Covering& covering, VRange gap, std::vector<VRange>& bounds) {
-  if (const Symbol* s = covering.before(gap.begin)) bounds.push_back({gap.begin, std::min(s->end(), gap.end)});
-  auto first = std::ranges::lower_bound(symbols, gap.begin, {}, &Symbol::begin);
-  for (auto s = first; s != symbols.end() && s->begin < gap.end; ++s) {
+void add_gap(const Around& around, VRange gap, std::vector<VRange>& bounds) {
+  if (around.before) bounds.push_back({gap.begin, std::min(around.before->end(), gap.end)});
+  for (auto s = around.inside.begin(); s != around.inside.end(); ++s) {
     // Another name, or a label inside.
     if (!bounds.empty() && s->begin < bounds.back().end) continue;
     Vaddr end = s->end();
     if (s->size == 0) {
-      auto next = std::ranges::upper_bound(s, symbols.end(), s->begin, {}, &Symbol::begin);
-      end = next == symbols.end() ? s->limit : std::min(s->limit, next->begin);
+      auto next = std::ranges::upper_bound(s, around.inside.end(), s->begin, {}, &Symbol::begin);
+      end = next == around.inside.end() ? s->limit : std::min(s->limit, next->begin);
     }
     end = std::min(end, gap.end);
     if (s->begin < end) bounds.push_back({s->begin, end});
@@ -112,22 +35,21 @@ void add_gap(std::span<const Symbol> symbols, Covering& covering, VRange gap, st
 }
 
 // FDEs and the symbols between them, of one executable segment.
-void add_segment(elf::EhFrame& frames, std::span<const Symbol> symbols, VRange code, size_t& most,
-                 std::vector<VRange>& bounds) {
-  Covering covering(symbols);
+void add_segment(elf::EhFrame& frames, SymbolTable& symbols, VRange code, size_t& most, std::vector<VRange>& bounds) {
   for (Vaddr v = code.begin; v < code.end && most > 0; --most) {
     elf::EhFrame::Place place = frames.find(v);
     if (place.function) {
       bounds.push_back({v, std::min(place.function->end, code.end)});
       v = place.function->end;
     } else {
-      add_gap(symbols, covering, {v, std::min(place.gap.end, code.end)}, bounds);
+      VRange gap{v, std::min(place.gap.end, code.end)};
+      add_gap(symbols.around(gap), gap, bounds);
       v = place.gap.end;
     }
   }
 }
 
-std::vector<VRange> list_bounds(const Object& image, std::span<const Symbol> symbols) {
+std::vector<VRange> list_bounds(const Object& image, SymbolTable& symbols) {
   elf::EhFrame frames(image.contents, image.sections);
   // An FDE takes 16 bytes of the file and an entry of the table 8: a broken table cannot make us look for more.
   size_t most = image.contents.file.size() / 4;
@@ -138,55 +60,40 @@ std::vector<VRange> list_bounds(const Object& image, std::span<const Symbol> sym
 
 std::string_view file_name(const Object& image) { return std::string_view(image.path).substr(image.path.rfind('/') + 1); }
 
-// Names for sorted ranges in one pass over the symbols.
-class Namer {
- public:
-  Namer(const Object& image, std::span<const Symbol> symbols) : image_(image), symbols_(symbols), covering_(symbols) {}
-
-  Function name(VRange range) {
-    const Symbol* covering = covering_.before(range.begin);
-    Function f{.range = range};
-    if (const Symbol* best = best_at(range.begin)) {
-      f.linkage_name = best->name;
-      f.kind = best->type == STT_GNU_IFUNC ? Kind::Resolver : Kind::Function;
-    } else if (covering) {
-      f.whole = covering->name;
-      f.offset = static_cast<uint64_t>(range.begin - covering->begin);
-    } else if (const Symbol* inside = largest_inside(range)) {
-      f.linkage_name = inside->name;
-    } else {
-      f.whole = file_name(image_);
-      f.offset = range.begin.value;
-    }
-    return f;
+// Of those that begin at `v`, the first of `symbols`.
+const Symbol* best_at(Vaddr v, std::span<const Symbol> symbols) {
+  const Symbol *best = nullptr, *resolver = nullptr;
+  for (const Symbol& s : symbols) {
+    if (s.begin != v) break;
+    if (!resolver && s.type == STT_GNU_IFUNC) resolver = &s;
+    if (!best || is_better(s, *best)) best = &s;
   }
+  // The name that programs use is the IFUNC's; the resolver may have one of its own besides.
+  return resolver && best->type != STT_GNU_IFUNC ? resolver : best;
+}
 
- private:
-  const Symbol* best_at(Vaddr v) const {
-    const Symbol* best = nullptr;
-    bool is_resolver = false;
-    for (size_t i = covering_.next(); i < symbols_.size() && symbols_[i].begin == v; ++i) {
-      is_resolver |= symbols_[i].type == STT_GNU_IFUNC;
-      if (!best || rank(symbols_[i]) < rank(*best)) best = &symbols_[i];
-    }
-    // The name that programs use is the IFUNC's; the resolver may have one of its own besides.
-    if (is_resolver && best->type != STT_GNU_IFUNC)
-      for (size_t i = covering_.next(); symbols_[i].begin == v; ++i)
-        if (symbols_[i].type == STT_GNU_IFUNC) return &symbols_[i];
-    return best;
+const Symbol* largest_inside(VRange range, std::span<const Symbol> symbols) {
+  for (const Symbol& s : symbols)
+    if (std::min(s.end(), range.end) - s.begin >= static_cast<int64_t>((range.size() + 1) / 2)) return &s;
+  return nullptr;
+}
+
+Function named(const Object& image, VRange range, const Around& around) {
+  Function f{.range = range};
+  if (const Symbol* best = best_at(range.begin, around.inside)) {
+    f.linkage_name = best->name;
+    f.kind = best->type == STT_GNU_IFUNC ? Kind::Resolver : Kind::Function;
+  } else if (around.before) {
+    f.whole = around.before->name;
+    f.offset = static_cast<uint64_t>(range.begin - around.before->begin);
+  } else if (const Symbol* inside = largest_inside(range, around.inside)) {
+    f.linkage_name = inside->name;
+  } else {
+    f.whole = file_name(image);
+    f.offset = range.begin.value;
   }
-
-  const Symbol* largest_inside(VRange range) const {
-    for (size_t i = covering_.next(); i < symbols_.size() && symbols_[i].begin < range.end; ++i)
-      if (std::min(symbols_[i].end(), range.end) - symbols_[i].begin >= static_cast<int64_t>((range.size() + 1) / 2))
-        return &symbols_[i];
-    return nullptr;
-  }
-
-  const Object& image_;
-  std::span<const Symbol> symbols_;
-  Covering covering_;
-};
+  return f;
+}
 
 // Entries of PLTs take the place of what covers them.
 std::vector<Function> merge(std::vector<Function> functions, std::vector<Function> entries) {
@@ -222,15 +129,80 @@ const std::string& Function::name() const {
   return made_name;
 }
 
-std::vector<Function> list_functions(const Object& image, std::span<const Object* const> tables) {
-  std::vector<Symbol> symbols = read_symbols(tables);
+std::vector<Function> list_functions(const Object& image, SymbolTable& symbols) {
+  symbols.all();
   std::vector<Function> functions;
   std::vector<VRange> bounds = list_bounds(image, symbols);
   functions.reserve(bounds.size());
-  Namer namer(image, symbols);
-  for (VRange range : bounds) functions.push_back(namer.name(range));
-  std::vector<Function> entries = plt_entries(image, functions);
+  for (VRange range : bounds) functions.push_back(named(image, range, symbols.around(range)));
+  auto resolver = [&](Vaddr v) -> std::string {
+    auto found = std::ranges::lower_bound(functions, v, {}, [](const Function& f) { return f.range.begin; });
+    return found != functions.end() && found->range.begin == v ? found->linkage_name : "";
+  };
+  std::vector<Function> entries = Plt(image, resolver).entries();
   return merge(std::move(functions), std::move(entries));
+}
+
+// ---- One function --------------------------------------------------------------------------------------------------------
+
+FunctionFinder::FunctionFinder(const Object& image, SymbolTable& symbols)
+    : image_(image),
+      symbols_(symbols),
+      code_(image.code()),
+      frames_(image.contents, image.sections),
+      plt_(image, [this](Vaddr v) {
+        std::optional<VRange> range = bounds_at(v).function;
+        return range && range->begin == v ? named(image_, *range, symbols_.around(*range)).linkage_name : "";
+      }) {}
+
+FunctionFinder::Bounds FunctionFinder::bounds_at(Vaddr v) {
+  auto code = std::ranges::find_if(code_, [&](VRange c) { return c.contains(v); });
+  if (code == code_.end()) return {};
+  elf::EhFrame::Place place = frames_.find(v);
+  if (place.function) {
+    VRange range = elf::intersect(*place.function, *code);
+    // FDEs that overlap are cut where those before them end.
+    auto before = range.begin > code->begin ? frames_.find(range.begin + -1).function : std::nullopt;
+    return before && before->end > range.begin ? Bounds{} : Bounds{.function = range};
+  }
+  // (Behind an FDE that is broken, or empty, it is not known where the gap begins.)
+  if (place.gap.begin == Vaddr{0} && v >= frames_.first()) return {};
+  VRange gap = elf::intersect(place.gap, *code);
+  std::vector<VRange> bounds;
+  add_gap(symbols_.around(gap), gap, bounds);
+  auto after = std::ranges::upper_bound(bounds, v, {}, &VRange::begin);
+  if (after != bounds.begin() && std::prev(after)->contains(v)) return {.function = *std::prev(after)};
+  // The hole ends where its neighbours begin and end, which may be in another segment.
+  Bounds found{.hole = VRange{{0}, {UINT64_MAX}}};
+  if (after != bounds.begin()) found.hole->begin = std::prev(after)->end;
+  else if (place.gap.begin > code->begin) found.hole->begin = gap.begin;
+  else if (code != code_.begin()) return {};
+  if (after != bounds.end()) found.hole->end = after->begin;
+  else if (place.gap.end < code->end) found.hole->end = gap.end;
+  else if (std::next(code) != code_.end()) return {};
+  bool is_fde = found.hole->end == gap.end && after == bounds.end() && gap.end < code->end;
+  if (is_fde && !frames_.find(gap.end).function) return {};
+  return found;
+}
+
+std::optional<FunctionFinder::Place> FunctionFinder::at(Vaddr v) {
+  if (auto entry = plt_.entry_at(v)) return Place{std::move(entry), {}};
+  Bounds found = bounds_at(v);
+  if (found.function) {
+    Function f = named(image_, *found.function, symbols_.around(*found.function));
+    for (VRange plt : plt_.ranges()) {  // as merge() does it
+      if (plt.contains(f.range.begin)) return {};
+      if (plt.begin > f.range.begin) f.range.end = std::min(f.range.end, plt.begin);
+    }
+    return f.range.contains(v) ? std::optional(Place{std::move(f), {}}) : std::nullopt;
+  }
+  if (!found.hole) return {};
+  VRange hole = *found.hole;
+  for (VRange plt : plt_.ranges()) {
+    if (plt.end <= v) hole.begin = std::max(hole.begin, plt.end);
+    else hole.end = std::min(hole.end, plt.begin);
+  }
+  return Place{{}, hole};
 }
 
 }  // namespace weir::symbols

@@ -36,12 +36,11 @@ uint32_t ProfileCode::image(const std::string& path, const Writer* writer) {
     struct stat st{};
     if (stat(path.c_str(), &st) == 0) image.size = static_cast<uint64_t>(st.st_size), image.modified = st.st_mtime;
     ImageState state;
-    if (path == "[vdso]") state.symbols = Symbols::from_memory(own_vdso(), path);
-    else if (path.starts_with('/')) state.symbols = Symbols::open(path);
     auto file = path == "[vdso]"        ? elf::Image::from_memory(own_vdso(), path)
                 : path.starts_with('/') ? elf::Image::open(open_to_read(path), path)
                                         : fail("{}: is no file", path);
     if (file) state.file = std::move(*file);
+    else if (path.starts_with('/')) state.symbols = Symbols::open(path);  // it says why not
     if (state.file && path != "[vdso]") image.build_id = state.file->build_id();
     p_.images.push_back(std::move(image));
     images_.push_back(std::move(state));
@@ -50,16 +49,23 @@ uint32_t ProfileCode::image(const std::string& path, const Writer* writer) {
   return known->second;
 }
 
+Symbols* ProfileCode::symbols(uint32_t image) {
+  ImageState& state = images_[image];
+  const std::string& path = p_.images[image].path;
+  if (!state.symbols && state.file)
+    state.symbols = path == "[vdso]" ? Symbols::from_memory(own_vdso(), path) : Symbols::open(path);
+  return state.symbols.get();
+}
+
 uint32_t ProfileCode::function(uint32_t image, uint64_t offset, uint64_t size) {
   ImageState& state = images_[image];
-  const Function* f = state.symbols ? state.symbols->function_at({offset}) : nullptr;
+  Symbols* symbols = this->symbols(image);
+  const Function* f = symbols ? symbols->function_at({offset}) : nullptr;
   if (f) offset = f->range.begin.value, size = f->range.size();
-  if (f) state.functions.resize(state.symbols->functions().size(), none);
   if (state.written)
     if (auto named = state.written->find({offset}); named != state.written->entries().end())
       offset = named->first.value, size = static_cast<uint64_t>(named->second.end - named->first);
-  uint32_t& id = f ? state.functions[static_cast<size_t>(f - state.symbols->functions().data())]
-                   : state.unlisted_functions.try_emplace(offset, none).first->second;
+  uint32_t& id = (f ? state.functions : state.unlisted_functions).try_emplace(offset, none).first->second;
   if (id != none) return id;
   p_.functions.push_back({image, offset, size, "", "", "", 0});
   return id = static_cast<uint32_t>(p_.functions.size() - 1);
@@ -68,12 +74,10 @@ uint32_t ProfileCode::function(uint32_t image, uint64_t offset, uint64_t size) {
 uint32_t ProfileCode::function_around(uint32_t image, uint64_t offset) {
   ImageState& state = images_[image];
   uint64_t begin = 0, end = UINT64_MAX;
-  if (state.symbols) {
-    if (state.symbols->function_at({offset})) return function(image, offset, 0);
-    const std::vector<Function>& all = state.symbols->functions();
-    auto after = std::ranges::upper_bound(all, Vaddr{offset}, {}, [](const Function& f) { return f.range.begin; });
-    if (after != all.begin()) begin = std::prev(after)->range.end.value;
-    if (after != all.end()) end = after->range.begin.value;
+  if (Symbols* symbols = this->symbols(image)) {
+    Symbols::Around around = symbols->around({offset});
+    if (around.function) return function(image, offset, 0);
+    begin = around.hole.begin.value, end = around.hole.end.value;
   }
   if (state.written) {
     const auto& all = state.written->entries();
@@ -119,29 +123,28 @@ void ProfileCode::name_functions(uint32_t index, const std::vector<bool>& has_ru
     if (auto named = state.written->find({offset}); named != state.written->entries().end())
       p_.functions[id].name = p_.functions[id].linkage_name = named->second.name;
   }
-  if (!state.symbols) return;
+  if (all && symbols(index)) add_all(index);
   auto ran = [&](uint32_t id) { return id < has_run.size() && has_run[id]; };
-  std::span<const Function> listed = state.symbols->functions();
-  state.functions.resize(listed.size(), none);
-  for (size_t i = 0; i < listed.size(); i++) {
-    const Function& f = listed[i];
-    uint64_t offset = f.range.begin.value;
-    uint32_t& id = state.functions[i];
-    bool is_known = id != none;
-    if (!is_known) {
-      if (!all || f.kind == Kind::PltEntry) continue;
-      id = static_cast<uint32_t>(p_.functions.size());
-      p_.functions.push_back({index, offset, f.range.size(), "", "", "", 0});
-    }
+  for (const auto& [offset, id] : state.functions) {
+    const Function* f = state.symbols->function_at({offset});
     profile::Function& out = p_.functions[id];
-    out.name = f.name();
-    out.linkage_name = f.linkage_name;
-    if (is_known && ran(id)) declare(out, state.symbols->declaration(f.range.begin));
+    out.name = f->name();
+    out.linkage_name = f->linkage_name;
+    if (ran(id)) declare(out, state.symbols->declaration({offset}));
   }
   // Where the others are declared would take long to find, but for those that stand beside one that ran.
-  for (size_t i = 0; i < listed.size(); i++)
-    if (uint32_t id = state.functions[i]; id != none && !ran(id))
-      declare(p_.functions[id], state.symbols->known_declaration(listed[i].range.begin));
+  for (const auto& [offset, id] : state.functions)
+    if (!ran(id)) declare(p_.functions[id], state.symbols->known_declaration({offset}));
+}
+
+void ProfileCode::add_all(uint32_t index) {
+  ImageState& state = images_[index];
+  for (const Function& f : state.symbols->functions()) {
+    if (f.kind == Kind::PltEntry) continue;
+    auto next = static_cast<uint32_t>(p_.functions.size());
+    auto added = state.functions.try_emplace(state.functions.end(), f.range.begin.value, next);
+    if (added->second == next) p_.functions.push_back({index, f.range.begin.value, f.range.size(), "", "", "", 0});
+  }
 }
 
 namespace {
@@ -169,7 +172,7 @@ void add_parts(std::span<const Answer> answers, std::vector<LinePart>& lines) {
 }  // namespace
 
 void ProfileCode::find_lines(uint32_t index, std::vector<Asked> asked) {
-  if (!has_lines(index)) return;
+  if (asked.empty() || !has_lines(index)) return;
   std::ranges::stable_sort(asked, {}, &Asked::address);
   std::vector<Vaddr> addresses;
   for (const Asked& a : asked) addresses.push_back(a.address);

@@ -41,19 +41,20 @@ class ProfileCode {
     Vaddr address;
     uint32_t block = profile::none, cycles = 0, site = profile::none;
   };
-  bool has_lines(uint32_t image) const { return images_[image].symbols && images_[image].symbols->has_lines(); }
+  bool has_lines(uint32_t image) { return symbols(image) && symbols(image)->has_lines(); }
   void find_lines(uint32_t image, std::vector<Asked> asked);
 
   // What could not be read of an image, a line each.
   std::span<const std::string> notes(uint32_t image) const;
 
  private:
+  Symbols* symbols(uint32_t image);  // null: it has no file
+  void add_all(uint32_t image);
   struct ImageState {
     std::unique_ptr<elf::Image> file;
-    std::unique_ptr<Symbols> symbols;
-    std::vector<uint32_t> functions;                  // by their place in symbols->functions()
-    std::map<uint64_t, uint32_t> unlisted_functions;  // by offset
-    std::shared_ptr<const WrittenCode> written;       // of the program
+    std::unique_ptr<Symbols> symbols;  // opened when first needed: a program has hundreds of images
+    std::map<uint64_t, uint32_t> functions, unlisted_functions;  // that symbols has, or not; by offset
+    std::shared_ptr<const WrittenCode> written;                  // of the program
   };
 
   profile::Profile& p_;

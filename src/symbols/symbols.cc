@@ -2,6 +2,7 @@
 #include "symbols/symbols.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/truncation.h"
 #include "symbols/debug_file.h"
@@ -19,8 +20,11 @@ struct Symbols::Parts {
   std::vector<std::string> notes;
   bool debug_searched = false;
   std::unique_ptr<Object> debug, mini;
+  std::optional<SymbolTable> symbols;
   bool functions_listed = false;
-  std::vector<Function> functions;
+  std::vector<Function> functions;  // all; or those
+  std::map<Vaddr, Function> found;  // … that were asked for, by their begin
+  std::optional<FunctionFinder> finder;
   std::optional<DebugInfo> debug_info;
 
   Parts(Result<std::unique_ptr<Object>> opened, const std::string& path, const Options& options) : options(options) {
@@ -37,6 +41,31 @@ struct Symbols::Parts {
     if (!image->has_dwarf()) debug = unpacked(find_debug_file(*image, options));
     bool has_symbols = std::ranges::any_of(image->sections, [](auto& s) { return s.header.sh_type == SHT_SYMTAB; });
     if (!debug && !has_symbols) mini = mini_debug_file(*image);
+  }
+
+  SymbolTable& symbol_table() {
+    if (symbols) return *symbols;
+    search_debug();
+    std::vector<const Object*> files{image.get()};
+    for (const Object* more : {debug.get(), mini.get()})
+      if (more) files.push_back(more);
+    return symbols.emplace(std::move(files));
+  }
+
+  const Function* known_at(Vaddr v) const {
+    auto after = found.upper_bound(v);
+    return after == found.begin() || !std::prev(after)->second.range.contains(v) ? nullptr : &std::prev(after)->second;
+  }
+
+  // None: that can only be told from the list.
+  std::optional<Symbols::Around> find(Vaddr v) {
+    if (const Function* known = known_at(v)) return Symbols::Around{known, {}};
+    if (functions_listed || !image->elf) return {};
+    if (!finder) finder.emplace(*image, symbol_table());
+    std::optional<FunctionFinder::Place> place = finder->at(v);
+    if (!place) return {};
+    if (!place->function) return Symbols::Around{nullptr, place->hole};
+    return Symbols::Around{&found.emplace(place->function->range.begin, std::move(*place->function)).first->second, {}};
   }
 
   DebugInfo& info() {
@@ -69,18 +98,20 @@ std::unique_ptr<Symbols> Symbols::from_memory(std::vector<std::byte> bytes, cons
 const std::vector<Function>& Symbols::functions() {
   if (parts_->functions_listed || !parts_->image->elf) return parts_->functions;
   parts_->functions_listed = true;
-  parts_->search_debug();
-  std::vector<const Object*> tables{parts_->image.get()};
-  for (const Object* more : {parts_->debug.get(), parts_->mini.get()})
-    if (more) tables.push_back(more);
-  return parts_->functions = list_functions(*parts_->image, tables);
+  return parts_->functions = list_functions(*parts_->image, parts_->symbol_table());
 }
 
-const Function* Symbols::function_at(Vaddr v) {
+Symbols::Around Symbols::around(Vaddr v) {
+  if (auto found = parts_->find(v)) return *found;
   const std::vector<Function>& all = functions();
   auto after = std::ranges::upper_bound(all, v, {}, [](const Function& f) { return f.range.begin; });
-  return after == all.begin() || !std::prev(after)->range.contains(v) ? nullptr : &*std::prev(after);
+  VRange hole{{0}, after == all.end() ? Vaddr{UINT64_MAX} : after->range.begin};
+  if (after == all.begin()) return {nullptr, hole};
+  if (std::prev(after)->range.contains(v)) return {&*std::prev(after), {}};
+  return {nullptr, {std::prev(after)->range.end, hole.end}};
 }
+
+const Function* Symbols::function_at(Vaddr v) { return around(v).function; }
 
 std::string Symbols::name_at(Vaddr v) {
   const Function* function = function_at(v);
@@ -93,7 +124,7 @@ Place Symbols::known_declaration(Vaddr v) { return parts_->info().known_declarat
 std::vector<Row> Symbols::rows(VRange range) { return parts_->info().rows(range); }
 
 void Symbols::frames(std::span<const Vaddr> addresses, const TakeFrames& take) {
-  FrameFinder finder(*parts_->image, functions(), parts_->info());
+  FrameFinder finder(*parts_->image, [this](Vaddr v) { return function_at(v); }, parts_->info());
   for (size_t i = 0; i < addresses.size(); ++i) take(i, finder.at(addresses[i]));
 }
 

@@ -77,7 +77,13 @@ class Symbols {
 
   // All functions, sorted and apart from each other.
   const std::vector<Function>& functions();
+  // One of them, found without listing them all where that is possible.
   const Function* function_at(Vaddr v);
+  struct Around {
+    const Function* function;  // null: there is none, but
+    VRange hole;               // … a hole between two, or before or behind them all
+  };
+  Around around(Vaddr v);
   // Of the function at `v`, or "image+0x1234".
   std::string name_at(Vaddr v);
   // Where the function at `v` is declared.

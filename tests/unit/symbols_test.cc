@@ -110,6 +110,53 @@ TEST(A8Functions, OfALibraryEqualNm) {
   EXPECT_TRUE(find(*symbols, "qsort_r"));  // without its version
 }
 
+// Whether functions are listed, or found one by one, they are the same; and so are the holes between them. The first pass finds few, by passes over the
+// tables, the second many, by sorted ones.
+TEST(A8Functions, AroundAnAddressAreThoseOfTheList) {
+  constexpr char broken[] =
+      ".globl a, b\n.type a, @function\n.type b, @function\n.text\na: .cfi_startproc\n nop\nb: nop\n nop\n .cfi_endproc\n"
+      ".size a, 9\n.byte 1, 2, 3\nc: .cfi_startproc\n .cfi_endproc\n.byte 4, 5, 6, 7\nd: .cfi_startproc\n ret\n "
+      ".cfi_endproc\n"
+      ".section .other, \"ax\"\n.byte 1, 2\ne: .cfi_startproc\n ret\n .cfi_endproc\n.byte 3, 4\n";
+  std::vector<std::string> paths{libc,
+                                 "/lib64/ld-linux-x86-64.so.2",
+                                 "/proc/self/exe",
+                                 build_program("around", ""),
+                                 build_program("around_s", "-s"),
+                                 build_program("around_static", "-static")};
+  for (std::string flags :
+       {"", "-s", "-Wl,--no-eh-frame-hdr", "-Wl,-z,lazy,-z,ibtplt", "-Wl,--section-start=.other=0x900000"})
+    paths.push_back(build(fmt::format("around_{}", paths.size()), "around.s", broken,
+                          fmt::format("gcc -shared {} -o around_{} around.s", flags, paths.size())));
+  for (const std::string& path : paths) {
+    Options options{.debug_root = "/nowhere"};
+    auto listed = Symbols::open(path, options);
+    std::vector<Vaddr> addresses;
+    Vaddr end;
+    for (const Function& f : listed->functions()) {
+      for (int64_t at : {-1, 0, 1}) addresses.push_back(f.range.begin + at), addresses.push_back(f.range.end + at);
+      addresses.push_back(f.range.begin + static_cast<int64_t>(f.range.size() / 2));
+      addresses.push_back(end + (f.range.begin - end) / 2);
+      end = f.range.end;
+    }
+    ASSERT_FALSE(addresses.empty());
+    std::ranges::shuffle(addresses, std::mt19937_64(1));
+    for (size_t some : {size_t{50}, size_t{5000}}) {
+      auto found = Symbols::open(path, options);
+      for (Vaddr v : std::span(addresses).first(std::min(some, addresses.size()))) {
+        Symbols::Around a = listed->around(v), b = found->around(v);
+        ASSERT_EQ(!a.function, !b.function) << path << " " << v.value;
+        ASSERT_EQ(a.hole, b.hole) << path << " " << v.value;
+        if (!a.function) continue;
+        ASSERT_EQ(a.function->range, b.function->range) << path << " " << v.value;
+        ASSERT_EQ(a.function->name(), b.function->name()) << path;
+        ASSERT_EQ(a.function->linkage_name, b.function->linkage_name) << path;
+        ASSERT_EQ(a.function->kind, b.function->kind) << path;
+      }
+    }
+  }
+}
+
 // What is counted is what is named: bounds are those of the engine.
 TEST(A8Functions, BoundsEqualTheEngines) {
   for (std::string path : {std::string(libc), build_program("bounds", ""), build_program("bounds_s", "-s")}) {
