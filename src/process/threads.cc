@@ -146,6 +146,8 @@ void let_go_of_late() {
   for (pid_t tid : std::exchange(late, {})) let_go(tid);
 }
 
+bool is_late(pid_t tid) { return std::ranges::find(late, tid) != late.end(); }
+
 Threads::~Threads() {
   for (const Held& t : held_)
     if (!t.stopped || ptrace(PTRACE_DETACH, t.tid, 0, 0)) let_go(t.tid);

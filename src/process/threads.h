@@ -25,6 +25,8 @@ void make_again(pid_t tid, uint64_t ours);
 // Lets go of a thread that was seized and runs, at once or when it can be stopped. Who has called it calls the second one now and then.
 void let_go(pid_t tid);
 void let_go_of_late();
+// It is still to be let go of: its stop is for these two to wait for, and for nobody else.
+bool is_late(pid_t tid);
 
 class Threads {
  public:

@@ -225,6 +225,8 @@ void Sampler::take_signals() {
 }
 
 void Sampler::reap() {
+  if (process::is_late(main_pid_)) process::let_go_of_late();
+  if (process::is_late(main_pid_)) return;
   int status;
   rusage used;
   while (main_pid_ && !main_ended_ && wait4(main_pid_, &status, WNOHANG | WUNTRACED, &used) == main_pid_) {
