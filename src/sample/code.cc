@@ -86,8 +86,13 @@ void Code::tell(uint32_t index, Shared& shared) {
   if (at) __atomic_store_n(&shared.control().processes[index].code, at, __ATOMIC_RELEASE);
 }
 
+// (An image may have got further since renew() has looked at it, and need not be among the ranges.)
 void Code::find_sites() {
-  sites_.clear();
+  struct Candidate {
+    Site site;
+    bool is_of_library;
+  };
+  std::vector<Candidate> found;
   needs_any_ = is_tracer_ = false;
   bool names_execveat = false;
   for (const Found& f : code_) {
@@ -95,22 +100,25 @@ void Code::find_sites() {
     // (The C library's loader has the calls, too, and makes none of them once a program runs.)
     if (!f.known || f.known->stage() < Stage::Searched || !f.known->image || is_loader(path)) continue;
     const Sites& sites = f.known->sites;
+    bool is_library = is_c_library(path);
     needs_any_ |= sites.hides_calls;
-    names_execveat |= sites.names_execveat && !is_c_library(path);
-    is_tracer_ |= sites.names_ptrace && !is_c_library(path);
+    names_execveat |= sites.names_execveat && !is_library;
+    is_tracer_ |= sites.names_ptrace && !is_library;
     for (Site site : sites.list) {
       site.at += symbols::bias_of(f.region, *f.known->image);
-      if (f.region.range.contains(AppPc{site.at})) sites_.push_back(site);
+      if (f.region.range.contains(AppPc{site.at})) found.push_back({site, is_library});
     }
   }
   // There are not breakpoints for all: those that nobody calls are left out, and the C library's come first.
-  std::erase_if(sites_, [&](const Site& s) {
-    bool is_of_library = is_c_library(names_[find(s.at).image]);
-    return (s.call == Site::Any && !needs_any_) || (s.call == Site::ExecuteAt && is_of_library && !names_execveat) ||
-           (s.call == Site::Trace && !is_tracer_);
+  std::erase_if(found, [&](const Candidate& c) {
+    return (c.site.call == Site::Any && !needs_any_) ||
+           (c.site.call == Site::ExecuteAt && c.is_of_library && !names_execveat) ||
+           (c.site.call == Site::Trace && !is_tracer_);
   });
-  std::ranges::stable_partition(sites_, [&](const Site& s) { return is_c_library(names_[find(s.at).image]); });
-  std::ranges::stable_partition(sites_, [&](const Site& s) { return is_needed(s.call); });
+  std::ranges::stable_partition(found, &Candidate::is_of_library);
+  std::ranges::stable_partition(found, [&](const Candidate& c) { return is_needed(c.site.call); });
+  sites_.clear();
+  for (const Candidate& c : found) sites_.push_back(c.site);
 }
 
 namespace {
