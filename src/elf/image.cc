@@ -152,7 +152,8 @@ std::string Image::build_id() const {
   std::optional<Note> note = find_note(parts_->contents, is_build_id);
   std::string text;
   if (note)
-    for (std::byte b : note->description) fmt::format_to(std::back_inserter(text), "{:02x}", std::to_integer<int>(b));
+    for (std::byte b : note->description)
+      for (int shift : {4, 0}) text += "0123456789abcdef"[std::to_integer<unsigned>(b) >> shift & 15];
   return text;
 }
 

@@ -31,10 +31,23 @@ uint64_t checksum(const FileHead& head, std::span<const std::byte> bytes) {
   return checksum_of(bytes, checksum_of(std::as_bytes(std::span(&head, 1)).first(offsetof(FileHead, checksum))));
 }
 
+// The directory is made and looked at once, not for each of a thousand files.
+std::string directory_now() {
+  static std::mutex mutex;
+  static std::string known, of;
+  auto word = [](const char* name) { return std::string(getenv(name) ? getenv(name) : ""); };
+  std::string now = word("XDG_CACHE_HOME") + '\n' + word("HOME");
+  std::lock_guard lock(mutex);
+  if (now != of || known.empty()) of = now, known = cache_directory();
+  return known;
+}
+
 std::string file_name(const Image& image, const Kind& kind) {
-  std::string directory = cache_directory(), id = image.build_id();
+  std::string directory = directory_now(), id = image.build_id();
   return directory.empty() || id.empty() ? "" : fmt::format("{}/{}-{}", directory, kind.name, id);
 }
+
+std::mutex writing;
 
 // All that was kept and not used for a month, and what is left of runs that were killed.
 void remove_old(const std::filesystem::path& directory) {
@@ -57,12 +70,22 @@ std::optional<Kept> read_kept(const Image& image, const Kind& kind) {
   if (!fd || fstat(fd.get(), &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 022)) return {};
   auto size = static_cast<uint64_t>(st.st_size);
   if (size < sizeof(FileHead) || size > max_size) return {};
-  void* p = mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd.get(), 0);
-  if (p == MAP_FAILED) return {};
-  Kept kept{Mapping(p, size), {}};
-  kept.bytes = kept.file.bytes().subspan(sizeof(FileHead));
+  constexpr uint64_t small = 64 << 10;  // to map it would take longer than to read it
+  Kept kept;
+  std::span<const std::byte> bytes;
+  if (size <= small) {
+    kept.own = std::make_unique_for_overwrite<std::byte[]>(size);
+    bytes = {kept.own.get(), size};
+    if (pread(fd.get(), kept.own.get(), size, 0) != static_cast<ssize_t>(size)) return {};
+  } else {
+    void* p = mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd.get(), 0);
+    if (p == MAP_FAILED) return {};
+    kept.file = Mapping(p, size);
+    bytes = kept.file.bytes();
+  }
+  kept.bytes = bytes.subspan(sizeof(FileHead));
   FileHead head, own = own_head(image, kind);
-  memcpy(&head, p, sizeof head);
+  memcpy(&head, bytes.data(), sizeof head);
   if (memcmp(&head, &own, offsetof(FileHead, checksum)) != 0 || head.checksum != checksum(head, kept.bytes)) return {};
   // Its date is when it was last used.
   if (st.st_mtim.tv_sec < time(nullptr) - month / 4) futimens(fd.get(), nullptr);
@@ -76,6 +99,7 @@ void keep(const Image& image, const Kind& kind, std::span<const std::byte> bytes
   if (path.empty() || bytes.size() > max_size - sizeof head) return;
   static std::once_flag once;
   std::call_once(once, [&] { remove_old(std::filesystem::path(path).parent_path()); });
+  std::lock_guard lock(writing);
   std::string temporary = fmt::format("{}.{}", path, getpid());
   Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd) return;
@@ -83,5 +107,7 @@ void keep(const Image& image, const Kind& kind, std::span<const std::byte> bytes
                  write(fd.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
   if (!written || rename(temporary.c_str(), path.c_str()) != 0) unlink(temporary.c_str());
 }
+
+void keep_no_more() { writing.lock(); }
 
 }  // namespace weir::elf

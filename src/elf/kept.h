@@ -5,6 +5,7 @@
 // as good as none. What was not used for a month goes.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "elf/image.h"
@@ -18,12 +19,15 @@ struct Kind {
 };
 
 struct Kept {
-  Mapping file;
-  std::span<const std::byte> bytes;  // of it
+  Mapping file;                      // the bytes are here,
+  std::unique_ptr<std::byte[]> own;  // or here
+  std::span<const std::byte> bytes;
 };
 
 std::optional<Kept> read_kept(const Image& image, const Kind& kind);
 // Whole or not at all. That it fails is no failure: the next run finds it out again.
 void keep(const Image& image, const Kind& kind, std::span<const std::byte> bytes);
+// From now on nothing is kept, and nothing is half written: the process is about to end, whatever its threads do.
+void keep_no_more();
 
 }  // namespace weir::elf
