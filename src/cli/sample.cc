@@ -114,7 +114,9 @@ Result<int> sample(const Words& words) {
   result.run.started = process::microseconds_now();
   result.run.command = command_of(s.run, words);
   options.write = [&](const sample::Outcome& outcome) -> Result<> {
-    sample::Assembler assembler(result, outcome.by);
+    static std::unique_ptr<sample::Assembler> kept;  // never taken down: the process ends
+    kept = std::make_unique<sample::Assembler>(result, outcome.by);
+    sample::Assembler& assembler = *kept;
     for (const sample::Program& p : outcome.programs) assembler.add(p);
     assembler.finish();
     profile::note_sources(result);

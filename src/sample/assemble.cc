@@ -182,7 +182,8 @@ void Assembler::add(const Program& program) {
              std::ranges::any_of(program.images, symbols::is_written));
   symbols::Writer writer{program.pid, program.started, names.code()};
   std::vector<uint32_t> images;
-  for (const std::string& path : program.images) images.push_back(code_.image(path, &writer));
+  for (size_t i = 0; i < program.images.size(); i++)
+    images.push_back(code_.image(program.images[i], &writer, i < program.files.size() ? program.files[i] : nullptr));
 
   auto process = static_cast<uint32_t>(p_.processes.size());
   p_.processes.push_back({program.pid, none, program.command, program.started, program.ended, program.exit_status,

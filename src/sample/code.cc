@@ -19,10 +19,17 @@ bool is_ours(const process::Region& r) { return r.path.starts_with("/memfd:weir-
 
 }  // namespace
 
-uint32_t Code::name(const std::string& path) {
-  auto at = std::ranges::find(names_, path);
-  if (at == names_.end()) at = names_.insert(at, path);
-  return static_cast<uint32_t>(at - names_.begin());
+uint32_t Code::name(const std::string& path, const std::shared_ptr<elf::Image>& image) {
+  auto [at, is_new] = by_name_.try_emplace(path, static_cast<uint32_t>(names_.size()));
+  if (is_new) names_.push_back(path), files_.push_back(image);
+  return at->second;
+}
+
+// What was mapped there when we looked last is so still: to ask for the files of hundreds of libraries takes time. Null: it is new.
+const Known* Code::known_as(const process::Region& r) const {
+  auto at = std::ranges::lower_bound(code_, r.range.begin, {}, [](const Found& f) { return f.region.range.begin; });
+  if (at == code_.end() || at->region.range != r.range || at->region.offset != r.offset) return nullptr;
+  return at->region.inode == r.inode && at->region.path == r.path ? at->known : nullptr;
 }
 
 // None: it is not known yet where its addresses lie.
@@ -30,8 +37,8 @@ std::optional<Code::Range> Code::range_of(const Found& found) {
   const process::Region& r = found.region;
   Range range{r.range.begin.value, r.range.end.value, 0, 0, 0, true};
   if (found.known && found.known->stage() == Stage::Wanted) return {};
-  const elf::Image* image = found.known ? found.known->image.get() : nullptr;
-  range.image = name(image ? r.path : "[code written at run time]");
+  std::shared_ptr<elf::Image> image = found.known ? found.known->image : nullptr;
+  range.image = name(image ? r.path : "[code written at run time]", image);
   if (!image) return range;
   range.bias = symbols::bias_of(r, *image);
   range.is_ready = found.known->stage() == Stage::Ready;
@@ -45,10 +52,13 @@ bool Code::look(pid_t pid, uint32_t index, Shared& shared, Images& images) {
   if (!regions || regions->empty()) return false;
   regions_ = std::move(*regions);
   has_ours_ = std::ranges::any_of(regions_, is_ours);
-  code_.clear();
-  for (const process::Region& r : regions_)
-    if (r.executable && !is_ours(r) && r.path != "[vsyscall]")
-      code_.push_back({r, images.of(pid, r, is_c_library(r.path) || is_loader(r.path))});
+  std::vector<Found> now;
+  for (const process::Region& r : regions_) {
+    if (!r.executable || is_ours(r) || r.path == "[vsyscall]") continue;
+    const Known* known = known_as(r);
+    now.push_back({r, known ? known : images.of(pid, r, is_c_library(r.path) || is_loader(r.path))});
+  }
+  code_ = std::move(now);
   return renew(index, shared);
 }
 
@@ -64,12 +74,16 @@ bool Code::renew(uint32_t index, Shared& shared) {
   searched_ = searched;
   is_ready_ = std::ranges::all_of(code_, has_come_to(Stage::Ready));
   is_complete_ = searched == code_.size();
+  has_linker_ =
+      std::ranges::all_of(code_, [&](const Found& f) { return !is_loader(f.region.path) || has_come_to(Stage::Ready)(f); });
   has_library_ = is_complete_ || (std::ranges::any_of(code_, is_library) && std::ranges::all_of(code_, [&](const Found& f) {
                                     return !is_library(f) || is_searched(f);
                                   }));
   if (now == ranges_ && !has_more_sites) return false;
-  for (const Range& r : ranges_)
-    if (std::ranges::find(now, r) == now.end()) earlier_.push_back(r);
+  for (const Range& r : ranges_) {
+    auto at = std::ranges::lower_bound(now, r.begin, {}, &Range::begin);
+    if (at == now.end() || *at != r) earlier_.push_back(r);
+  }
   ranges_ = std::move(now);
   tell(index, shared);
   find_sites();

@@ -20,6 +20,9 @@ class Code {
   // Those are searched that every program makes its calls by: its C library; without one, all.
   bool has_library() const { return has_library_; }
 
+  // The dynamic linker is ready, or there is none.
+  bool has_linker() const { return has_linker_; }
+
   // The stack that a stack pointer is on, if that is the thread's own. high 0: it is not.
   rt::KnownStack own_stack(pid_t pid, uint64_t sp, uint64_t fs, bool is_first_thread) const;
 
@@ -39,6 +42,7 @@ class Code {
   // Of an address, now or at an earlier time.
   Place find(uint64_t address) const;
   const std::vector<std::string>& names() const { return names_; }
+  const std::vector<std::shared_ptr<const elf::Image>>& files() const { return files_; }  // of the names; null: it has none
 
  private:
   struct Range {
@@ -53,7 +57,8 @@ class Code {
     process::Region region;
     const Known* known;  // null: it was written at run time
   };
-  uint32_t name(const std::string& path);
+  uint32_t name(const std::string& path, const std::shared_ptr<elf::Image>& image);
+  const Known* known_as(const process::Region& region) const;
   std::optional<Range> range_of(const Found& found);
   void tell(uint32_t index, Shared& shared);
   void find_sites();
@@ -61,11 +66,13 @@ class Code {
   std::vector<Found> code_;              // by address
   std::vector<Range> ranges_, earlier_;  // earlier: what is no longer there, the latest last
   std::vector<std::string> names_;
+  std::vector<std::shared_ptr<const elf::Image>> files_;
+  std::map<std::string, uint32_t> by_name_;
   std::vector<Site> sites_;
   uint32_t generation_ = 0;
   size_t searched_ = 0;  // of code_
   bool has_ours_ = false, needs_any_ = false, is_tracer_ = false, is_complete_ = false, is_ready_ = false,
-       has_library_ = false;
+       has_library_ = false, has_linker_ = false;
 };
 
 }  // namespace weir::sample

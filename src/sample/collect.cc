@@ -138,6 +138,7 @@ void Sampler::collect(Process& p) {
   images_->wait_until_opened();
   p.code.renew(p.index, *shared_);
   p.program.images = p.code.names();
+  p.program.files = p.code.files();
   if (!p.perf_map) p.perf_map = process::open_perf_map(p.pid, process::own_id(p.pid), p.program.started);
   for (auto [place, tid] : slots_of(p)) collect_slot(p, place, tid);
   std::vector<Thread>& threads = p.program.threads;

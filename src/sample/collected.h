@@ -2,11 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "rt/walk.h"
+
+namespace weir::elf {
+class Image;
+}
 
 namespace weir::sample {
 
@@ -46,8 +51,9 @@ struct Program {
   std::optional<int> exit_status;
   std::string ended_by;             // "exit", "signal", "exec", "detach"; empty: not known, or it goes on
   std::vector<std::string> images;  // paths; "[vdso]", "[code written at run time]"
-  int perf_map = -1;                // a descriptor: names of code that the program wrote (symbols/perf_map.h)
-  std::vector<std::string> notes;   // what could not be seen, one line each
+  std::vector<std::shared_ptr<const elf::Image>> files;  // of the images, where they are open; may be shorter
+  int perf_map = -1;               // a descriptor: names of code that the program wrote (symbols/perf_map.h)
+  std::vector<std::string> notes;  // what could not be seen, one line each
   std::vector<Thread> threads;
 };
 

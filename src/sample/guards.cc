@@ -96,15 +96,16 @@ void Sampler::forget_entry(Process& p) {
   if (p.is_blind) begin_events_again(p);
 }
 
-// A program waits for us to know its code: before it begins, when there is little of it, and at its entry, when its libraries are there. Not for long:
+// A program waits for us to know its code: before it begins (where it will stop at its entry, the linker is enough), and at its entry, when its libraries are there. Not for long:
 // what is not known by then is found out while it runs. (Time that our thread has waited for a processor does not count, up to a second.)
 bool Sampler::has_waited(Process& p) {
   constexpr auto most = std::chrono::milliseconds(5), most_of_all = std::chrono::milliseconds(1000);
   auto now = std::chrono::steady_clock::now();
   if (!p.waits_since) p.waits_since = now, p.delay_before = images_->delay();
   auto waited = now - *p.waits_since;
-  bool is_over = p.code.is_ready() || waited >= most_of_all ||
-                 (waited >= most && waited - (images_->delay() - p.delay_before) >= most);
+  bool is_known = p.entry ? p.code.has_linker() : p.code.is_ready();
+  bool is_over =
+      is_known || waited >= most_of_all || (waited >= most && waited - (images_->delay() - p.delay_before) >= most);
   if (is_over) p.waits_since.reset();
   return is_over;
 }

@@ -13,7 +13,16 @@ namespace weir::sample {
 
 Images::Images(Shared& shared) : shared_(shared), news_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
-Images::~Images() { finish(); }
+Images::~Images() {
+  if (!thread_) return;
+  stop();
+  {
+    std::lock_guard lock(mutex_);
+    quits_ = true;
+    changed_.notify_all();
+  }
+  thread_->join();
+}
 
 const Known* Images::of(pid_t pid, const process::Region& region, bool first) {
   if (region.path == "[vdso]") {
@@ -76,9 +85,10 @@ void Images::work() {
   auto told = steady_clock::now();
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return ends_ || !to_open_.empty() || !to_search_.empty() || !to_prepare_.empty(); });
+    if (ends_) to_search_.clear(), to_prepare_.clear();
+    changed_.wait(lock, [&] { return quits_ || !to_open_.empty() || !to_search_.empty() || !to_prepare_.empty(); });
     std::deque<Work>& from = !to_open_.empty() ? to_open_ : !to_search_.empty() ? to_search_ : to_prepare_;
-    if (ends_ && &from != &to_open_) return;
+    if (from.empty()) return;
     Work w = std::move(from.front());
     from.pop_front();
     at_work_ = &from == &to_open_ ? Stage::Wanted : &from == &to_search_ ? Stage::Opened : Stage::Searched;
@@ -118,15 +128,14 @@ void Images::wait_until_ready() {
                 [&] { return to_open_.empty() && to_search_.empty() && to_prepare_.empty() && at_work_ == Stage::Ready; });
 }
 
-void Images::finish() {
+void Images::stop() {
   if (!thread_) return;
   {
     std::lock_guard lock(mutex_);
     ends_ = true;
     changed_.notify_all();
   }
-  thread_->join();
-  thread_.reset();
+  wait_until_opened();
 }
 
 }  // namespace weir::sample

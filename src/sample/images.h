@@ -51,8 +51,8 @@ class Images {
   void wait_until_opened();
   // … or ready.
   void wait_until_ready();
-  // There is not much time left: what is not opened is, and no more.
-  void finish();
+  // There is not much time left: what is not opened is, and no more. What the thread is at is not waited for.
+  void stop();
   // In a copy of this process, where the thread does not exist.
   void forget_thread() { (void)thread_.release(); }
 
@@ -81,7 +81,8 @@ class Images {
   std::condition_variable changed_;
   std::deque<Work> to_open_, to_search_, to_prepare_;
   Stage at_work_ = Stage::Ready;  // on what there is of that stage, or all is done
-  bool ends_ = false;
+  bool ends_ = false;             // none is searched or prepared any more
+  bool quits_ = false;            // nor opened
   pid_t tid_ = 0;
   std::unique_ptr<std::thread> thread_;
 };

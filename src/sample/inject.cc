@@ -203,8 +203,8 @@ Result<> Sampler::put_in(Process& p, pid_t agent, const std::vector<pid_t>& tids
   TRY_VOID(exchange_action(remote, our_action()));
   p.has_ours = true;
   p.code.look(p.pid, p.index, *shared_, *images_);
-  wait_for_code(p);
   if (by_perf_ && !p.has_begun) guard_entry(p, pc);
+  wait_for_code(p);
   bool is_early = by_perf_ && !p.entry && !p.code.has_library();  // see begin_late_events()
   auto begun = !by_perf_ ? begin_timers(p, remote, tids) : is_early ? Result<>() : begin_events(p, tids, waiting.empty());
   if (begun && is_early)

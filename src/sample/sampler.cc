@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "elf/kept.h"
 #include "process/program.h"
 #include "process/spawn.h"
 
@@ -66,7 +67,15 @@ std::vector<pid_t> threads_of(pid_t pid) {
   return tids;
 }
 
-Result<int> run(const Options& options) { return Sampler(options).run(); }
+// When all went well it is never taken down: to unmap it all takes milliseconds, and the thread that looks at images would be waited for.
+Result<int> run(const Options& options) {
+  static std::unique_ptr<Sampler> sampler;
+  sampler = std::make_unique<Sampler>(options);
+  auto status = sampler->run();
+  if (status) elf::keep_no_more();
+  else sampler.reset();
+  return status;
+}
 
 Result<int> Sampler::run() {
   TRY_VOID(set_up());
@@ -203,7 +212,7 @@ void Sampler::wait() {
   auto until = steady_clock::now() + most;
   if (deadline_) until = std::min(until, *deadline_);
   for (auto& [pid, p] : processes_)
-    if (p.waits_since) until = std::min(until, steady_clock::now() + 1ms);
+    if (p.waits_since || p.entry) until = std::min(until, steady_clock::now() + 1ms);
   std::vector<pollfd> fds{{signals_.get(), POLLIN, 0}, {images_->news(), POLLIN, 0}};
   if (has_watch_)
     for (int fd : watch_.descriptors()) fds.push_back({fd, POLLIN, 0});
@@ -439,7 +448,7 @@ void Sampler::note_unseen_time() {
 
 // ---- The end --------------------------------------------------------------------------------------------------------------
 Result<int> Sampler::finish() {
-  images_->finish();
+  images_->stop();
   while (!processes_.empty()) {
     Process& p = processes_.begin()->second;
     if (has_ended(p)) {

@@ -24,9 +24,15 @@ std::vector<std::byte> own_vdso() {
   return {begin, begin + head->e_shoff + head->e_shnum * sizeof(Elf64_Shdr)};
 }
 
+bool is_same(const elf::Image& image, const struct stat& st) {
+  timespec modified = image.modified();
+  return image.bytes().size() == static_cast<uint64_t>(st.st_size) && modified.tv_sec == st.st_mtim.tv_sec &&
+         modified.tv_nsec == st.st_mtim.tv_nsec;
+}
+
 }  // namespace
 
-uint32_t ProfileCode::image(const std::string& path, const Writer* writer) {
+uint32_t ProfileCode::image(const std::string& path, const Writer* writer, std::shared_ptr<const elf::Image> opened) {
   bool is_own = writer && is_written(path);
   std::string key = is_own ? fmt::format("{} of {} at {}", path, writer->pid, writer->started) : path;
   auto [known, is_new] = image_by_path_.try_emplace(std::move(key), static_cast<uint32_t>(p_.images.size()));
@@ -36,11 +42,15 @@ uint32_t ProfileCode::image(const std::string& path, const Writer* writer) {
     struct stat st{};
     if (stat(path.c_str(), &st) == 0) image.size = static_cast<uint64_t>(st.st_size), image.modified = st.st_mtime;
     ImageState state;
-    auto file = path == "[vdso]"        ? elf::Image::from_memory(own_vdso(), path)
-                : path.starts_with('/') ? elf::Image::open(open_to_read(path), path)
-                                        : fail("{}: is no file", path);
-    if (file) state.file = std::move(*file);
-    else if (path.starts_with('/')) state.symbols = Symbols::open(path);  // it says why not
+    if (opened && is_same(*opened, st)) {
+      state.file = std::move(opened);
+    } else {
+      auto file = path == "[vdso]"        ? elf::Image::from_memory(own_vdso(), path)
+                  : path.starts_with('/') ? elf::Image::open(open_to_read(path), path)
+                                          : fail("{}: is no file", path);
+      if (file) state.file = std::move(*file);
+      else if (path.starts_with('/')) state.symbols = Symbols::open(path);  // it says why not
+    }
     if (state.file && path != "[vdso]") image.build_id = state.file->build_id();
     p_.images.push_back(std::move(image));
     images_.push_back(std::move(state));

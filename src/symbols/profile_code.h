@@ -24,7 +24,8 @@ class ProfileCode {
 
   // Programs have images in common: each is added once. But code that a program wrote is an image of its own, as at the same
   // address another has other code.
-  uint32_t image(const std::string& path, const Writer* writer);
+  // `opened`: by somebody, before.
+  uint32_t image(const std::string& path, const Writer* writer, std::shared_ptr<const elf::Image> opened = nullptr);
   // The function at `offset`; where none is known, [offset, offset + size) is one.
   uint32_t function(uint32_t image, uint64_t offset, uint64_t size);
   // The function at `offset`; where none is known, all that lies between its neighbours is one.
@@ -51,7 +52,7 @@ class ProfileCode {
   Symbols* symbols(uint32_t image);  // null: it has no file
   void add_all(uint32_t image);
   struct ImageState {
-    std::unique_ptr<elf::Image> file;
+    std::shared_ptr<const elf::Image> file;
     std::unique_ptr<Symbols> symbols;  // opened when first needed: a program has hundreds of images
     std::map<uint64_t, uint32_t> functions, unlisted_functions;  // that symbols has, or not; by offset
     std::shared_ptr<const WrittenCode> written;                  // of the program
