@@ -112,6 +112,7 @@ bool Sampler::has_waited(Process& p) {
 
 bool Sampler::is_ready_to_run(Process& p) {
   if (!p.waits_since) {
+    p.waits_since = std::chrono::steady_clock::now(), p.delay_before = images_->delay();  // to look at all takes time, too
     close_event(p.entry);
     shared_->control().processes[p.index].entry =
         0;  // while it asked, it waited: a signal for that finds it there once more

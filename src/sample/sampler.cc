@@ -214,6 +214,9 @@ void Sampler::wait() {
   for (auto& [pid, p] : processes_)
     if (p.waits_since || p.entry) until = std::min(until, steady_clock::now() + 1ms);
   std::vector<pollfd> fds{{signals_.get(), POLLIN, 0}, {images_->news(), POLLIN, 0}};
+  // A linker maps a thousand times in some milliseconds: we need not be woken for each.
+  constexpr int moment = 1;
+  if (only_mapped_ && poll(fds.data(), fds.size(), moment)) return;
   if (has_watch_)
     for (int fd : watch_.descriptors()) fds.push_back({fd, POLLIN, 0});
   auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now()).count();
@@ -253,10 +256,13 @@ void Sampler::reap() {
 
 void Sampler::look_at_watch() {
   if (!has_watch_) return;
-  for (const Watch::Record& r : watch_.read()) {
+  auto records = watch_.read();
+  only_mapped_ = !records.empty();
+  for (const Watch::Record& r : records) {
     auto known = processes_.find(r.pid);
     if (r.kind == Watch::Record::Forked) follow(r.pid, steady_clock::now());
     if (r.kind == Watch::Record::Executed) executed(r.pid);
+    only_mapped_ &= r.kind == Watch::Record::Mapped;
     if (r.kind == Watch::Record::Mapped && known != processes_.end()) known->second.wants_look = true;
     is_told_ &= r.kind != Watch::Record::Lost;  // from now on we look ourselves
   }

@@ -162,6 +162,7 @@ class Sampler {
   std::optional<Shared> shared_;
   std::optional<Images> images_;
   Watch watch_;
+  bool only_mapped_ = false;                  // that was all that it told last
   bool has_watch_ = false, is_told_ = false;  // it tells of all processes; it has, and nothing was lost
   bool by_perf_ = true;
   int signal_ = 0;
