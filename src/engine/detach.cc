@@ -81,8 +81,9 @@ Result<> unmap_ours(process::RemoteSyscalls& remote, pid_t tid) {
   return {};
 }
 
-// Where a stopped thread is in the program. None: that cannot be said yet, it must go on, with `signal`.
-std::optional<Server::Leaving> Server::leave_cache(Process& p, pid_t tid, int& signal) {
+// Where a stopped thread is in the program. None: that cannot be said yet, it must go on, with `signal`. One that stays under Weir keeps the clock
+// in its register.
+std::optional<Server::Leaving> Server::leave_cache(Process& p, pid_t tid, int& signal, bool stays) {
   process::Tracee tracee(tid);
   auto regs = tracee.registers();
   auto in_runtime = [&] { return regs->rip - rt::runtime_base < header_.image_size; };
@@ -93,7 +94,8 @@ std::optional<Server::Leaving> Server::leave_cache(Process& p, pid_t tid, int& s
   if (tb->stepping || tb->signal_pending) return {};
   Space::Place at = p.space->where({regs->rip});
   std::optional<QuietStep> quiet;
-  for (int steps = 0; at.place == rt::Place::Middle; steps++) {
+  auto is_middle = [&] { return at.place == rt::Place::Middle || (stays && (at.restore & rt::RestoreClock)); };
+  for (int steps = 0; is_middle(); steps++) {
     if (steps == max_steps) return {};
     if (!quiet) quiet.emplace(tid);
     signal = step(tid);
@@ -101,11 +103,13 @@ std::optional<Server::Leaving> Server::leave_cache(Process& p, pid_t tid, int& s
     if (signal || !regs || in_runtime()) return {};
     at = p.space->where({regs->rip});
   }
-  if (at.place != rt::Place::NotCache) mend(at, *tb, *regs);
+  bool is_native = at.place == rt::Place::NotCache;
+  if (!is_native) mend(at, *tb, *regs);
   regs->rip = at.app.value;
   regs->gs_base = tb->app_gs;
   bool has_clock = p.space->tool().has_clock() && instrument::clock_register_offset();
-  return Leaving{tid, *regs, has_clock && !(at.restore & rt::RestoreClock) ? tb : nullptr};
+  return Leaving{tid, *regs, static_cast<uint32_t>(slot), is_native,
+                 has_clock && !(at.restore & rt::RestoreClock) ? tb : nullptr};
 }
 
 // Processes that share their memory. False: not now.
@@ -129,6 +133,7 @@ bool Server::detach(const std::vector<pid_t>& group) {
   auto last = end + much_patience;
   for (bool ready = false; !ready; pause = std::min<microseconds>(2 * pause, patience)) {
     ready = true;
+    if (!movers_.empty()) return false;  // they move first
     for (auto& [pid, s] : stopped) {
       end = steady_clock::now() + patience;
       if (!s.threads.stop(serve_on)) return false;
@@ -188,6 +193,7 @@ void Server::detach_all() {
   for (;;) {
     await_newborn();
     look_for_ended();
+    while (make_move()) {}
     if (processes_.empty()) return;
     std::vector<pid_t> group;
     for (auto& [pid, p] : processes_)

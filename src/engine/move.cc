@@ -1,20 +1,28 @@
 // Memory that the program wants, and that is ours: it is given what Weir can do without, and the rest by moving.
 //
-// A move: all threads of the process but the one that asks are stopped, and brought to exact places of the program, as for detaching (detach.cc). The
-// process gets another space, whose table and arenas lie elsewhere; the thread that asks unmaps the old one and maps the new one, and then the others
-// go on there.
+// A move is made by the loop, never in the middle of another request. The thread that asks goes through
+//
+//   waiting    Its request is not answered yet. Of all that share the memory, requests that begin a thread, a process or a program, or install a filter,
+//              wait from now on, too (`parked_`). It waits until none of them is executing another program already.
+//   stopping   All threads are stopped. Who is in the runtime goes on, and is served, until all rest: at an exact place of the program, as for detaching
+//              (detach.cc), or in the runtime, in a system call, with a request that waits for a move, or in vfork, waiting for the child.
+//   mapping    There is another space, whose table and arenas lie elsewhere. The thread unmaps the old one and maps the new one.
+//   over       Its request is answered. The others go on at the same places in the new space; what was parked is answered.
+//
+// Whatever fails, the request is answered in the end, without a move.
 
-#include <poll.h>
+#include <sched.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "engine/server.h"
 
 namespace weir::engine {
 
 namespace {
-constexpr auto patience = std::chrono::seconds(10);
+constexpr auto patience = std::chrono::seconds(30);
 constexpr int64_t syscall_length = 2;
 constexpr AppRange blocks = {{rt::blocks_base}, {rt::blocks_base + rt::blocks_size}};
 
@@ -26,6 +34,14 @@ struct SlotRange {
 SlotRange slots_of(AppRange range) {
   if (!range.overlaps(blocks)) return {};
   return {slot_of(std::max(range.begin, blocks.begin)), slot_of(std::min(range.end, blocks.end) + -1) + 1};
+}
+
+// Does the process have other threads than this one?
+bool has_others(pid_t pid, pid_t tid) {
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), none))
+    if (pid_t other = atoi(entry.path().filename().c_str()); other != tid && !process::has_ended(other)) return true;
+  return false;
 }
 }  // namespace
 
@@ -56,119 +72,215 @@ bool Server::give(Process& p, AppRange range, rt::Giving how) {
 
 // Does the request take what Weir cannot do without where it is?
 bool Server::wants_move(const Process& p, const rt::RequestBlock& r) const {
-  if (moving_ || p.quiet) return false;
   AppRange range = whole_pages({{r.args[0]}, {r.args[1]}});
-  bool is_wanted = r.kind == rt::Request::Give && r.args[2] == static_cast<uint64_t>(rt::Giving::All);
-  if (is_wanted) return can_ever_give(range) && !p.space->parts_to_give(range, rt::Giving::All);
   if (r.kind == rt::Request::Mapped) range = whole_pages({{r.args[0]}, {r.args[0] + r.args[1]}});
+  bool is_wanted = r.kind == rt::Request::Give && r.args[2] == static_cast<uint64_t>(rt::Giving::All);
   bool is_code = r.kind == rt::Request::Executable || r.kind == rt::Request::Mapped;
-  return is_code && (!p.space->has_table_for(range) || p.space->is_in_table(range));  // (there is no room for an arena there)
+  bool is_taken = is_wanted && can_ever_give(range) && !p.space->parts_to_give(range, rt::Giving::All);
+  bool has_no_place =
+      is_code && (!p.space->has_table_for(range) || p.space->is_in_table(range));  // (there is no room for an arena there)
+  if (!is_taken && !has_no_place) return false;
+  return std::ranges::none_of(processes_,
+                              [&](const auto& other) { return other.second.memory == p.memory && other.second.quiet; });
 }
 
-// Requests of all but one thread. (The loop may have taken some out of `posted` already, and be about to serve them.)
-void Server::serve_others(uint32_t asking) {
-  for (uint32_t slot = 1; slot < slots_.size(); slot++)
-    if (slot != asking && slots_[slot].state != SlotState::Free) serve(slot);
-}
-
-// Threads that are in the runtime go on until they are out of there, and are served meanwhile.
-bool Server::stop_others(Process& p, uint32_t slot) {
-  using namespace std::chrono;
-  auto last = steady_clock::now() + patience, end = last;
-  pid_t asking = slots_[slot].tid;
-  auto serve_on = [&] {
-    serve_others(slot);
-    return steady_clock::now() < end;
+// Is the memory to move, or does it?
+bool Server::is_to_move(const Memory& memory) const {
+  auto is_its = [&](uint32_t slot) {
+    auto p = processes_.find(slots_[slot].pid);
+    return p != processes_.end() && p->second.memory.get() == &memory;
   };
-  microseconds pause(20);
-  for (bool ready = false; !ready; pause = std::min<microseconds>(2 * pause, milliseconds(20))) {
-    ready = true;
-    if (steady_clock::now() > last) return false;
-    end = last;
-    if (!moving_->threads.stop(serve_on) || moving_->threads.executed()) return false;
-    moving_->others.clear();
-    for (pid_t tid : moving_->threads.tids()) {
-      int signal = 0;
-      if (tid == asking) continue;
-      if (auto at = leave_cache(p, tid, signal)) {
-        moving_->others.push_back({tid, at->regs});
-        continue;
-      }
-      moving_->threads.go_on(tid, signal);
-      ready = false;
-    }
-    end = steady_clock::now() + pause;
-    for (timespec t{0, 20'000}; !ready && serve_on(); nanosleep(&t, nullptr)) moving_->threads.look();
-  }
+  return (moving_ && moving_->memory.get() == &memory) || std::ranges::any_of(movers_, is_its);
+}
+
+// Such a request is answered when the process has moved. All are made in system calls of the program's that the runtime sees.
+bool Server::is_postponed(const Process& p, uint32_t slot, const rt::RequestBlock& r) {
+  if (moving_ && moving_->asking == slot) return false;
+  bool begins = r.kind == rt::Request::NewThread || r.kind == rt::Request::Exec || r.kind == rt::Request::Quiet;
+  bool wants = wants_move(p, r);
+  if (!wants && (!begins || !is_to_move(*p.memory))) return false;
+  std::vector<uint32_t>& list = wants ? movers_ : parked_;
+  if (std::ranges::find(list, slot) == list.end()) list.push_back(slot);
   return true;
 }
 
-// What the process is to go on in, and where its threads do.
-Result<> Server::prepare_move(Process& p, uint32_t slot, const rt::RequestBlock& r) {
-  pid_t asking = slots_[slot].tid;
-  if (!stop_others(p, slot)) return fail("its threads cannot be stopped");
-  bool is_give = r.kind == rt::Request::Give;
-  AppRange wanted = is_give ? whole_pages({{r.args[0]}, {r.args[1]}}) : AppRange{};
-  TRY(moving_->space, p.space->begin_elsewhere(wanted, !is_give));
-  AppPc next = p.space->where({block(slot)->regs.gpr[1]}).app + syscall_length;
-  CachePc behind = moving_->space->behind_system_call(next, asking);
-  if (!behind) return fail("the place of its call is not known");
-  moving_->resume = behind + -syscall_length;
-  for (auto& [tid, regs] : moving_->others) TRY_VOID(enter_cache(*moving_->space, tid, regs));
-  return {};
+uint32_t Server::slot_of_thread(pid_t tid) const {
+  for (uint32_t slot = 1; slot < slots_.size(); slot++)
+    if (slots_[slot].state == SlotState::Running && slots_[slot].tid == tid) return slot;
+  return 0;
 }
 
-// Has the process go on in another space. The thread that asks has calls to make then, and finish_move() is to be called. False: it
-// cannot be done.
-bool Server::move(Process& p, uint32_t slot, const rt::RequestBlock& r) {
-  auto has_its_memory = [&](const auto& other) { return other.second.memory == p.memory; };
-  if (std::ranges::count_if(processes_, has_its_memory) > 1) return false;
-  moving_ = std::make_unique<Move>(p.pid, slot);
-  auto prepared = prepare_move(p, slot, r);
-  current_slot_ = slot;
-  if (!prepared) {
-    say("{}: it cannot be moved: {}", p.program, prepared.error().what);
-    moving_.reset();
-    return false;
-  }
-  moving_->threads.end_with_us();
-  for (const AppRange& own : p.space->own())
-    if (!own.overlaps(blocks)) p.calls.push_back({SYS_munmap, {own.begin.value, own.size()}, {}, 0});
-  ended_.push_back(std::exchange(p.space, moving_->space));
-  p.memory->mapped = 0;
-  block(slot)->regs.gpr[1] = moving_->resume.value;
-  for (uint32_t own : p.slots) {
-    slots_[own].seen = 0;
-    for (rt::Interrupted& i : block(own)->interrupted) i.cache_pc = 0;
-  }
-  guardian_is_old_ = has_results();
-  moving_->threads.go_on(slots_[slot].tid);
+// We hold its thread for that: see exec_begins().
+bool Server::is_executing(const Memory& memory) {
+  return std::ranges::any_of(seized_, [&](const auto& seized) {
+    uint32_t slot = slot_of_thread(seized.first);
+    Process* p = slot ? process_of(slot) : nullptr;
+    return p && p->memory.get() == &memory;
+  });
+}
+
+// One of those that are wanted, if one can begin.
+bool Server::make_move() {
+  auto is_ready = [&](uint32_t slot) {
+    Process* p = process_of(slot);
+    return detaching_ || !p || !is_executing(*p->memory);
+  };
+  auto mover = std::ranges::find_if(movers_, is_ready);
+  if (mover == movers_.end()) return false;
+  uint32_t slot = *mover;
+  movers_.erase(mover);
+  rt::RequestBlock r = copy_of(block(slot)->request);
+  Process* p = slots_[slot].state == SlotState::Running && r.state == rt::RequestState::Posted ? process_of(slot) : nullptr;
+  if (p && !p->is_ended_by_us && wants_move(*p, r)) move(*p, slot, r);
+  else serve(slot);  // another move was enough, or it is gone
+  for (uint32_t other : std::exchange(parked_, {})) serve(other);
   return true;
 }
 
-// The new space is mapped.
-void Server::let_others_go_on() {
-  for (auto& [tid, regs] : moving_->others) {
-    for (uint32_t slot = 1; slot < slots_.size(); slot++)
-      if (slots_[slot].state == SlotState::Running && slots_[slot].tid == tid)
-        regs.gs_base = rt::blocks_base + slot * rt::block_stride;
-    (void)process::Tracee(tid).set_registers(regs);
+void Server::move(Process& p, uint32_t slot, const rt::RequestBlock& r) {
+  moving_ = std::make_unique<Move>(slot, p.memory);
+  if (auto prepared = prepare_move(p, r)) {
+    change_spaces(p);
+    slots_[slot].postponed = std::make_unique<rt::RequestBlock>(r);
+    send_calls(p, slot);
+    answer(slot);
+    await_mapping(p);
+    let_others_go_on();
+  } else {
+    if (!process::has_ended(slots_[slot].tid)) say("{}: it cannot be moved: {}", p.program, prepared.error().what);
+    serve(slot);
   }
   moving_.reset();
 }
 
-void Server::finish_move() {
+// A thread in vfork cannot be stopped before its child has executed a program, or ended.
+bool Server::waits_for_child(uint32_t slot) const {
+  const Slot& s = slots_[slot];
+  return s.child && waits_at(s.pid, s.tid) - rt::runtime_base < header_.image_size;
+}
+
+bool Server::rests_in_runtime(uint32_t slot) const {
+  auto has = [&](const std::vector<uint32_t>& slots) { return std::ranges::find(slots, slot) != slots.end(); };
+  return slot == moving_->asking || has(movers_) || has(parked_) || waits_for_child(slot);
+}
+
+// Is there a process with the memory that has not said a word yet?
+bool Server::has_unborn(const Memory& memory) {
+  return std::ranges::any_of(slots_, [&](const Slot& s) {
+    if (s.state != SlotState::Reserved || !(s.clone_flags & CLONE_VM) || (s.clone_flags & CLONE_THREAD)) return false;
+    auto p = processes_.find(s.pid);
+    return p != processes_.end() && p->second.memory.get() == &memory;
+  });
+}
+
+// All threads are stopped. Do they rest? Those that do not go on.
+bool Server::all_rest(Process& p) {
+  bool rest = !p.memory->caller && !has_unborn(*p.memory);
+  moving_->others.clear();
+  moving_->resting = {moving_->asking};
+  for (auto& [pid, threads] : moving_->threads)
+    for (pid_t tid : threads.tids()) {
+      int signal = 0;
+      uint32_t slot = slot_of_thread(tid);
+      if (slot == moving_->asking) continue;
+      if (slot && rests_in_runtime(slot)) {
+        moving_->resting.push_back(slot);
+      } else if (auto at = leave_cache(p, tid, signal, true)) {
+        if (at->slot && !at->is_native) moving_->others.push_back({at->slot, at->regs});
+      } else {
+        threads.go_on(tid, signal);
+        rest = false;
+      }
+    }
+  return rest;
+}
+
+// One that was let go on must come to run before it is stopped again: ever more time.
+Result<> Server::stop_others(Process& p) {
+  using namespace std::chrono;
+  auto last = steady_clock::now() + patience, end = last;
+  auto serve_on = [&] {
+    serve_posted();
+    return steady_clock::now() < end;
+  };
+  auto may_stay = [&](pid_t tid) {
+    uint32_t slot = slot_of_thread(tid);
+    return slot && waits_for_child(slot);
+  };
+  for (microseconds pause(20);; pause = std::min<microseconds>(2 * pause, milliseconds(20))) {
+    if (steady_clock::now() > last) return fail("a thread of it does not come out of weir's runtime");
+    end = last;
+    for (auto& [pid, other] : processes_)
+      if (other.memory == p.memory) moving_->threads.try_emplace(pid, pid);
+    for (auto& [pid, threads] : moving_->threads) {
+      auto stopped = threads.stop(serve_on, may_stay);
+      if (threads.executed() && pid == p.pid) return fail("it executes another program");
+      if (!stopped && has_others(pid, slots_[moving_->asking].tid)) return stopped;
+    }
+    if (all_rest(p)) return {};
+    end = std::min(last, steady_clock::now() + pause);
+    for (timespec t{0, 20'000}; serve_on(); nanosleep(&t, nullptr))
+      for (auto& [pid, threads] : moving_->threads) threads.look();
+  }
+}
+
+// What the process is to go on in, and where its threads do.
+Result<> Server::prepare_move(Process& p, const rt::RequestBlock& r) {
+  TRY_VOID(stop_others(p));
+  bool is_give = r.kind == rt::Request::Give;
+  AppRange wanted = is_give ? whole_pages({{r.args[0]}, {r.args[1]}}) : AppRange{};
+  TRY(moving_->space, p.space->begin_elsewhere(wanted, !is_give));
+  for (uint32_t slot : moving_->resting) {
+    AppPc next = p.space->where({block(slot)->regs.gpr[1]}).app + syscall_length;
+    CachePc behind = moving_->space->behind_system_call(next, slots_[slot].tid);
+    if (!behind) return fail("the place of a call is not known");
+    moving_->calls.push_back(behind + -syscall_length);
+  }
+  for (auto& [slot, regs] : moving_->others) TRY_VOID(enter_cache(*moving_->space, slots_[slot].tid, regs));
+  return {};
+}
+
+// From here on there is no way back.
+void Server::change_spaces(Process& p) {
+  for (auto& [pid, threads] : moving_->threads) threads.end_with_us();
+  for (const AppRange& own : p.space->own())
+    if (!own.overlaps(blocks)) p.calls.push_back({SYS_munmap, {own.begin.value, own.size()}, {}, 0});
+  std::shared_ptr<Space> old = p.space;
+  for (auto& [pid, other] : processes_) {
+    if (other.memory != p.memory) continue;
+    other.space = moving_->space;
+    for (uint32_t slot : other.slots) {
+      slots_[slot].seen = 0;
+      for (rt::Interrupted& i : block(slot)->interrupted) i.cache_pc = 0;
+      for (rt::HandlerEntry& e : block(slot)->handlers) e = {};
+    }
+  }
+  if (old.use_count() == 1) ended_.push_back(std::move(old));
+  p.memory->mapped = 0;
+  for (size_t i = 0; i < moving_->resting.size(); i++) block(moving_->resting[i])->regs.gpr[1] = moving_->calls[i].value;
+  guardian_is_old_ = has_results();
+}
+
+// The thread that asks makes its calls. (A stop of the whole process is for later.)
+void Server::await_mapping(Process& p) {
+  pid_t tid = slots_[moving_->asking].tid;
+  auto its = moving_->threads.find(p.pid);
   auto last = std::chrono::steady_clock::now() + patience;
-  while (moving_) {
-    serve(moving_->asking);
-    if (!moving_) return;
-    moving_->threads.look();
-    auto p = processes_.find(moving_->pid);
-    pollfd gone{p == processes_.end() ? -1 : p->second.pidfd.get(), POLLIN, 0};
-    bool is_gone = p == processes_.end() || poll(&gone, 1, 0) > 0;
-    if (!is_gone && std::chrono::steady_clock::now() < last) continue;
-    if (!is_gone) end_with_message(p->second, "it does not come to move");
-    moving_.reset();
+  for (uint32_t looks = 1; !moving_->is_mapped; looks++) {
+    if (its != moving_->threads.end()) its->second.go_on(tid);
+    if (serve_posted()) continue;
+    if (its != moving_->threads.end()) its->second.look();
+    if (looks % 256 == 0 && process::has_ended(tid)) return;
+    if (std::chrono::steady_clock::now() > last) return end_with_message(p, "it does not come to move");
+    if (looks > 64) sched_yield();
+  }
+}
+
+// The new space is mapped.
+void Server::let_others_go_on() {
+  for (auto& [slot, regs] : moving_->others) {
+    regs.gs_base = rt::blocks_base + slot * rt::block_stride;
+    (void)process::Tracee(slots_[slot].tid).set_registers(regs);
   }
 }
 

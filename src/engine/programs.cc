@@ -74,6 +74,7 @@ void Server::reap() {
     }
     if (!WIFSTOPPED(status)) continue;
     int event = status >> 16;
+    if (process::let_go_of_late(pid, status)) continue;
     if (event == PTRACE_EVENT_EXEC) {
       exec_stop(pid);
     } else if (seized_.contains(pid)) {
@@ -371,6 +372,8 @@ bool Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
   process::read(tid, rt::space_base + offsetof(rt::SpacePage, id), std::as_writable_bytes(std::span(&id, 1)));
   bool is_parents = parent != processes_.end() && parent->second.space->id() == id;
   auto memory = (s.clone_flags & CLONE_VM) && is_parents ? parent->second.memory : std::make_shared<Memory>(s.memory);
+  if (s.clone_flags & CLONE_VFORK)
+    if (uint32_t waiting = slot_of_thread(s.tid)) slots_[waiting].child = pid;
   Slot old = std::exchange(s, {SlotState::Running, pid, tid, 0, nullptr});
   tb->pid = static_cast<uint32_t>(pid);
   tb->tid = static_cast<uint32_t>(tid);

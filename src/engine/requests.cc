@@ -110,8 +110,6 @@ bool Server::called(Process& p, uint32_t slot, uint64_t failed, int64_t result) 
   return false;
 }
 
-namespace {
-// What the target asks: read once, as it may change it under our eyes.
 rt::RequestBlock copy_of(const rt::RequestBlock& shared) {
   rt::RequestBlock r{};
   r.state = __atomic_load_n(&shared.state, __ATOMIC_ACQUIRE);
@@ -119,7 +117,6 @@ rt::RequestBlock copy_of(const rt::RequestBlock& shared) {
   for (size_t i = 0; i < std::size(r.args); i++) r.args[i] = __atomic_load_n(&shared.args[i], __ATOMIC_RELAXED);
   return r;
 }
-}  // namespace
 
 void Server::serve(uint32_t slot) {
   if (slot == 0 || slot >= slots_.size()) return;
@@ -147,13 +144,13 @@ void Server::serve(uint32_t slot) {
     memory->caller = 0;
     p->keeper.close_files();
     if (auto postponed = std::move(slots_[slot].postponed)) r = *postponed;
-    if (moving_ && moving_->asking == slot) let_others_go_on();
+    if (moving_ && moving_->asking == slot) moving_->is_mapped = true;
   }
+  if (is_postponed(*p, slot, r)) return;
   if (must_map_first(*p, slot, r)) {
     slots_[slot].postponed = std::make_unique<rt::RequestBlock>(r);
     send_calls(*p, slot);
-    answer(slot);
-    return finish_move();
+    return answer(slot);
   }
   if (r.kind != rt::Request::Called) {
     handle(*p, slot, r);
@@ -169,7 +166,6 @@ void Server::serve(uint32_t slot) {
 
 // Will the answer lead to memory that the process has not mapped yet?
 bool Server::must_map_first(Process& p, uint32_t slot, const rt::RequestBlock& r) {
-  if (wants_move(p, r)) return move(p, slot, r);
   AppPc target;
   if (r.kind == rt::Request::Resume || r.kind == rt::Request::Stale) target = {r.args[0]};
   if (r.kind == rt::Request::Indirect) target = {r.args[1]};
@@ -205,6 +201,7 @@ void Server::handle(Process& p, uint32_t slot, rt::RequestBlock& r) {
       break;
     case rt::Request::Where: where(p, r); break;
     case rt::Request::NewThread:
+      slots_[slot].child = 0;
       release_lost_children(slots_[slot].pid, slots_[slot].tid);
       r.values[0] = allocate_slot(slots_[slot].pid, slots_[slot].tid);
       if (!r.values[0]) break;
@@ -334,8 +331,6 @@ void Server::executable(Process& p, AppRange range) {
   if (!is_shared(p)) p.space->find_code(slots_[current_slot_].tid);
 }
 
-namespace {
-// Where a thread waits inside a system call: the address behind its instruction; 0: it runs, or it cannot be told.
 uint64_t waits_at(pid_t pid, pid_t tid) {
   std::ifstream file(fmt::format("/proc/{}/task/{}/syscall", pid, tid));
   std::string word, last;
@@ -343,7 +338,6 @@ uint64_t waits_at(pid_t pid, pid_t tid) {
   while (file >> word) last = word;
   return strtoull(last.c_str(), nullptr, 16);
 }
-}  // namespace
 
 bool Server::is_out_of_dead_code(uint32_t slot, const Space& space, uint64_t epoch) {
   Slot& s = slots_[slot];

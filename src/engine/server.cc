@@ -24,6 +24,7 @@ namespace {
 
 constexpr long sleep_ns = 100'000'000;  // then look for processes that ended without a word
 constexpr long quiet_sleep_ns = 50'000;
+constexpr long mover_sleep_ns = 1'000'000;  // until another thread has executed a program, or has not
 constexpr auto newborn_pause = std::chrono::microseconds(100);
 constexpr int newborn_looks =
     3000;  // a third of a second; more where the processor is wanted by others, and so by the newborn
@@ -207,7 +208,8 @@ void Server::loop() {
       forward(sig);
     }
     look_around();
-    if (serve_posted()) {
+    bool has_asked = serve_posted();
+    if (make_move() || has_asked) {
       has_served = true;
       continue;
     }
@@ -265,6 +267,7 @@ void Server::sleep() {
   bool more = child_event || forwarded_signal || detach_wanted || end_a_space();
   for (uint32_t w = 0; w < posted_words() && !more; w++) more = __atomic_load_n(&c->posted[w], __ATOMIC_SEQ_CST);
   long ns = has_quiet() ? quiet_sleep_ns : sleep_ns;
+  if (!movers_.empty()) ns = std::min(ns, mover_sleep_ns);
   if (deadline_) ns = std::clamp<long>((*deadline_ - std::chrono::steady_clock::now()).count(), 1, ns);
   if (!more) futex_wait(&c->doorbell, doorbell, ns);
   __atomic_store_n(&c->sleeping, 0, __ATOMIC_SEQ_CST);

@@ -70,6 +70,7 @@ struct Slot {
   Memory memory = {};                                // … and its memory as it was
   std::unique_ptr<rt::RequestBlock> postponed = {};  // until the calls that go before it are made
   uint64_t seen = 0;                                 // Running: the epoch of its space when it last went on in live code
+  pid_t child = 0;                                   // Running: of vfork, its last one, which it may be waiting for
 };
 
 // A process that has used up its descriptors is lent some. Returns its limit as it was.
@@ -78,6 +79,10 @@ std::optional<rlimit> lend_descriptors(pid_t pid);
 Result<> unmap_ours(process::RemoteSyscalls& remote, pid_t tid);
 // Where a thread that stands still goes on in the cache.
 Result<> enter_cache(Space& space, pid_t tid, user_regs_struct& regs);
+// Where a thread waits inside a system call: the address behind its instruction; 0: it runs, or it cannot be told.
+uint64_t waits_at(pid_t pid, pid_t tid);
+// What the target asks: read once, as it may change it under our eyes.
+rt::RequestBlock copy_of(const rt::RequestBlock& shared);
 // The pages that a range touches; an empty one where there is no such range.
 AppRange whole_pages(AppRange range);
 
@@ -181,32 +186,44 @@ class Server {
   struct Leaving {  // a thread at an exact place of the program, and what it is to go on with
     pid_t tid;
     user_regs_struct regs;
+    uint32_t slot = 0;                 // 0: it never was in the cache
+    bool is_native = false;            // it executes the program's own code, to fault there
     rt::ThreadBlock* clock = nullptr;  // it holds the program's zmm31
   };
   void detach_all();
   bool detach(const std::vector<pid_t>& group);
-  std::optional<Leaving> leave_cache(Process& p, pid_t tid, int& signal);
+  std::optional<Leaving> leave_cache(Process& p, pid_t tid, int& signal, bool stays = false);
   Result<> give_back_actions(process::RemoteSyscalls& remote, uint32_t slot, pid_t tid, bool ignores_traps);
 
   // move.cc
   struct Move {
-    Move(pid_t process, uint32_t slot) : pid(process), asking(slot), threads(process) {}
-    pid_t pid;
     uint32_t asking;  // slot of the thread that does it
-    process::Threads threads;
-    std::vector<std::pair<pid_t, user_regs_struct>> others = {};
+    std::shared_ptr<Memory> memory;
+    std::map<pid_t, process::Threads> threads = {};                  // by process
+    std::vector<std::pair<uint32_t, user_regs_struct>> others = {};  // by slot
+    std::vector<uint32_t> resting = {};                              // slots of those that stay in the runtime
+    std::vector<CachePc> calls = {};                                 // … and the calls that they are in, in the new space
     std::shared_ptr<Space> space = {};
-    CachePc resume = {};
+    bool is_mapped = false;
   };
   bool can_ever_give(AppRange range) const;
   bool give(Process& p, AppRange range, rt::Giving how);
   bool wants_move(const Process& p, const rt::RequestBlock& r) const;
-  void serve_others(uint32_t asking);
-  bool stop_others(Process& p, uint32_t slot);
-  Result<> prepare_move(Process& p, uint32_t slot, const rt::RequestBlock& r);
-  bool move(Process& p, uint32_t slot, const rt::RequestBlock& r);
+  bool is_to_move(const Memory& memory) const;
+  bool is_postponed(const Process& p, uint32_t slot, const rt::RequestBlock& r);
+  bool is_executing(const Memory& memory);
+  bool make_move();
+  void move(Process& p, uint32_t slot, const rt::RequestBlock& r);
+  Result<> prepare_move(Process& p, const rt::RequestBlock& r);
+  Result<> stop_others(Process& p);
+  bool all_rest(Process& p);
+  bool rests_in_runtime(uint32_t slot) const;
+  bool waits_for_child(uint32_t slot) const;
+  bool has_unborn(const Memory& memory);
+  void change_spaces(Process& p);
+  void await_mapping(Process& p);
   void let_others_go_on();
-  void finish_move();
+  uint32_t slot_of_thread(pid_t tid) const;
 
   // inject.cc
   Result<> inject(pid_t pid);
@@ -234,6 +251,8 @@ class Server {
   std::weak_ptr<Space> last_translated_;          // in this space
   std::vector<bool> given_slots_;                 // to programs that wanted their memory
   uint32_t slot_limit_ = rt::max_slots;           // an attached process may have no room for all
+  std::vector<uint32_t> movers_;                  // slots whose requests want their process to move,
+  std::vector<uint32_t> parked_;                  // … and that wait for that
   std::unique_ptr<Move> moving_;                  // a process moves
   std::vector<uint32_t> ending_;                  // slots whose threads are about to be gone
   std::map<pid_t, Process> processes_;

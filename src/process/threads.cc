@@ -30,12 +30,12 @@ std::string status_word(pid_t pid, const char* name) {
   return "";
 }
 
-namespace {
-
 bool has_ended(pid_t tid) {
   std::string state = status_word(tid, "State");
   return state.empty() || state == "Z" || state == "X";
 }
+
+namespace {
 
 void pause_briefly() {
   timespec t{0, 20'000};
@@ -133,14 +133,17 @@ void bury(pid_t tid) {
 }
 }  // namespace
 
-void let_go(pid_t tid) {
-  constexpr auto patience = std::chrono::milliseconds(20);
+namespace {
+void let_go(pid_t tid, std::chrono::milliseconds patience) {
   if (ptrace(PTRACE_INTERRUPT, tid, 0, 0)) return bury(tid);
   auto status = wait_stop(tid, patience);
   if (!status) return bury(tid);
   if (!*status) return late.push_back(tid);
   ptrace(PTRACE_DETACH, tid, 0, **status >> 16 ? 0 : WSTOPSIG(**status));
 }
+}  // namespace
+
+void let_go(pid_t tid) { let_go(tid, std::chrono::milliseconds(20)); }
 
 void let_go_of_late() {
   for (pid_t tid : std::exchange(late, {})) let_go(tid);
@@ -148,9 +151,15 @@ void let_go_of_late() {
 
 bool is_late(pid_t tid) { return std::ranges::find(late, tid) != late.end(); }
 
+bool let_go_of_late(pid_t tid, int status) {
+  if (!std::erase(late, tid)) return false;
+  ptrace(PTRACE_DETACH, tid, 0, status >> 16 ? 0 : WSTOPSIG(status));
+  return true;
+}
+
 Threads::~Threads() {
   for (const Held& t : held_)
-    if (!t.stopped || ptrace(PTRACE_DETACH, t.tid, 0, 0)) let_go(t.tid);
+    if (!t.stopped || ptrace(PTRACE_DETACH, t.tid, 0, 0)) let_go(t.tid, std::chrono::milliseconds(t.stays ? 0 : 20));
 }
 
 void Threads::end_with_us() {
@@ -189,7 +198,11 @@ void Threads::look(Held& thread) {
     return;
   }
   pid_t tid = waitpid(thread.tid, &status, WNOHANG | __WALL);
-  if (tid == 0) return;
+  if (tid == 0) {
+    // The first thread has ended before others: nothing is told of that until those have.
+    if (thread.tid == pid_ && has_ended(pid_)) bury(std::exchange(thread.tid, 0));
+    return;
+  }
   if (tid < 0 || !WIFSTOPPED(status)) {
     thread.tid = 0;
     return;
@@ -212,14 +225,18 @@ void Threads::look() {
   std::erase_if(held_, [](const Held& t) { return t.tid == 0; });
 }
 
-Result<> Threads::stop(const std::function<bool()>& meanwhile) {
+Result<> Threads::stop(const std::function<bool()>& meanwhile, const std::function<bool(pid_t)>& may_stay) {
   for (Held& t : held_)
     if (!t.stopped) ptrace(PTRACE_INTERRUPT, t.tid, 0, 0);
+  auto is_still = [&](Held& t) {
+    t.stays = !t.stopped && may_stay && may_stay(t.tid);
+    return t.stopped || t.stays;
+  };
   for (;;) {
     auto any = seize_new();
     look();
     if (!any) return std::unexpected(any.error());
-    if (!*any && std::ranges::all_of(held_, &Held::stopped))
+    if (!*any && std::ranges::all_of(held_, is_still))
       return held_.empty() ? fail("process {}: has ended", pid_) : Result<>{};
     if (*any) continue;
     if (!meanwhile()) {

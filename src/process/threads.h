@@ -19,6 +19,9 @@ bool is_64_bit(pid_t pid);
 // A word of /proc/PID/status, as it stands there; empty: there is none.
 std::string status_word(pid_t pid, const char* name);
 
+// Has the thread ended, waited for or not?
+bool has_ended(pid_t tid);
+
 // A stopped thread's call that has ended with EINTR though no signal has come, other than those of `ours`, is made again when it goes on.
 void make_again(pid_t tid, uint64_t ours);
 
@@ -27,6 +30,8 @@ void let_go(pid_t tid);
 void let_go_of_late();
 // It is still to be let go of: its stop is for these two to wait for, and for nobody else.
 bool is_late(pid_t tid);
+// The same for who waits for all at once, and has been told of this stop. False: the thread is none of those.
+bool let_go_of_late(pid_t tid, int status);
 
 class Threads {
  public:
@@ -36,8 +41,9 @@ class Threads {
   ~Threads();  // lets go of all
 
   // Stops all that run, those too that are created meanwhile. While it waits it calls `meanwhile`, every some ten microseconds, until
-  // that says to give up: an error then, and the threads go on. Threads that end are forgotten.
-  Result<> stop(const std::function<bool()>& meanwhile);
+  // that says to give up: an error then, and the threads go on. Threads that end are forgotten. One that waits in the kernel, where it cannot
+  // be stopped, may stay there if `may_stay` says so: it will stop before it executes another instruction.
+  Result<> stop(const std::function<bool()>& meanwhile, const std::function<bool(pid_t)>& may_stay = {});
   // Sees to those that were let go on: signals are theirs.
   void look();
   // Lets one go on, to be stopped again later.
@@ -54,6 +60,7 @@ class Threads {
   struct Held {
     pid_t tid;
     bool stopped = false;
+    bool stays = false;  // in the kernel
   };
   Result<bool> seize_new();
   void look(Held& thread);

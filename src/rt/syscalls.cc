@@ -293,7 +293,7 @@ struct CloneArgs {  // the kernel's struct clone_args, as far as we look
 ThreadBlock* block_of(uint64_t slot) { return reinterpret_cast<ThreadBlock*>(blocks_base + slot * block_stride); }
 
 // fork, vfork, clone, clone3: the child gets a thread block of its own before it runs.
-int64_t new_thread(ThreadBlock* tb, int64_t nr, const uint64_t* a, uint64_t next_pc) {
+int64_t new_thread(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   uint64_t flags = 0, stack = 0;
   if (nr == SYS_vfork) flags = CLONE_VM | CLONE_VFORK;
   if (nr == SYS_clone) flags = a[0], stack = a[1];
@@ -311,7 +311,7 @@ int64_t new_thread(ThreadBlock* tb, int64_t nr, const uint64_t* a, uint64_t next
   child->regs = tb->regs;
   child->regs.gpr[0] = 0;
   if (stack) child->regs.gpr[4] = stack;
-  child->regs.pc = next_pc;
+  child->regs.pc = tb->regs.gpr[1] + syscall_length;
   child->app_gs = tb->app_gs;
   memcpy(child->zmm31, tb->zmm31, sizeof tb->zmm31);
   child->quiet = tb->quiet;
@@ -392,7 +392,6 @@ void rt_syscall(ThreadBlock* tb) {
   int64_t nr = int64_t(regs.gpr[0]);
   uint64_t inline_pc = regs.gpr[1];
   const uint64_t a[6] = {regs.gpr[7], regs.gpr[6], regs.gpr[2], regs.gpr[10], regs.gpr[8], regs.gpr[9]};
-  uint64_t next_pc = inline_pc + syscall_length;
   int64_t result;
   if (is_dispatched(tb, inline_pc)) {  // the kernel does that
     regs.pc = inline_pc;
@@ -416,7 +415,7 @@ void rt_syscall(ThreadBlock* tb) {
     case SYS_clone:
     case SYS_clone3:
     case SYS_fork:
-    case SYS_vfork: result = new_thread(tb, nr, a, next_pc); break;
+    case SYS_vfork: result = new_thread(tb, nr, a); break;
     case SYS_execve:
     case SYS_execveat: result = exec(tb, nr, a); break;
     case SYS_exit:
@@ -439,12 +438,13 @@ void rt_syscall(ThreadBlock* tb) {
       [[fallthrough]];  // where they have it they must have it in all threads
     default: regs.pc = inline_pc; return;
   }
+  // (rcx, as the process may have moved meanwhile: see engine/move.cc.)
   if (result == restart) {
-    regs.pc = inline_pc - entry_length;
+    regs.pc = regs.gpr[1] - entry_length;
     return;
   }
   regs.gpr[0] = uint64_t(result);
-  regs.pc = regs.gpr[1] + syscall_length;  // (the process may have moved: see engine/move.cc)
+  regs.pc = regs.gpr[1] + syscall_length;
 }
 
 // The first words of a new program. Where Weir cannot have it, it runs natively.
