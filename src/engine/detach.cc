@@ -23,10 +23,28 @@ constexpr auto patience = std::chrono::milliseconds(100);
 constexpr auto much_patience = std::chrono::seconds(30);
 constexpr int max_steps = 10'000;
 
+constexpr uint64_t trap_flag = 0x100;
+
+// The flag that makes a thread step must not stay behind: neither in flags that it has just pushed nor, behind a popf, where the kernel takes it for
+// the program's own, in its registers.
+void clear_trap_flag(const process::Tracee& tracee, bool is_pushed) {
+  auto regs = tracee.registers();
+  if (!regs) return;
+  uint64_t flags = 0;
+  if (is_pushed && process::read(tracee.pid(), regs->rsp, std::as_writable_bytes(std::span(&flags, 1))) == sizeof flags) {
+    flags &= ~trap_flag;
+    (void)tracee.write(regs->rsp, std::as_bytes(std::span(&flags, 1)));
+  }
+  if (!(regs->eflags & trap_flag)) return;
+  regs->eflags &= ~trap_flag;
+  (void)tracee.set_registers(*regs);
+}
+
 // One instruction. Returns the signal of its fault, if it has one.
-int step(pid_t tid) {
+int step(const user_regs_struct& regs, pid_t tid, bool pushes_flags = false) {
   if (ptrace(PTRACE_SINGLESTEP, tid, 0, 0)) return 0;
   auto status = process::wait_stop(tid);
+  if (!(regs.eflags & trap_flag)) clear_trap_flag(process::Tracee(tid), pushes_flags);
   return status && *status >> 16 == 0 && WSTOPSIG(*status) != SIGTRAP ? WSTOPSIG(*status) : 0;
 }
 
@@ -48,6 +66,28 @@ class QuietStep {
  private:
   pid_t tid_;
   uint64_t mask_ = 0;
+};
+
+// The kernel forgets the action of a SIGTRAP that it must deliver where that is blocked: it is not, for a step.
+class TrapMask {
+ public:
+  explicit TrapMask(pid_t tid) : tid_(tid) {
+    ptrace(PTRACE_GETSIGMASK, tid, sizeof mask_, &mask_);
+    is_changed_ = mask_ & trap;
+    uint64_t mask = mask_ & ~trap;
+    if (is_changed_) ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask);
+  }
+  ~TrapMask() {
+    if (is_changed_) ptrace(PTRACE_SETSIGMASK, tid_, sizeof mask_, &mask_);
+  }
+  bool is_changed() const { return is_changed_; }
+  void forget() { is_changed_ = false; }  // it has another one now
+
+ private:
+  static constexpr uint64_t trap = 1 << (SIGTRAP - 1);
+  pid_t tid_;
+  uint64_t mask_ = 0;
+  bool is_changed_ = false;
 };
 
 void mend(const Space::Place& at, const rt::ThreadBlock& tb, user_regs_struct& regs) {
@@ -81,13 +121,48 @@ Result<> unmap_ours(process::RemoteSyscalls& remote, pid_t tid) {
   return {};
 }
 
+// One that asks all the time is hardly ever met outside of the runtime: it is stepped out of there, unless it waits for an answer, makes a call that
+// may take a while, or steps itself. (Its mask is its own affair: the runtime sets it on the way out.)
+bool Server::step_out_of_runtime(pid_t tid, int& signal) {
+  constexpr unsigned long long short_calls[] = {
+      SYS_futex,   SYS_restart_syscall, SYS_kill,  SYS_rt_sigprocmask, SYS_mmap,   SYS_munmap,          SYS_mprotect,
+      SYS_madvise, SYS_openat,          SYS_close, SYS_gettid,         SYS_getpid, SYS_process_vm_readv};
+  constexpr uint16_t syscall_code = 0x050f, pushf_code = 0x9c;
+  process::Tracee tracee(tid);
+  uint32_t slot = slot_of_thread(tid);
+  const rt::ThreadBlock* tb = block(slot);
+  for (int steps = 0; slot && !signal && steps < max_steps; steps++) {
+    auto regs = tracee.registers();
+    if (!regs) return false;
+    uint64_t offset = regs->rip - rt::runtime_base;
+    if (offset >= header_.image_size) return true;
+    if (tb->stepping || tb->signal_pending || (tb->regs.flags & trap_flag)) return false;
+    moving_->waits = __atomic_load_n(&tb->request.state, __ATOMIC_RELAXED) == rt::RequestState::Posted;
+    if (moving_->waits) return false;
+    uint16_t code = 0;
+    memcpy(&code, runtime_.mapping.data() + offset, sizeof code);
+    unsigned long long call = process::is_in_restart(*regs) ? regs->orig_rax : code == syscall_code ? regs->rax : SYS_futex;
+    if (std::ranges::find(short_calls, call) == std::end(short_calls)) return false;
+    TrapMask mask(tid);
+    if (call == SYS_rt_sigprocmask && regs->rdx && mask.is_changed()) return false;  // it would see that
+    signal = step(*regs, tid, (code & 0xff) == pushf_code);
+    if (call == SYS_rt_sigprocmask && code == syscall_code) mask.forget();
+  }
+  return false;
+}
+
 // Where a stopped thread is in the program. None: that cannot be said yet, it must go on, with `signal`. One that stays under Weir keeps the clock
 // in its register.
 std::optional<Server::Leaving> Server::leave_cache(Process& p, pid_t tid, int& signal, bool stays) {
   process::Tracee tracee(tid);
   auto regs = tracee.registers();
   auto in_runtime = [&] { return regs->rip - rt::runtime_base < header_.image_size; };
-  if (!regs || in_runtime()) return {};
+  if (!regs) return {};
+  if (in_runtime()) {
+    if (!stays || !moving_->steps_out || !step_out_of_runtime(tid, signal)) return {};
+    regs = tracee.registers();
+    if (!regs || in_runtime()) return {};
+  }
   uint64_t slot = (regs->gs_base - rt::blocks_base) / rt::block_stride;
   if (slot >= slots_.size() || slots_[slot].tid != tid) return Leaving{tid, *regs};  // it never was in the cache
   rt::ThreadBlock* tb = block(static_cast<uint32_t>(slot));
@@ -98,9 +173,14 @@ std::optional<Server::Leaving> Server::leave_cache(Process& p, pid_t tid, int& s
   for (int steps = 0; is_middle(); steps++) {
     if (steps == max_steps) return {};
     if (!quiet) quiet.emplace(tid);
-    signal = step(tid);
+    signal = step(*regs, tid);
     regs = tracee.registers();
-    if (signal || !regs || in_runtime()) return {};
+    if (signal || !regs) return {};
+    if (in_runtime()) {  // (a guard of volatile code is there)
+      quiet.reset();
+      if (stays && moving_->steps_out) return leave_cache(p, tid, signal, stays);
+      return {};
+    }
     at = p.space->where({regs->rip});
   }
   bool is_native = at.place == rt::Place::NotCache;

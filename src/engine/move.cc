@@ -156,7 +156,10 @@ void Server::move(Process& p, uint32_t slot, const rt::RequestBlock& r) {
 // A thread in vfork cannot be stopped before its child has executed a program, or ended.
 bool Server::waits_for_child(uint32_t slot) const {
   const Slot& s = slots_[slot];
-  return s.child && waits_at(s.pid, s.tid) - rt::runtime_base < header_.image_size;
+  if (!s.child) return false;
+  auto [number, behind] = waits_in(s.pid, s.tid);
+  bool is_clone = number == SYS_clone || number == SYS_clone3 || number == SYS_vfork;
+  return is_clone && behind - rt::runtime_base < header_.image_size;
 }
 
 bool Server::rests_in_runtime(uint32_t slot) const {
@@ -164,8 +167,10 @@ bool Server::rests_in_runtime(uint32_t slot) const {
   return slot == moving_->asking || has(movers_) || has(parked_) || waits_for_child(slot);
 }
 
-// Is there a process with the memory that has not said a word yet?
-bool Server::has_unborn(const Memory& memory) {
+// Is there a process with the memory that is not stopped, as it has said its first word just now, or not yet?
+bool Server::has_newborn(const Memory& memory) const {
+  for (auto& [pid, p] : processes_)
+    if (p.memory.get() == &memory && !moving_->threads.contains(pid)) return true;
   return std::ranges::any_of(slots_, [&](const Slot& s) {
     if (s.state != SlotState::Reserved || !(s.clone_flags & CLONE_VM) || (s.clone_flags & CLONE_THREAD)) return false;
     auto p = processes_.find(s.pid);
@@ -173,9 +178,10 @@ bool Server::has_unborn(const Memory& memory) {
   });
 }
 
-// All threads are stopped. Do they rest? Those that do not go on.
+// All threads are stopped. Do they rest? Those that do not go on. (What one has asked is answered first, so that it can be stepped out of the runtime.)
 bool Server::all_rest(Process& p) {
-  bool rest = !p.memory->caller && !has_unborn(*p.memory);
+  serve_posted();
+  bool rest = !p.memory->caller && !has_newborn(*p.memory);
   moving_->others.clear();
   moving_->resting = {moving_->asking};
   for (auto& [pid, threads] : moving_->threads)
@@ -188,7 +194,8 @@ bool Server::all_rest(Process& p) {
       } else if (auto at = leave_cache(p, tid, signal, true)) {
         if (at->slot && !at->is_native) moving_->others.push_back({at->slot, at->regs});
       } else {
-        threads.go_on(tid, signal);
+        if (std::exchange(moving_->waits, false)) serve(slot);  // (it may not have set its bit yet)
+        else threads.go_on(tid, signal);
         rest = false;
       }
     }
@@ -218,6 +225,7 @@ Result<> Server::stop_others(Process& p) {
       if (!stopped && has_others(pid, slots_[moving_->asking].tid)) return stopped;
     }
     if (all_rest(p)) return {};
+    moving_->steps_out = pause > microseconds(200);
     end = std::min(last, steady_clock::now() + pause);
     for (timespec t{0, 20'000}; serve_on(); nanosleep(&t, nullptr))
       for (auto& [pid, threads] : moving_->threads) threads.look();

@@ -331,12 +331,12 @@ void Server::executable(Process& p, AppRange range) {
   if (!is_shared(p)) p.space->find_code(slots_[current_slot_].tid);
 }
 
-uint64_t waits_at(pid_t pid, pid_t tid) {
+WaitingCall waits_in(pid_t pid, pid_t tid) {
   std::ifstream file(fmt::format("/proc/{}/task/{}/syscall", pid, tid));
-  std::string word, last;
-  if (!(file >> word) || word == "running" || word == "-1") return 0;
+  std::string number, word, last;
+  if (!(file >> number) || number == "running" || number == "-1") return {};
   while (file >> word) last = word;
-  return strtoull(last.c_str(), nullptr, 16);
+  return {atol(number.c_str()), strtoull(last.c_str(), nullptr, 16)};
 }
 
 bool Server::is_out_of_dead_code(uint32_t slot, const Space& space, uint64_t epoch) {
@@ -344,7 +344,7 @@ bool Server::is_out_of_dead_code(uint32_t slot, const Space& space, uint64_t epo
   for (const rt::Interrupted& i : block(slot)->interrupted)  // it will go back there
     if (i.cache_pc && space.is_in_dead_code({i.cache_pc})) return false;
   if (s.seen >= epoch) return true;
-  uint64_t now = space.epoch(), pc = waits_at(s.pid, s.tid);
+  uint64_t now = space.epoch(), pc = waits_in(s.pid, s.tid).behind;
   if (!pc || (pc >= rt::runtime_base && pc < rt::space_base) || space.is_in_dead_code({pc - 1})) return false;
   s.seen = now;
   return true;

@@ -79,8 +79,12 @@ std::optional<rlimit> lend_descriptors(pid_t pid);
 Result<> unmap_ours(process::RemoteSyscalls& remote, pid_t tid);
 // Where a thread that stands still goes on in the cache.
 Result<> enter_cache(Space& space, pid_t tid, user_regs_struct& regs);
-// Where a thread waits inside a system call: the address behind its instruction; 0: it runs, or it cannot be told.
-uint64_t waits_at(pid_t pid, pid_t tid);
+// The system call that a thread waits in, and the address behind its instruction; 0: it runs, or it cannot be told.
+struct WaitingCall {
+  int64_t number = -1;
+  uint64_t behind = 0;
+};
+WaitingCall waits_in(pid_t pid, pid_t tid);
 // What the target asks: read once, as it may change it under our eyes.
 rt::RequestBlock copy_of(const rt::RequestBlock& shared);
 // The pages that a range touches; an empty one where there is no such range.
@@ -192,6 +196,7 @@ class Server {
   };
   void detach_all();
   bool detach(const std::vector<pid_t>& group);
+  bool step_out_of_runtime(pid_t tid, int& signal);
   std::optional<Leaving> leave_cache(Process& p, pid_t tid, int& signal, bool stays = false);
   Result<> give_back_actions(process::RemoteSyscalls& remote, uint32_t slot, pid_t tid, bool ignores_traps);
 
@@ -204,6 +209,8 @@ class Server {
     std::vector<uint32_t> resting = {};                              // slots of those that stay in the runtime
     std::vector<CachePc> calls = {};                                 // … and the calls that they are in, in the new space
     std::shared_ptr<Space> space = {};
+    bool steps_out = false;  // threads that are in the runtime
+    bool waits = false;      // … one that has come to ask: it is answered as it stands
     bool is_mapped = false;
   };
   bool can_ever_give(AppRange range) const;
@@ -219,7 +226,7 @@ class Server {
   bool all_rest(Process& p);
   bool rests_in_runtime(uint32_t slot) const;
   bool waits_for_child(uint32_t slot) const;
-  bool has_unborn(const Memory& memory);
+  bool has_newborn(const Memory& memory) const;
   void change_spaces(Process& p);
   void await_mapping(Process& p);
   void let_others_go_on();
