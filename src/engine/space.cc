@@ -15,6 +15,7 @@ constexpr size_t smallest_arena = 16u << 20;
 constexpr int64_t stack_growth = 128u << 20;  // the kernel keeps as much free
 // Numbers of exits: those of images at their homes are below.
 constexpr uint32_t first_common_link = 0xC000'0000, common_links = 1 << 23, max_common_arenas = 128;
+constexpr AppRange far_arenas = {{rt::far_arenas_begin}, {rt::runtime_base}};
 constexpr AppRange vsyscall = {{0xffff'ffff'ff60'0000}, {0xffff'ffff'ff60'1000}};
 constexpr int may_not_grow = -2;                               // exit_status of an error
 constexpr uint64_t reach = (uint64_t{2} << 30) - (64u << 20);  // of a 32-bit displacement, with some room
@@ -319,22 +320,32 @@ void Space::write_page() {
   page->version = page->version + 1;
 }
 
-// An arena that the region's code can live in; a new one in a gap near it, if there is none.
+// An arena that the region's code can live in; a new one in a gap near it, if there is none. Where the program leaves no gap it is far away:
+// operands relative to rip are written otherwise there, and links out of it go over jumps to any address.
 Result<uint32_t> Space::arena_near(AppRange range, pid_t pid) {
-  for (uint32_t i = 0; i < arenas_.size(); i++)
-    if (!arenas_[i].code.size() && near(arenas_[i].base, arenas_[i].size, range) && has_much_room(arenas_[i])) return i;
+  auto find = [&](auto may_hold) -> std::optional<uint32_t> {
+    auto holds_any = [&](const Arena& a) { return !a.code.size() && has_much_room(a) && may_hold(a); };
+    auto found = std::ranges::find_if(arenas_, holds_any);
+    if (found == arenas_.end()) return {};
+    return static_cast<uint32_t>(found - arenas_.begin());
+  };
+  if (auto known = find([&](const Arena& a) { return near(a.base, a.size, range); })) return *known;
+  TRY(auto taken, process::regions(pid));
+  for (size_t size = arena_size; size >= smallest_arena; size /= 2)
+    if (CachePc gap = find_gap(range, size, taken)) return create_common_arena(gap, size);
+  if (auto known = find([&](const Arena& a) { return far_arenas.contains({a.base.value}); })) return *known;
+  for (AppPc at = far_arenas.begin; at < far_arenas.end; at += arena_size)
+    if (is_free(at.value, arena_size, taken)) return create_common_arena({at.value}, arena_size);
+  return fail("no room for a code cache near {:#x}", range.begin.value);
+}
+
+Result<uint32_t> Space::create_common_arena(CachePc base, size_t size) {
   auto number = static_cast<uint32_t>(std::ranges::count_if(arenas_, [](const Arena& a) { return !a.code.size(); }));
   if (number >= max_common_arenas) return fail("the code cache is full");
-  TRY(auto taken, process::regions(pid));
-  for (size_t size = arena_size; size >= smallest_arena; size /= 2) {
-    CachePc gap = find_gap(range, size, taken);
-    if (!gap) continue;
-    TRY(uint32_t index, create_arena(gap, size));
-    arenas_[index].first_link = first_common_link + number * common_links;
-    arenas_[index].max_links = common_links;
-    return index;
-  }
-  return fail("no room for a code cache near {:#x}", range.begin.value);
+  TRY(uint32_t index, create_arena(base, size));
+  arenas_[index].first_link = first_common_link + number * common_links;
+  arenas_[index].max_links = common_links;
+  return index;
 }
 
 bool Space::is_free(uint64_t begin, size_t size, std::span<const process::Region> taken) const {

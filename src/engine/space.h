@@ -240,6 +240,7 @@ class Space {
   Result<uint32_t> arena_near(AppRange range, pid_t pid);
   bool is_free(uint64_t begin, size_t size, std::span<const process::Region> taken) const;
   CachePc find_gap(AppRange range, size_t size, std::span<const process::Region> taken) const;
+  Result<uint32_t> create_common_arena(CachePc base, size_t size);
   Result<uint32_t> create_arena(CachePc base, size_t size = arena_size);
   Result<> find_room(Region& region, pid_t pid);
   void tell_own(AppRange range);

@@ -164,7 +164,7 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid, rt::Soon* soon) {
   if (counters_.size() > rt::max_counters)
     return fail("too many counters: the program is too large for this tool, or --cache-mb too small");
 
-  size_t bound = instrument::size_bound(f, plan_);
+  size_t bound = instrument::size_bound(f, plan_, arenas_[region->arena].base);
   bool needs_all = !plan_.empty() || f.has_special;  // else lowering asks of rcx only, where the table leads
   x86::Liveness live = needs_all ? x86::liveness(f) : x86::liveness_at_entries(f, x86::RCX);
   size_t room = aligned(bound + guards_bound(*region, bounds.size()) + 256);

@@ -39,8 +39,15 @@ uint16_t registers_read(std::span<const Op> ops) {
   return read;
 }
 
-size_t size_bound(const x86::Function& f, const Plan& plan) {
-  size_t n = 256;
+// (Elsewhere than below 4 GiB an operand [rip + disp] has a target that is not 0: others need no look at their shapes, which are in no cache yet.)
+uint32_t count_far_operands(const x86::Function& f, CachePc base) {
+  bool may_name_0 = f.entry.value < uint64_t{1} << 32;
+  auto is_far = [&](const Insn& i) { return (i.target || may_name_0) && is_out_of_reach(i, base); };
+  return static_cast<uint32_t>(std::ranges::count_if(f.insns, is_far));
+}
+
+size_t size_bound(const x86::Function& f, const Plan& plan, CachePc base) {
+  size_t n = 256 + special_bound * size_t{count_far_operands(f, base)};
   for (const Block& b : f.blocks) n += static_cast<size_t>(b.end - b.begin) + transfer_bound + tail_bound;
   if (f.has_special)
     for (const Insn& i : f.insns) n += i.shape->is_special() ? special_bound : 0;
@@ -83,7 +90,8 @@ Lowering::Lowering(const Input& in, Lowered& out)
       fixups_(scratch_.fixups),
       tails_(scratch_.tails),
       literals_(scratch_.literals),
-      register_clock_(in.has_clock && clock_register_offset()) {
+      register_clock_(in.has_clock && clock_register_offset()),
+      has_far_operands_(count_far_operands(in.function, in.base)) {
   placed_.clear(), edges_.clear(), arrivals_.clear(), fixups_.clear(), tails_.clear(), literals_.clear();
   out_.size = 0;
   out_.blocks.clear();
@@ -106,8 +114,8 @@ void Lowering::run() {
                                                                                                 : transfer_bound);
     for (; probe_at != placed_.end() && probe_at->insn < block.first + block.count; ++probe_at)
       bound += probe_bound(in_.plan.ops_of(*probe_at->insertion));
-    if (f_.has_special)
-      for (const Insn& i : f_.insns_of(block)) bound += i.shape->is_special() ? special_bound : 0;
+    if (f_.has_special || has_far_operands_)
+      for (const Insn& i : f_.insns_of(block)) bound += i.shape->is_special() || must_rewrite(i) ? special_bound : 0;
     bound_[b] = bound;
   }
   emit_entry();
@@ -199,9 +207,9 @@ void Lowering::emit_block(BlockId b) {
   while (i < plain) {
     probes_before(i);
     bool lends = register_clock_ && uses_clock_register(insns[i]);
-    bool copies_all = !f_.has_special && (p == placed_.end() || p->insn >= block.first + plain);
+    bool copies_all = !f_.has_special && !has_far_operands_ && (p == placed_.end() || p->insn >= block.first + plain);
     uint32_t n = copies_all ? plain : i + 1;
-    while (n < plain && !insns[n - 1].shape->uses_gs && !insns[n].shape->uses_gs && !insns[n].shape->sets_flags() &&
+    while (n < plain && !must_rewrite(insns[n - 1]) && !must_rewrite(insns[n]) && !insns[n].shape->sets_flags() &&
            (lends || !register_clock_ || !uses_clock_register(insns[n])) &&
            !(p != placed_.end() && p->insn <= block.first + n - (p->after ? 1 : 0)))
       n++;
@@ -212,7 +220,7 @@ void Lowering::emit_block(BlockId b) {
       mark(Mark::Exact, insns[i].pc);
       e_.store_gs_imm(offsetof(rt::ThreadBlock, flags_pc), static_cast<uint32_t>(insns[i].next().value));
     }
-    if (insns[i].shape->uses_gs) gs_insn(insns[i], bytes.subspan(from, to - from)), rax_ = -1;
+    if (must_rewrite(insns[i])) rewrite_operand(insns[i], bytes.subspan(from, to - from)), rax_ = -1;
     else if (lends) lend_clock_register(insns.subspan(i, n - i), bytes.subspan(from, to - from), wants_rax);
     else mark(Mark::Run, insns[i].pc), copy(insns.subspan(i, n - i), bytes.subspan(from, to - from), wants_rax);
     for (; p != placed_.end() && p->insn == block.first + n - 1 && p->after; ++p)
@@ -240,7 +248,7 @@ void Lowering::copy(std::span<const Insn> insns, std::span<const std::byte> byte
     auto offset = static_cast<uint32_t>(i.pc - insns.front().pc);
     if (s.rip_relative) {
       int64_t distance = i.target - i.next() + moved;
-      if (distance != static_cast<int32_t>(distance)) out_.not_supported++;
+      CHECK(distance == static_cast<int32_t>(distance));
       e_.patch_u32(at + offset + s.disp_offset, static_cast<uint32_t>(distance));
     }
     if (wants_rax && s.writes.gpr & 1) {  // the number of a system call is usually set just before it

@@ -96,8 +96,8 @@ void write_table_entry(std::span<std::byte> out, CachePc at, CachePc to);
 // the table.
 constexpr size_t guard_size = 32;
 CachePc write_guard(std::span<std::byte> out, CachePc at, CachePc record);
-// An upper bound of the size that lower() needs.
-size_t size_bound(const x86::Function& function, const Plan& plan);
+// An upper bound of the size that lower() needs for code near `base`.
+size_t size_bound(const x86::Function& function, const Plan& plan, CachePc base);
 // Writes the code to input.out; `result` is overwritten (its vectors are reused).
 void lower(const Input& input, Lowered& result);
 

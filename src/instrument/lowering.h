@@ -17,6 +17,15 @@ inline constexpr uint32_t gs_counter(Counter c) { return rt::counters_offset + 8
 // Sizes of the longest forms, for bounds.
 inline constexpr uint32_t restore_size = 9, transfer_bound = 64, special_bound = 128, tail_bound = 96, probe_op_bound = 48;
 
+// Does the instruction have an operand [rip + disp] that code at `base`, and some way behind it, cannot have?
+inline bool is_out_of_reach(const x86::Insn& insn, CachePc base) {
+  constexpr int64_t reach = (int64_t{2} << 30) - (64 << 20);
+  int64_t distance = insn.target - AppPc{base.value};
+  return (distance > reach || distance < -reach) && insn.shape->rip_relative;
+}
+// How many of its instructions have one?
+uint32_t count_far_operands(const x86::Function& function, CachePc base);
+
 // A probe at an instruction.
 struct Placed {
   uint32_t insn;
@@ -147,7 +156,10 @@ class Lowering {
   void emit_literals();
 
   // gs.cc
-  void gs_insn(const x86::Insn& insn, std::span<const std::byte> bytes);
+  bool must_rewrite(const x86::Insn& insn) const {
+    return insn.shape->uses_gs || (has_far_operands_ && is_out_of_reach(insn, in_.base));
+  }
+  void rewrite_operand(const x86::Insn& insn, std::span<const std::byte> bytes);
   void gs_register(const x86::Insn& insn, std::span<const std::byte> bytes);
 
   // From here on. What the mark before says already is not said again.
@@ -176,7 +188,7 @@ class Lowering {
   std::vector<Fixup>& fixups_;
   std::vector<Tail>& tails_;
   std::vector<Literal>& literals_;
-  const bool register_clock_;
+  const bool register_clock_, has_far_operands_;
   int64_t rax_ = -1;                                // the system call number, where it is known
   bool rcx_in_slot_ = false, rax_in_slot_ = false;  // of the program, in the probe that is being emitted
 };

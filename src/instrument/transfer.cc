@@ -104,19 +104,22 @@ void Lowering::load_target(const Insn& insn, std::span<const std::byte> bytes, b
   const x86::Shape& s = *insn.shape;
   uint8_t rex = wide || s.uses_gs ? 0x48 : 0;
   uint8_t opcode = s.modrm_offset - 1;
+  bool is_far = has_far_operands_ && is_out_of_reach(insn, in_.base);
+  if (is_far) e_.mov_imm64(x86::RCX, insn.target.value);
   for (uint8_t i = 0; i < opcode; i++) {
     auto byte = static_cast<uint8_t>(bytes[i]);
     if ((byte == 0x64 && !s.uses_gs) || byte == 0x67) e_.bytes(byte);
-    if (i == opcode - 1 && (byte & 0xf0) == 0x40) rex |= 0x40 | (byte & 3);
+    if (i == opcode - 1 && (byte & 0xf0) == 0x40 && !is_far) rex |= 0x40 | (byte & 3);
   }
-  if (rex) e_.bytes(rex);
   auto modrm = static_cast<uint8_t>(bytes[s.modrm_offset]);
+  if (is_far) modrm = x86::RCX;  // [rcx]
+  if (rex) e_.bytes(rex);
   e_.bytes(s.uses_gs ? 0x8d : 0x8b, (modrm & 0xc7) | 1 << 3);  // with %gs, the address first
   uint32_t displacement = e_.offset() + s.disp_offset - s.modrm_offset - 1;
-  e_.copy(bytes.subspan(s.modrm_offset + 1u, s.length - s.modrm_offset - 1u));
-  if (s.rip_relative) {
+  if (!is_far) e_.copy(bytes.subspan(s.modrm_offset + 1u, s.length - s.modrm_offset - 1u));
+  if (s.rip_relative && !is_far) {
     int64_t distance = insn.target - AppPc{e_.pc().value};
-    if (distance != static_cast<int32_t>(distance)) out_.not_supported++;
+    CHECK(distance == static_cast<int32_t>(distance));
     e_.patch_u32(displacement, static_cast<uint32_t>(distance));
   }
   if (!s.uses_gs) return;

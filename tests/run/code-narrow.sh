@@ -1,4 +1,5 @@
-# issue 4, 2: code in the middle of memory that the program has reserved: its translation finds room in a small gap near it. Where there is none Weir says so.
+# issue 4, 2: code in the middle of memory that the program has reserved: its translation finds room in a small gap near it. Where there is none it is far
+# away, and runs all the same.
 . "$(dirname "$0")/lib.sh"
 compile narrow.c <<'C'
 #include <stdio.h>
@@ -21,4 +22,4 @@ int main(int argc, char **argv) {
 C
 same "$T/narrow" 32
 same "$T/narrow" 16
-expect_fail 125 'no room for a code cache near' "$WEIR" run -- "$T/narrow" 0
+same "$T/narrow" 0

@@ -50,7 +50,7 @@ void execute(Machine& m, Random& random, std::span<const Op> ops, x86::RegSet li
   Plan plan;
   insert(plan, Where::Before, 0, ops);
   Lowered out = m.lower(s, plan);
-  ASSERT_LE(out.size, size_bound(s.f, plan));
+  ASSERT_LE(out.size, size_bound(s.f, plan, {reinterpret_cast<uint64_t>(m.code)}));
 
   rt::Registers before{};
   for (uint64_t& r : before.gpr) r = random() % 4 ? random() : reinterpret_cast<uint64_t>(m.memory + random() % cells);

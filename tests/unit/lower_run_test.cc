@@ -6,7 +6,9 @@
 namespace weir::instrument {
 namespace {
 
-// Plain instructions that leave rsp alone, and touch no memory but the red zone and the program's own gs.
+// Plain instructions that leave rsp alone, and touch no memory but the red zone, the program's own gs, and some data behind the code.
+constexpr size_t data_distance = 0x8'0000, data_size = 0x1'0000;
+
 void append_plain(Random& random, Bytes& b) {
   auto any = [&] {
     uint8_t r = random() % 16;
@@ -18,7 +20,7 @@ void append_plain(Random& random, Bytes& b) {
     b.push_back(0xc0 | (reg & 7) << 3 | (rm & 7));
   };
   uint8_t r = any(), q = any(), slot = uint8_t(-8 * int(random() % 8 + 1));
-  switch (random() % 23) {
+  switch (random() % 26) {
     case 0:
     case 1:
     case 2:
@@ -61,6 +63,18 @@ void append_plain(Random& random, Bytes& b) {
                          0x0f, 0xae, uint8_t(0xd8 | (r & 7))});
       b.insert(b.end(), {0xf3, uint8_t(0x40 | q >> 3), 0x0f, 0xae, uint8_t(0xc8 | (q & 7))});
       return;
+    case 22:
+    case 23:
+    case 24:  // mov, add, adc, cmp, lea, xchg, or a store, of [rip + distance]; imul with an immediate behind it
+      if (random() % 8 == 0) {
+        b.insert(b.end(), {uint8_t(0x48 | (r >> 3) << 2), 0x69, uint8_t(0x05 | (r & 7) << 3)});
+        append_u32(b, data_distance), append_u32(b, uint32_t(random()));
+        return two({0x39}, r, r);
+      }
+      b.insert(b.end(), {uint8_t(0x48 | (r >> 3) << 2),
+                         std::array<uint8_t, 7>{0x8b, 0x03, 0x13, 0x3b, 0x8d, 0x87, 0x89}[random() % 7],
+                         uint8_t(0x05 | (r & 7) << 3)});
+      return append_u32(b, data_distance);
     default:
       b.insert(b.end(), {0x65, uint8_t(0x48 | (r >> 3) << 2), uint8_t(random() % 2 ? 0x8b : 0x01),
                          uint8_t(0x04 | (r & 7) << 3), 0x25, uint8_t(random() % 16 * 8), 0, 0, 0});
@@ -96,6 +110,7 @@ Bytes running_function(Random& random, size_t count) {
 struct State {
   rt::Registers registers;
   uint64_t stack[64], gs[64];
+  std::vector<char> data = std::vector<char>(data_size);
 };
 
 // Counters that tell whether flow is kept: what comes into a block is what goes out of it.
@@ -155,7 +170,7 @@ TEST(Probe, RandomFunctionsRunAsTheyWould) {
     Subjects s(running_function(random, random() % 30 + 1), 0);
     Plan plan;
     Flow flow = plan_flow(s.f, random, plan, m.memory);
-    size_t bound = size_bound(s.f, plan);
+    size_t bound = size_bound(s.f, plan, {reinterpret_cast<uint64_t>(m.code)});
     ASSERT_LT(bound, m.room);
     Lowered out = m.lower(s, plan);
     ASSERT_LE(out.size, bound);
@@ -174,6 +189,7 @@ TEST(Probe, RandomFunctionsRunAsTheyWould) {
     auto run = [&](const void* code, State& after, bool native_gs) {
       memcpy(gs, before.gs, sizeof gs);
       memcpy(m.stack, before.stack, sizeof m.stack);
+      memset(app + data_distance, 0x5a, data_size);
       m.block->app_gs = reinterpret_cast<uint64_t>(gs);
       if (native_gs) m.use_gs(gs);
       weir_test_enter(&before.registers, code);
@@ -181,6 +197,7 @@ TEST(Probe, RandomFunctionsRunAsTheyWould) {
       after.registers = weir_test_result;
       memcpy(after.stack, m.stack, sizeof m.stack);
       memcpy(after.gs, gs, sizeof gs);
+      memcpy(after.data.data(), app + data_distance, data_size);
     };
     run(app, native, true);
     memset(m.counters, 0, 8 * all_cells);
@@ -189,6 +206,7 @@ TEST(Probe, RandomFunctionsRunAsTheyWould) {
     ASSERT_EQ(ours.registers.flags, native.registers.flags);
     ASSERT_EQ(memcmp(ours.stack, native.stack, sizeof native.stack), 0);
     ASSERT_EQ(memcmp(ours.gs, native.gs, sizeof native.gs), 0);
+    ASSERT_EQ(ours.data, native.data);
 
     std::vector<uint64_t> in(s.f.blocks.size());
     in[s.f.block_at(s.f.entry)] = 1;

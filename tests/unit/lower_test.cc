@@ -150,7 +150,7 @@ TEST(Lower, BranchesOverLongProbes) {
 TEST(Lower, SystemCallNumberFromGs) {
   // mov eax, 39; mov rax, gs:[0]; syscall; jmp to itself: it may be any call
   Subjects s({0xb8, 39, 0, 0, 0, 0x65, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0, 0x0f, 0x05, 0xeb, 0xfe}, 0);
-  std::vector<std::byte> code(size_bound(s.f, {}));
+  std::vector<std::byte> code(size_bound(s.f, {}, {0x2000'0000}));
   Lowered out = lowered(s, {}, code, {0x2000'0000}, [](AppPc) { return CachePc{}; });
   uint8_t jump[] = {0x65, 0xff, 0x24, 0x25, offsetof(rt::ThreadBlock, enter_syscall)};
   EXPECT_NE(memmem(code.data(), out.size, jump, sizeof jump), nullptr);

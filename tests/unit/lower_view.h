@@ -13,7 +13,7 @@ namespace weir::instrument {
 class View {
  public:
   View(const Subjects& s, const Plan& plan, CachePc base) : s_(s), base_(base) {
-    size_t bound = size_bound(s.f, plan);
+    size_t bound = size_bound(s.f, plan, base);
     code_.assign(bound + 64, std::byte{0x06});
     uint64_t table = base.value % 128 < 64 ? rt::table_base : rt::high_table_base;
     out = lowered(s, plan, std::span(code_).first(bound), base, [&](AppPc a) { return find(a); }, table);

@@ -1,8 +1,12 @@
-// Programs that use %gs themselves: the thread block has it, so their base is a word of the block.
+// Memory operands that cannot be copied: those of programs that use %gs themselves, and [rip + disp] where the cache is too far away.
 //
-// An access gs:[base + index*scale + disp] becomes [s + index*scale + disp], with s = app_gs + base in a register that the
-// instruction does not use; gs:[rip + disp] becomes [t + s], with t = rip + disp in another, and so does gs:[offset] of movabs, as a mov with
-// a ModRM. What cannot be written so (operands that are implied, 32-bit addresses, writing the register itself) is Kind::Far: see x86/shape.cc.
+//     gs:[base + index*scale + disp]   →   [s + index*scale + disp]      s = app_gs + base
+//     gs:[rip + disp]                  →   [t + s]                       s = app_gs, t = rip + disp
+//     gs:[offset], of movabs           →   the same, as a mov with a ModRM
+//     [rip + disp]                     →   [s]                           s = rip + disp
+//
+// s and t are registers that the instruction does not use; app_gs is the program's base, a word of the thread block. What cannot be written so
+// (operands that are implied, 32-bit addresses, writing %gs itself) is Kind::Far: see x86/shape.cc.
 
 #include <algorithm>
 #include <array>
@@ -18,7 +22,7 @@ using x86::Gpr;
 namespace {
 
 struct Parts {
-  // All that is in front of ModRM, without the segment and the bits that extend the base, and an index that is not there.
+  // All that is in front of ModRM, without %gs and the bits that extend the base, and an index that is not there.
   std::vector<uint8_t> before;
   uint8_t modrm = 0, sib = 0;
   bool extends_base = false, is_wide = false, is_pop = false;
@@ -38,7 +42,7 @@ Parts take_apart(const x86::Shape& s, std::span<const std::byte> bytes) {
   Parts p;
   size_t i = 0;
   for (; is_prefix(b(i)) || (is_rex(b(i)) && (is_prefix(b(i + 1)) || is_rex(b(i + 1)))); i++)  // (such a REX is ignored)
-    if (!is_rex(b(i)) && b(i) != 0x64 && b(i) != 0x65) p.before.push_back(b(i));
+    if (!is_rex(b(i)) && !(s.uses_gs && (b(i) == 0x64 || b(i) == 0x65))) p.before.push_back(b(i));
   bool is_absolute = s.modrm_offset == 0;
   bool has_sib = !is_absolute && x86::has_sib(b(s.modrm_offset));
   p.is_pop = b(i + is_rex(b(i))) == 0x8f && s.modrm_offset == i + is_rex(b(i)) + 1;
@@ -66,14 +70,14 @@ Parts take_apart(const x86::Shape& s, std::span<const std::byte> bytes) {
 
 }  // namespace
 
-void Lowering::gs_insn(const x86::Insn& insn, std::span<const std::byte> bytes) {
+void Lowering::rewrite_operand(const x86::Insn& insn, std::span<const std::byte> bytes) {
   const x86::Shape& s = *insn.shape;
   Parts p = take_apart(s, bytes);
   if (p.modrm >> 6 == 3) return gs_register(insn, bytes);
   // At most six registers are used: four that are implied, a base and an index.
   std::array<Gpr, 2> scratch{};
   bool is_absolute = s.modrm_offset == 0;
-  size_t found = 0, wanted = s.rip_relative || is_absolute ? 2 : 1;
+  size_t found = 0, wanted = s.uses_gs && (s.rip_relative || is_absolute) ? 2 : 1;
   for (Gpr r : {x86::RBX, x86::RCX, x86::RDI, x86::RSI, x86::RDX, x86::RAX, x86::RBP})
     if (found < wanted && !((s.reads.gpr | s.writes.gpr) >> r & 1)) scratch[found++] = r;
   CHECK(found == wanted);
@@ -88,7 +92,8 @@ void Lowering::gs_insn(const x86::Insn& insn, std::span<const std::byte> bytes) 
     restore |= rt::RestoreClock;
   }
   auto [sum, target] = scratch;
-  e_.load_gs(sum, gs_app);
+  if (s.uses_gs) e_.load_gs(sum, gs_app);
+  else e_.mov_imm64(sum, insn.target.value);
   uint8_t mod = p.modrm >> 6, rm = p.modrm & 7;
   uint8_t base = rm == 4 ? p.sib & 7 : rm;
   if (is_absolute) {
@@ -96,6 +101,8 @@ void Lowering::gs_insn(const x86::Insn& insn, std::span<const std::byte> bytes) 
     memcpy(&offset, &bytes[s.length - sizeof offset], sizeof offset);
     e_.mov_imm64(target, offset);
     rm = 4, p.sib = static_cast<uint8_t>(target << 3);
+  } else if (!s.uses_gs) {
+    p.rest = p.rest.subspan(4);
   } else if (s.rip_relative) {
     e_.mov_imm64(target, insn.target.value);
     rm = 4, p.sib = static_cast<uint8_t>(target << 3);
