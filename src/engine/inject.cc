@@ -133,6 +133,16 @@ Result<> Server::inject(pid_t pid) {
   return {};
 }
 
+namespace {
+rt::Call move_call(AppRange range, AppPc to) {
+  return {SYS_mremap, {range.begin.value, range.size(), range.size(), MREMAP_MAYMOVE | MREMAP_FIXED, to.value}, {}, 0};
+}
+
+void sort_by_address(std::vector<process::Region>& regions) {
+  std::ranges::sort(regions, {}, [](const process::Region& r) { return r.range.begin; });
+}
+}  // namespace
+
 // Has an image moved that the kernel has loaded, and that has not begun to run. Returns how far.
 int64_t Server::move_home(Process& p, std::vector<process::Region>& regions, AppPc begin) {
   auto first =
@@ -153,14 +163,10 @@ int64_t Server::move_home(Process& p, std::vector<process::Region>& regions, App
   int64_t distance = *home - begin;
   for (process::Region& r : mappings_of(regions, range)) {
     AppPc to = r.range.begin + distance;
-    p.calls.push_back({SYS_mremap,
-                       {r.range.begin.value, r.range.size(), r.range.size(), MREMAP_MAYMOVE | MREMAP_FIXED, to.value},
-                       {},
-                       0});
+    p.calls.push_back(move_call(r.range, to));
     r.range = {to, to + static_cast<int64_t>(r.range.size())};
   }
-  std::sort(regions.begin(), regions.end(),
-            [](const process::Region& a, const process::Region& b) { return a.range.begin < b.range.begin; });
+  sort_by_address(regions);
   return distance;
 }
 
@@ -182,17 +188,18 @@ struct prctl_mm_map moved_record(pid_t pid, int64_t distance) {
 }  // namespace
 
 // What the program is told of where it and its loader are.
-Result<> Server::tell_moved(Process& p, uint32_t slot, int64_t program, int64_t loader) {
+Result<> Server::tell_moved(Process& p, uint32_t slot, const Distances& moved) {
   rt::ThreadBlock* tb = block(slot);
   TRY(auto auxiliary, Auxiliary::read(p.pid, p.stack));
   for (Elf64_auxv_t& e : auxiliary.entries) {
-    if (e.a_type == AT_PHDR || e.a_type == AT_ENTRY) e.a_un.a_val += static_cast<uint64_t>(program);
-    if (e.a_type == AT_BASE && e.a_un.a_val) e.a_un.a_val += static_cast<uint64_t>(loader);
+    if (e.a_type == AT_PHDR || e.a_type == AT_ENTRY) e.a_un.a_val += static_cast<uint64_t>(moved.program);
+    if (e.a_type == AT_BASE && e.a_un.a_val) e.a_un.a_val += static_cast<uint64_t>(moved.loader);
+    if (e.a_type == AT_SYSINFO_EHDR) e.a_un.a_val += static_cast<uint64_t>(moved.vdso);
   }
   auto bytes = std::as_bytes(std::span(auxiliary.entries));
   TRY_VOID(process::Tracee(p.pid).write(auxiliary.address, bytes));
   // A kernel without checkpoints goes on telling the old addresses.
-  struct prctl_mm_map map = moved_record(p.pid, program);
+  struct prctl_mm_map map = moved_record(p.pid, moved.program);
   if (sizeof map + bytes.size() > sizeof tb->request.text) return {};
   uint64_t text = text_address(slot);
   map.auxv = reinterpret_cast<__u64*>(text + sizeof map);
@@ -203,12 +210,31 @@ Result<> Server::tell_moved(Process& p, uint32_t slot, int64_t program, int64_t 
   return {};
 }
 
+// The kernel puts the vDSO, with its data before it, elsewhere in each run: then it would take the home of another image each time.
+int64_t Server::move_vdso(Process& p, std::vector<process::Region>& regions, AppPc vdso) {
+  auto last = std::ranges::find(regions, vdso, [](const process::Region& r) { return r.range.begin; });
+  if (last == regions.end()) return 0;
+  auto first = last;
+  while (first != regions.begin() && std::prev(first)->path.starts_with("[vvar") &&
+         std::prev(first)->range.end == first->range.begin)
+    --first;
+  int64_t distance = AppPc{rt::vdso_base} - first->range.begin;
+  for (auto r = first; r != last + 1; ++r) {
+    AppPc to = r->range.begin + distance;
+    p.calls.push_back(move_call(r->range, to));
+    r->range = {to, to + static_cast<int64_t>(r->range.size())};
+  }
+  sort_by_address(regions);
+  return distance;
+}
+
 // Returns where the program is to begin.
 Result<AppPc> Server::begin_program(Process& p, uint32_t slot) {
   TRY(auto regions, process::regions(p.pid));
   TRY(auto auxiliary, Auxiliary::read(p.pid, p.stack));
   AppPc begin = p.begin, headers{auxiliary.value(AT_PHDR)}, loader{auxiliary.value(AT_BASE)};
   AppPc vdso{auxiliary.value(AT_SYSINFO_EHDR)};
+  Distances distances;
   // The program's first mapping is the one that holds its headers.
   auto first =
       std::find_if(regions.begin(), regions.end(), [&](const process::Region& r) { return r.range.contains(headers); });
@@ -218,13 +244,21 @@ Result<AppPc> Server::begin_program(Process& p, uint32_t slot) {
   auto is_code = [&](const process::Region& r) {
     return r.executable && r.path != "[vsyscall]" && r.range.begin.value != rt::runtime_base;
   };
-  for (const process::Region& r : regions)
-    if (is_code(r) && r.range.begin == vdso) TRY_VOID(add(p, r, symbols::open_image(p.pid, r).value_or(nullptr)));
-  if (p.space->table_address() == rt::table_base && !keep_addresses()) {
-    int64_t program_distance = program ? move_home(p, regions, program) : 0;
-    int64_t loader_distance = loader ? move_home(p, regions, loader) : 0;
-    begin += loader ? loader_distance : program_distance;
-    if (program_distance || loader_distance) TRY_VOID(tell_moved(p, slot, program_distance, loader_distance));
+  bool has_homes = p.space->table_address() == rt::table_base && !keep_addresses();
+  auto found = std::ranges::find(regions, vdso, [](const process::Region& r) { return r.range.begin; });
+  if (found != regions.end()) {
+    process::Region r = *found;
+    auto image = symbols::open_image(p.pid, r).value_or(nullptr);
+    distances.vdso = has_homes ? move_vdso(p, regions, vdso) : 0;
+    vdso += distances.vdso;
+    r.range = {vdso, vdso + static_cast<int64_t>(r.range.size())};
+    TRY_VOID(add(p, r, std::move(image)));
+  }
+  if (has_homes) {
+    distances.program = program ? move_home(p, regions, program) : 0;
+    distances.loader = loader ? move_home(p, regions, loader) : 0;
+    begin += loader ? distances.loader : distances.program;
+    TRY_VOID(tell_moved(p, slot, distances));
   }
   for (const process::Region& r : regions)
     if (is_code(r) && r.range.begin != vdso) TRY_VOID(add(p, r, symbols::open_image(p.pid, r).value_or(nullptr)));

@@ -237,7 +237,11 @@ class Server {
   void begin(Process& p, uint32_t slot, rt::RequestBlock& r);
   Result<AppPc> begin_program(Process& p, uint32_t slot);
   int64_t move_home(Process& p, std::vector<process::Region>& regions, AppPc begin);
-  Result<> tell_moved(Process& p, uint32_t slot, int64_t program, int64_t loader);
+  int64_t move_vdso(Process& p, std::vector<process::Region>& regions, AppPc vdso);
+  struct Distances {  // what a new program was moved by
+    int64_t program = 0, loader = 0, vdso = 0;
+  };
+  Result<> tell_moved(Process& p, uint32_t slot, const Distances& moved);
   std::optional<AppPc> place(Process& p, pid_t tid, int64_t fd, uint64_t size, uint64_t attempt);
   Result<> mapped(Process& p, uint32_t slot, AppRange range, uint64_t offset, int64_t fd);
   Result<> add(Process& p, const process::Region& region, std::shared_ptr<elf::Image> image);

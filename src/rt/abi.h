@@ -26,6 +26,8 @@ constexpr uint64_t low_arena_begin = 0x5000'0000;
 // Images of position-independent code are placed here, each at the same address in every run (engine/home.h).
 constexpr uint64_t home_base = 0x4be7'0000'0000;
 constexpr uint32_t home_slots = 2048;  // of 4 GiB
+// The vDSO is moved here: no home has these low 32 bits.
+constexpr uint64_t vdso_base = 0x53f0'f000'0000;
 // Up to the runtime: code caches for code that has no room near it.
 constexpr uint64_t far_arenas_begin = 0x43cd'0000'0000;
 // The runtime's own code, and the page that says which ranges of the program are translated.
