@@ -34,13 +34,14 @@ bool Server::send_calls(Process& p, uint32_t slot) {
   p.calls.erase(p.calls.begin(), p.calls.begin() + static_cast<ptrdiff_t>(n));
   std::span<const Piece> pieces = p.space->pieces();
   bool is_other = p.memory->mapped < pieces.size() && process::Keeper::is_needed(p.pid);
+  bool is_ours = is_other && process::Keeper::is_our_user(p.pid);  // … who may read archives
   auto file_of = [&](const Piece& piece) {
-    return is_other && piece.is_archive ? p.space->file_for_others(piece) : piece.file;
+    return is_other && !is_ours && piece.is_archive ? p.space->file_for_others(piece) : piece.file;
   };
   std::vector<process::Keeper::Loan> loans;
   auto lend = [&](const Piece& piece) {
     int file = file_of(piece);
-    if ((!piece.is_archive || file != piece.file) && !is_lent(loans, file)) loans.push_back({file});
+    if ((!piece.is_archive || is_ours || file != piece.file) && !is_lent(loans, file)) loans.push_back({file});
   };
   if (is_other)
     for (const Piece& piece : pieces.subspan(p.memory->mapped)) lend(piece);
@@ -48,7 +49,7 @@ bool Server::send_calls(Process& p, uint32_t slot) {
   bool is_served = is_other && p.keeper.serves(p.pid, loans);
   if (is_other && !is_served)
     for (const Piece& piece : pieces.first(p.memory->mapped))
-      if (!piece.is_archive) lend(piece);
+      if (!piece.is_archive || is_ours) lend(piece);
   if (is_served) p.keeper.open_files();
   else if (p.memory->mapped < pieces.size()) p.keeper = process::Keeper(p.pid, loans);
   int file = -1;

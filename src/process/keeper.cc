@@ -112,6 +112,11 @@ int Keeper::keep(int argc, char** argv) {
 // (Who becomes somebody else loses its capabilities. Who keeps them may look anywhere; others have none to lose.)
 bool Keeper::is_needed(pid_t pid) { return geteuid() == 0 && (capabilities_of(getpid()) & ~capabilities_of(pid)); }
 
+bool Keeper::is_our_user(pid_t pid) {
+  auto who = identity_of(pid);
+  return who && who->user == geteuid();
+}
+
 Keeper::Keeper(pid_t pid, std::span<const Loan> loans) : pid_(getpid()) {
   if (!is_needed(pid)) return;
   if (!begin(pid, loans)) {
@@ -145,7 +150,7 @@ bool Keeper::begin(pid_t pid, std::span<const Loan> loans) {
 }
 
 void Keeper::open_files() {
-  if (std::exchange(is_open_, true)) return;
+  if (who_.user == geteuid() || std::exchange(is_open_, true)) return;
   for (const Lent& l : files_) lend(l.file.get(), l.loan.is_writable);
 }
 

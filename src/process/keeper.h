@@ -35,6 +35,8 @@ class Keeper {
 
   // Must the process ask another one than us?
   static bool is_needed(pid_t pid);
+  // Is it our user all the same, who has only dropped privileges?
+  static bool is_our_user(pid_t pid);
   // Can `pid`, who must ask another one, ask this one for these?
   bool serves(pid_t pid, std::span<const Loan> loans) const;
   // The process to be asked for descriptors by `pid`: this one, or a new one, which lives as long as the Keeper.
