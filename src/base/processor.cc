@@ -47,6 +47,7 @@ Result<Processor> processor_of_level(std::string_view level) {
   Processor p;
   if (wanted != 2) p.has_fsgsbase = (getauxval(AT_HWCAP2) & hwcap2_fsgsbase) != 0;
   if (!wanted || wanted == 4) p.high_zmm_offset = find_high_zmm();
+  p.has_wide_compares = p.high_zmm_offset && __builtin_cpu_supports("avx512bw");
   p.has_protection_keys = find_protection_keys();
   return p;
 }

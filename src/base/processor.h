@@ -14,6 +14,7 @@ struct Processor {
   bool has_fsgsbase = false;  // rdfsbase and its kin work, by the processor and by the kernel (v3)
   // AVX-512 with vectors of all lengths (v4): where zmm16 to zmm31 are in the extended state of a signal frame. 0: it has none.
   uint32_t high_zmm_offset = 0;
+  bool has_wide_compares = false;  // of 64 bytes at once, into a mask: AVX-512BW (v4)
   // The kernel makes execute-only memory so; elsewhere a processor can read what it can execute. (At any level: it is the program's memory.)
   bool has_protection_keys = false;
 };

@@ -3,6 +3,9 @@
 // the code with what was translated (enter_guard). What is compared is what can be executed from there before the next guard.
 //
 //     arena    | unit | its code as it was | guard of a place: rt::Guard, entries | … |
+//
+// Where the processor can compare 64 bytes at once, and the code is near, the guard looks itself: a call of a small function takes 2 ns more
+// for it, and 40 with the runtime's help.
 
 #include <algorithm>
 
@@ -14,7 +17,7 @@ namespace weir::engine {
 namespace {
 
 constexpr uint64_t small_gap = 32;  // is looked at rather than left out
-constexpr size_t guard_room = sizeof(rt::Guard) + 2 * sizeof(rt::GuardedCode) + instrument::guard_size;
+constexpr size_t guard_room = sizeof(rt::Guard) + 2 * sizeof(rt::GuardedCode) + instrument::wide_guard_size;
 
 // What can be executed from a block on without coming back from a call, by address.
 void find_reach(const x86::Function& f, x86::BlockId from, std::vector<bool>& seen, std::vector<AppRange>& reach) {
@@ -37,15 +40,23 @@ void find_reach(const x86::Function& f, x86::BlockId from, std::vector<bool>& se
   }
 }
 
+bool has_wide_guards() { return processor().has_wide_compares; }
+
 }  // namespace
+
+// Of an archive: what another processor cannot execute has another name.
+std::string Space::archive_name() const {
+  std::string name = tool_->archive_name();
+  return name.empty() || !has_wide_guards() ? name : name + "-v4";
+}
 
 // Of the unit that was just lifted, whose bounds are so large: each guard of a block, and each stretch that it looks at.
 size_t Space::guards_bound(const Region& region, uint64_t size) const {
   if (!region.is_volatile) return 0;
   size_t stretches = std::min<size_t>(function_.blocks.size(), size / small_gap + 1);
-  size_t places = 1;
+  size_t places = 1, compares = stretches + size / 64;
   for (const x86::Block& b : function_.blocks) places += b.is_entry;
-  return size + places * (guard_room + stretches * sizeof(rt::GuardedCode));
+  return size + places * (guard_room + stretches * sizeof(rt::GuardedCode) + compares * instrument::wide_compare_size);
 }
 
 CachePc Space::guard(const Region& region, uint32_t id, std::span<const instrument::TableEntry> places) {
@@ -60,6 +71,9 @@ CachePc Space::guard(const Region& region, uint32_t id, std::span<const instrume
   size_t at = (static_cast<size_t>(end - begin) + 15) & ~size_t{15};
   std::vector<bool> seen;
   std::vector<AppRange> reach;
+  std::vector<instrument::Compared> compared;
+  bool is_locked = !region.is_readable && processor().has_protection_keys;
+  bool is_wide = has_wide_guards() && !is_locked && near(arena.base, arena.size, region.range);
   for (const instrument::TableEntry& place : places) {
     x86::BlockId block = f.block_at(place.app);
     // (An instruction that the unit's bounds cut in two leads to a unit of its own, not back here.)
@@ -69,15 +83,25 @@ CachePc Space::guard(const Region& region, uint32_t id, std::span<const instrume
     CachePc record = arena.base + static_cast<int64_t>(arena.used + at);
     auto* guard = reinterpret_cast<rt::Guard*>(out.data() + at);
     guard->cache_pc = cache_pc(id, place.offset).value, guard->app_pc = place.app.value;
-    guard->is_locked = !region.is_readable && processor().has_protection_keys;
+    guard->is_locked = is_locked;
     rt::GuardedCode* code = guard->code;
-    for (AppRange r : reach)
-      if (r.size()) *code++ = {r.begin.value, r.size(), (was + (r.begin - begin)).value};
+    compared.clear();
+    for (AppRange r : reach) {
+      CachePc then = was + (r.begin - begin);
+      if (r.size()) *code++ = {r.begin.value, r.size(), then.value};
+      if (r.size()) compared.push_back({{r.begin.value}, then, r.size()});
+    }
     *code++ = {};
     size_t size = static_cast<size_t>(reinterpret_cast<std::byte*>(code) - reinterpret_cast<std::byte*>(guard));
     CachePc direct = record + static_cast<int64_t>(size);
-    CachePc through_table = instrument::write_guard(out.subspan(at + size), direct, record);
-    at += size + instrument::guard_size;
+    CachePc through_table =
+        is_wide ? instrument::write_wide_guard(out.subspan(at + size), direct, record, {guard->cache_pc}, compared)
+                : instrument::write_guard(out.subspan(at + size), direct, record);
+    size_t compares = 0;
+    for (const instrument::Compared& c : compared) compares += (c.size + 63) / 64;
+    at +=
+        size + (is_wide ? instrument::wide_guard_size + compares * instrument::wide_compare_size : instrument::guard_size);
+    at = (at + 7) & ~size_t{7};
     bool is_entry = place.app == unit.entry;
     if (is_entry || !table_entry(place.app)) enter_in_table(place.app, through_table);
     CachePc& known = entries_[place.app];
@@ -104,10 +128,9 @@ uint32_t Space::unit_at(CachePc pc) const {
 
 // The unit around `at`, if it is one that has `pc`.
 void Space::forget_unit_at(AppPc pc, CachePc at) {
-  for (uint32_t i = 0; i < arenas_.size(); i++)
-    if (arenas_[i].archive && arenas_[i].is_volatile && arenas_[i].contains(at) &&
-        static_cast<uint64_t>(at - arenas_[i].base) < arenas_[i].archive->parts().code.size())
-      take_over(i);
+  for (Arena& a : arenas_)
+    if (a.archive && a.is_volatile && a.contains(at) && static_cast<uint64_t>(at - a.base) < a.archive->parts().code.size())
+      return forget_archived_unit(a, pc, at);
   uint32_t n = unit_at(at);
   if (!n || units_[n - 1].dead) return;
   if (units_[n - 1].bounds.contains(pc)) retire(n - 1);

@@ -270,6 +270,7 @@ class Space {
   CachePc commit(Region& region, Unit unit, instrument::Lowered& lowered, uint32_t first_exit);
 
   // guards.cc
+  std::string archive_name() const;
   size_t guards_bound(const Region& region, uint64_t size) const;
   CachePc guard(const Region& region, uint32_t unit, std::span<const instrument::TableEntry> places);
   void forget_unit_at(AppPc pc, CachePc at);

@@ -96,6 +96,13 @@ void write_table_entry(std::span<std::byte> out, CachePc at, CachePc to);
 // the table.
 constexpr size_t guard_size = 32;
 CachePc write_guard(std::span<std::byte> out, CachePc at, CachePc record);
+// The same for processors that compare 64 bytes at once, which look themselves, and go on at `to` if all is as it was; else the runtime looks.
+struct Compared {
+  CachePc code, was;  // of the program, as an address that `at` reaches; and as it was translated
+  uint64_t size;
+};
+constexpr size_t wide_guard_size = 160, wide_compare_size = 48;
+CachePc write_wide_guard(std::span<std::byte> out, CachePc at, CachePc record, CachePc to, std::span<const Compared> code);
 // An upper bound of the size that lower() needs for code near `base`.
 size_t size_bound(const x86::Function& function, const Plan& plan, CachePc base);
 // Writes the code to input.out; `result` is overwritten (its vectors are reused).

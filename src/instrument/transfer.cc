@@ -275,13 +275,76 @@ void write_table_entry(std::span<std::byte> out, CachePc at, CachePc to) {
   e.jump(to);
 }
 
+namespace {
+void look_in_runtime(Emitter& e, CachePc record) {
+  e.bytes(0x48, 0x8d, 0x0d);  // lea rcx, [record]
+  e.u32(static_cast<uint32_t>(record - (e.pc() + 4)));
+  e.jump_gs(offsetof(rt::ThreadBlock, enter_guard));
+}
+}  // namespace
+
 CachePc write_guard(std::span<std::byte> out, CachePc at, CachePc record) {
   Emitter e(out, at);
   e.store_gs(x86::RCX, gs_rcx);
   CachePc through_table = e.pc();
-  e.bytes(0x48, 0x8d, 0x0d);  // lea rcx, [record]
-  e.u32(static_cast<uint32_t>(record - (e.pc() + 4)));
-  e.jump_gs(offsetof(rt::ThreadBlock, enter_guard));
+  look_in_runtime(e, record);
+  return through_table;
+}
+
+namespace {
+// A guard's own registers: zmm30 and k7, which are put back, and rcx, which waits in its slot. It leaves the flags alone.
+void keep_vector(Emitter& e) {
+  e.bytes(0x65, 0x62, 0x61, 0xfe, 0x48, 0x7f, 0x34, 0x25);  // vmovdqu64 gs:[…], zmm30
+  e.u32(offsetof(rt::ThreadBlock, zmm30));
+  e.bytes(0x65, 0xc4, 0xe1, 0xf8, 0x91, 0x3c, 0x25);  // kmovq gs:[…], k7
+  e.u32(offsetof(rt::ThreadBlock, k7));
+}
+
+void put_vector_back(Emitter& e) {
+  e.bytes(0x65, 0x62, 0x61, 0xfe, 0x48, 0x6f, 0x34, 0x25);  // vmovdqu64 zmm30, gs:[…]
+  e.u32(offsetof(rt::ThreadBlock, zmm30));
+  e.bytes(0x65, 0xc4, 0xe1, 0xf8, 0x90, 0x3c, 0x25);  // kmovq k7, gs:[…]
+  e.u32(offsetof(rt::ThreadBlock, k7));
+}
+
+// Sets rcx to 0 if both are the same, of `size` bytes up to 64.
+void compare(Emitter& e, CachePc a, CachePc b, uint64_t size) {
+  bool is_part = size < 64;
+  if (is_part) {
+    e.mov_imm64(x86::RCX, (uint64_t{1} << size) - 1);
+    e.bytes(0xc4, 0xe1, 0xfb, 0x92, 0xf9);        // kmovq k7, rcx
+    e.bytes(0x62, 0x61, 0x7f, 0xcf, 0x6f, 0x35);  // vmovdqu8 zmm30{k7}{z}, [rip + …]
+  } else {
+    e.bytes(0x62, 0x61, 0xfe, 0x48, 0x6f, 0x35);  // vmovdqu64 zmm30, [rip + …]
+  }
+  e.u32(static_cast<uint32_t>(a - (e.pc() + 4)));
+  e.bytes(0x62, 0xf3, 0x0d, is_part ? 0x47 : 0x40, 0x3f, 0x3d);  // vpcmpneqb k7{k7}, zmm30, [rip + …]
+  e.u32(static_cast<uint32_t>(b - (e.pc() + 5)));
+  e.bytes(4);
+  e.bytes(0xc4, 0xe1, 0xfb, 0x93, 0xcf);  // kmovq rcx, k7
+}
+}  // namespace
+
+CachePc write_wide_guard(std::span<std::byte> out, CachePc at, CachePc record, CachePc to, std::span<const Compared> code) {
+  Emitter e(out, at);
+  std::vector<uint32_t> changed;  // displacements of jumps
+  e.store_gs(x86::RCX, gs_rcx);
+  CachePc through_table = e.pc();
+  keep_vector(e);
+  for (const Compared& c : code)
+    for (uint64_t done = 0; done < c.size; done += 64) {
+      // (The last 64 bytes, and some once more, rather than a part.)
+      uint64_t begin = c.size >= 64 ? std::min(done, c.size - 64) : 0;
+      compare(e, c.code + static_cast<int64_t>(begin), c.was + static_cast<int64_t>(begin), std::min<uint64_t>(c.size, 64));
+      e.bytes(0xe3, 5, 0xe9);  // jrcxz behind; jmp changed
+      changed.push_back(e.offset());
+      e.u32(0);
+    }
+  put_vector_back(e);
+  e.jump(to);
+  for (uint32_t displacement : changed) e.patch_u32(displacement, e.offset() - displacement - 4);
+  put_vector_back(e);
+  look_in_runtime(e, record);
   return through_table;
 }
 

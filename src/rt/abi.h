@@ -10,7 +10,7 @@
 
 namespace weir::rt {
 
-constexpr uint32_t abi_version = 10;
+constexpr uint32_t abi_version = 11;
 
 // ---- Where things lie in the target -------------------------------------------------------------------------------
 // The table maps the low 32 bits of a program address to its place in the cache: 8 bytes an entry, 32 GiB of address
@@ -372,6 +372,8 @@ struct ThreadBlock {
   Times clock_away;               // where it is: here, while the program has the register,
   Times clock_at_os_call;         // … and here, as it was at the last OS call
   alignas(64) uint8_t zmm31[64];  // the program's
+  uint8_t zmm30[64];              // the program's, while a guard compares,
+  uint64_t k7;                    // … and this
 
   Interrupted interrupted[interrupted_count];
   KernelSigaction own_actions[64];
