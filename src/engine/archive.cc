@@ -8,6 +8,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 namespace weir::engine {
 
@@ -125,10 +126,7 @@ ArchiveKey key_of(const elf::Image& image) {
   return {image.build_id(), static_cast<int64_t>(image.bytes().size()), image.modified()};
 }
 
-bool is_worth_keeping(size_t units, size_t kept) {
-  constexpr size_t many = 256;  // that are translated again each time
-  return units > kept + std::min(kept / 64, many);
-}
+bool is_worth_keeping(size_t units, size_t kept) { return units > kept + kept / 64; }
 
 uint64_t Archive::code_offset() const { return static_cast<uint64_t>(parts_.code.data() - file_.data()); }
 
@@ -148,9 +146,28 @@ int Archive::copy_for_others() const {
   return copy_.get();
 }
 
+// All programs of a run that use the same file share what is known of it.
 std::shared_ptr<const Archive> Archive::open(const ArchiveKey& key, const std::string& tool, AppRange code) {
+  static std::map<std::string, std::weak_ptr<const Archive>> opened;
   std::string path = file_name(key, tool, code);
   if (path.empty()) return nullptr;
+  std::weak_ptr<const Archive>& known = opened[path];
+  if (auto archive = known.lock(); archive && archive->is_file(path, key, code)) return archive;
+  auto archive = open_file(path, key, code);
+  known = archive;
+  return archive;
+}
+
+// Is it still the one with this name, and of this file?
+bool Archive::is_file(const std::string& path, const ArchiveKey& key, AppRange code) const {
+  Head head, own = own_head(key, code);
+  memcpy(&head, file_.data(), sizeof head);
+  struct stat now, then;
+  return !stat(path.c_str(), &now) && !fstat(fd_.get(), &then) && now.st_dev == then.st_dev && now.st_ino == then.st_ino &&
+         !memcmp(&head, &own, offsetof(Head, counts)) && then.st_mtim.tv_sec == head.written && !then.st_mtim.tv_nsec;
+}
+
+std::shared_ptr<const Archive> Archive::open_file(const std::string& path, const ArchiveKey& key, AppRange code) {
   auto archive = std::make_shared<Archive>();
   archive->fd_ = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   struct stat st;

@@ -85,6 +85,9 @@ class Archive {
   uint64_t table_offset() const { return table_offset_; }
 
  private:
+  static std::shared_ptr<const Archive> open_file(const std::string& path, const ArchiveKey& key, AppRange code);
+  bool is_file(const std::string& path, const ArchiveKey& key, AppRange code) const;
+
   Fd fd_;
   mutable Fd copy_;
   Mapping file_;

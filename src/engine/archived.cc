@@ -19,10 +19,20 @@ namespace weir::engine {
 namespace {
 
 constexpr size_t page = Archive::page;
-// When so many pages were changed, one by one, all follow: to map one takes as long as to copy a few, and mappings are limited.
-uint32_t many_pages(const Arena& arena) {
+// Pages change by the chunk, as to map one takes as long as to copy a few. When many did all follow: mappings are limited.
+constexpr uint32_t chunk = 16;
+uint32_t many_chunks(const Arena& arena) {
   size_t pages = arena.code_pages.size() + arena.archive->parts().table_pages.size();
-  return static_cast<uint32_t>(std::clamp<size_t>(pages / 8, 64, 1024));
+  return static_cast<uint32_t>(std::clamp<size_t>(pages / chunk / 4, 64, 4096));
+}
+
+// The chunk of page `n`, of so many.
+struct Pages {
+  uint32_t first, last;
+};
+Pages chunk_of(uint32_t n, size_t pages) {
+  uint32_t first = n / chunk * chunk;
+  return {first, static_cast<uint32_t>(std::min<size_t>(first + chunk, pages))};
 }
 
 elf::VRange pages_of(const elf::Segment& s) {
@@ -109,7 +119,7 @@ Result<bool> Space::give_own_arena(Region& region, pid_t pid) {
   arena.first_link = first_link;
   arena.max_links = max_links;
   if (twins_.is_shared(code)) arena.is_keepable = false;
-  else open_archive(arena, Archive::open(key_of(*region.image), tool_->archive_name(), code));
+  else open_archive(arena, Archive::open(key_of(*region.image), archive_name(), code));
   for (const elf::Segment& s : region.image->segments())
     if (s.type == PT_LOAD && (s.flags & PF_X)) {
       elf::VRange r = pages_of(s);
@@ -138,11 +148,11 @@ Result<bool> Space::give_volatile_arena(Region& region, pid_t pid) {
   auto first_link = static_cast<uint32_t>(region.range.begin.value);
   uint64_t max_links = std::max<uint64_t>(region.range.size(),
                                           1 << 19);  // (numbers are as addresses, so that they are the same in each run)
-  if (region.file.id.empty() || tool_->has_probes() || tool_->archive_name().empty() || table_address_ != rt::table_base ||
+  if (region.file.id.empty() || tool_->has_probes() || archive_name().empty() || table_address_ != rt::table_base ||
       !has_free_links(first_link, max_links) || twins_.is_shared(region.range) ||
       std::ranges::any_of(arenas_, [&](const Arena& a) { return a.code.overlaps(region.range); }))
     return false;
-  auto archive = Archive::open(region.file, tool_->archive_name(), region.range);
+  auto archive = Archive::open(region.file, archive_name(), region.range);
   TRY(auto taken, process::regions(pid));
   CachePc base = archive ? archive->arena() : find_gap(region.range, size, taken);
   if (!base || !is_free(base.value, size, taken) || !near(base, size, region.range)) return false;
@@ -225,21 +235,24 @@ const std::byte* Space::archived_table_page(const Arena& arena, AppPc pc) const 
 // Code at `offset` is about to be changed.
 void Space::make_writable(Arena& arena, uint32_t offset) {
   if (!arena.archive || offset / page >= arena.code_pages.size() || arena.code_pages[offset / page]) return;
-  size_t at = offset / page * page;
-  memcpy(arena.memory->mapping.data() + at, arena.archive->parts().code.data() + at, page);
-  arena.code_pages[offset / page] = true;
-  add_piece({arena.memory->file.get(), at, arena.base.value + at, page, PROT_READ | PROT_EXEC, false, true});
-  if (++arena.changed_pages == many_pages(arena)) make_writable(arena);
+  auto [first, last] = chunk_of(static_cast<uint32_t>(offset / page), arena.code_pages.size());
+  size_t at = first * page, size = (last - first) * page;
+  memcpy(arena.memory->mapping.data() + at, arena.archive->parts().code.data() + at, size);
+  std::fill(arena.code_pages.begin() + first, arena.code_pages.begin() + last, true);
+  add_piece({arena.memory->file.get(), at, arena.base.value + at, size, PROT_READ | PROT_EXEC, false, true});
+  if (++arena.changed_chunks == many_chunks(arena)) make_writable(arena);
 }
 
 void Space::make_table_writable(Arena& arena, AppPc pc) {
-  const std::byte* archived = archived_table_page(arena, pc);
-  if (!archived) return;
-  uint64_t at = table_offset(pc) / page * page;
-  memcpy(table_.mapping.data() + at, archived, page);
-  arena.table_pages[table_page_of(arena, pc)] = true;
-  add_piece({table_.file.get(), at, table_address_ + at, page, PROT_READ, false, true});
-  if (++arena.changed_pages == many_pages(arena)) make_writable(arena);
+  if (!archived_table_page(arena, pc)) return;
+  auto [first, last] = chunk_of(table_page_of(arena, pc), arena.table_pages.size());
+  uint64_t begin = table_offset(arena.code.begin), at = begin + first * page;
+  const auto& used = arena.archive->parts().table_pages;
+  for (auto n = std::ranges::lower_bound(used, first); n != used.end() && *n < last; ++n)
+    memcpy(table_.mapping.data() + begin + *n * page, arena.archive->table_page(*n).data(), page);
+  std::fill(arena.table_pages.begin() + first, arena.table_pages.begin() + last, true);
+  add_piece({table_.file.get(), at, table_address_ + at, (last - first) * page, PROT_READ, false, true});
+  if (++arena.changed_chunks == many_chunks(arena)) make_writable(arena);
 }
 
 void Space::make_writable(Arena& arena) {
@@ -272,13 +285,18 @@ void Space::map_all_changed(const Arena& arena) {
 
 void Space::map_changed_pages(const Arena& arena) {
   uint64_t table = table_offset(arena.code.begin);
-  for (size_t n = 0; n < arena.code_pages.size(); n++)
-    if (arena.code_pages[n])
-      add_piece(
-          {arena.memory->file.get(), n * page, arena.base.value + n * page, page, PROT_READ | PROT_EXEC, false, true});
-  for (size_t n = 0; n < arena.table_pages.size(); n++)
-    if (arena.table_pages[n])
-      add_piece({table_.file.get(), table + n * page, table_address_ + table + n * page, page, PROT_READ, false, true});
+  for (size_t n = 0; n < arena.code_pages.size(); n += chunk)
+    if (arena.code_pages[n]) {
+      auto [first, last] = chunk_of(static_cast<uint32_t>(n), arena.code_pages.size());
+      add_piece({arena.memory->file.get(), first * page, arena.base.value + first * page, (last - first) * page,
+                 PROT_READ | PROT_EXEC, false, true});
+    }
+  for (size_t n = 0; n < arena.table_pages.size(); n += chunk)
+    if (arena.table_pages[n]) {
+      auto [first, last] = chunk_of(static_cast<uint32_t>(n), arena.table_pages.size());
+      uint64_t at = table + first * page;
+      add_piece({table_.file.get(), at, table_address_ + at, (last - first) * page, PROT_READ, false, true});
+    }
 }
 
 // What Space::copy() leaves: archives are shared, but not what was changed in them.
@@ -303,6 +321,43 @@ void Space::copy_archived(const Space& from) {
 void Space::make_all_writable() {
   for (Arena& arena : arenas_)
     if (arena.archive && !arena.is_writable) make_writable(arena);
+}
+
+// One unit of volatile code is not what it was: nothing leads there any more. When there were many of them the archive is given up.
+void Space::forget_archived_unit(Arena& arena, AppPc pc, CachePc at) {
+  constexpr uint32_t many = 64;
+  if (++arena.forgotten_units > many) {
+    auto index = static_cast<uint32_t>(&arena - arenas_.data());
+    take_over(index);
+    return forget_unit_at(pc, at);
+  }
+  const ArchiveParts& parts = arena.archive->parts();
+  auto next = std::ranges::upper_bound(parts.units, static_cast<uint32_t>(at - arena.base), {}, &ArchivedUnit::offset);
+  if (next == parts.units.begin()) return;
+  const ArchivedUnit& unit = *std::prev(next);
+  AppPc begin = arena.code.begin;
+  if (!AppRange{begin + unit.begin, begin + unit.end}.contains(pc)) return;
+  CachePc first = arena.base + unit.offset,
+          last = arena.base + static_cast<int64_t>(next == parts.units.end() ? parts.code.size() : next->offset);
+  auto is_in_unit = [&](CachePc to) { return first <= to && to < last; };
+  auto blocks = parts.blocks.subspan(unit.first_block, unit.blocks);
+  stats_.flushed_units++;
+  for (const ArchivedPair& b : blocks) {
+    AppPc app = begin + b.app;
+    if (is_in_unit(table_entry(app))) enter_in_table(app, {});
+    if (!is_in_unit(find(app))) continue;
+    entries_[app] = {};
+    unlink(app);
+  }
+  for (uint32_t i = 0; i < parts.exits.size(); i++) {
+    const ArchivedExit& e = parts.exits[i];
+    if (e.kind != instrument::Exit::Direct || e.target < unit.begin || e.target >= unit.end ||
+        !engine::find(blocks, static_cast<uint32_t>(e.target)))
+      continue;
+    uint32_t number = arena.first_link + i;
+    if (!exit(number)->stub) archived_stubs_[number] = make_stub(arena, number);
+    link(number, arena.base + exit(number)->stub);
+  }
 }
 
 // The archive's units become units of this run, so that they can be forgotten.
@@ -330,7 +385,7 @@ void Space::take_over(uint32_t index) {
   }
   arena.units.insert(arena.units.begin(), ids.begin(), ids.end());
   for (const ArchivedPair& e : parts.entries)
-    if (CachePc& entry = entries_[begin + e.app]; !entry) entry = arena.base + e.offset;
+    if (!entries_.find(begin + e.app)) entries_[begin + e.app] = arena.base + e.offset;
   std::vector<LinkSite> links;
   for (uint32_t i = 0; i < parts.exits.size(); i++) {
     LinkSite site{*exit(arena.first_link + i)};
@@ -365,6 +420,13 @@ void Space::take_over(uint32_t index) {
   }
 }
 
+size_t Space::to_keep() const {
+  size_t units = 0;
+  for (const Arena& arena : arenas_)
+    if (arena.is_keepable) units += arena.units.size() + (arena.archive ? arena.archive->parts().units.size() : 0);
+  return units;
+}
+
 void Space::save_archives() {
   for (Arena& arena : arenas_)
     if (arena.is_keepable) save(arena);
@@ -372,7 +434,7 @@ void Space::save_archives() {
 
 // Everything in the arena, and everything that leads there.
 void Space::save(Arena& arena) {
-  std::string name = tool_->archive_name();
+  std::string name = archive_name();
   const ArchiveParts old = arena.archive ? arena.archive->parts() : ArchiveParts{};
   auto index = static_cast<uint32_t>(&arena - arenas_.data());
   auto region = std::ranges::find(regions_, index, &Region::arena);
@@ -382,8 +444,8 @@ void Space::save(Arena& arena) {
   AppPc begin = arena.code.begin;
   auto app = [&](AppPc pc) { return static_cast<uint32_t>(pc - begin); };
   std::vector<ArchivedUnit> units(old.units.begin(), old.units.end());
-  std::vector<ArchivedPair> functions(old.functions.begin(), old.functions.end()),
-      entries(old.entries.begin(), old.entries.end()), blocks(old.blocks.begin(), old.blocks.end());
+  std::vector<ArchivedPair> functions(old.functions.begin(), old.functions.end()), entries,
+      blocks(old.blocks.begin(), old.blocks.end());
   std::vector<instrument::Mark> marks(old.marks.begin(), old.marks.end());
   std::vector<ArchivedExit> exits(old.exits.begin(), old.exits.end());
   for (uint32_t id : arena.units) {
@@ -395,9 +457,13 @@ void Space::save(Arena& arena) {
     for (const auto& b : u.blocks) blocks.push_back({app(b.app), b.offset});
     marks.insert(marks.end(), u.marks.begin(), u.marks.end());
   }
+  std::ranges::copy_if(old.entries, std::back_inserter(entries),
+                       [&](const ArchivedPair& e) { return !entries_.find(begin + e.app); });
   entries_.for_each([&](AppPc pc, CachePc to) {
     if (arena.code.contains(pc) && arena.contains(to)) entries.push_back({app(pc), static_cast<uint32_t>(to - arena.base)});
   });
+  for (auto [number, stub] : archived_stubs_)
+    if (number - arena.first_link < exits.size()) exits[number - arena.first_link].stub = stub;
   for (const LinkSite& l : arena.links) {
     const Unit& u = units_[l.unit];
     bool is_alive = !u.dead && l.exit.offset - u.offset < u.size;  // (numbers and room of volatile code are used again)

@@ -25,7 +25,9 @@ std::optional<instrument::Exit> Space::exit(uint32_t number) const {
   if (i >= arena->archived_links()) return arena->links[i - arena->archived_links()].exit;
   const ArchivedExit& e = arena->archive->parts().exits[i];
   auto kind = static_cast<instrument::Exit::Kind>(e.kind);
-  return instrument::Exit{kind, false, e.pops, e.offset, arena->code.begin + e.target, e.stub};
+  auto made = e.stub ? archived_stubs_.end() : archived_stubs_.find(number);
+  uint32_t stub = made == archived_stubs_.end() ? e.stub : made->second;
+  return instrument::Exit{kind, false, e.pops, e.offset, arena->code.begin + e.target, stub};
 }
 
 // A link that was made when its code was lowered has no stub, and must get one when what it leads to goes: there is always room for that.
@@ -105,15 +107,18 @@ void Space::unlink(AppPc target) {
 
 void Space::unlink(Arena& arena, uint32_t number) {
   LinkSite& s = link_site(number);
-  if (!s.exit.stub) {
-    // It was linked from the start: it gets a stub now.
-    s.exit.stub = arena.free_code.take(instrument::stub_size).value_or(static_cast<uint32_t>(arena.used));
-    if (s.exit.stub == arena.used) arena.used += instrument::stub_size;
-    CHECK(arena.used <= arena.size);
-    instrument::write_stub(arena.memory->mapping.bytes().subspan(s.exit.stub, instrument::stub_size), number);
-  }
+  if (!s.exit.stub) s.exit.stub = make_stub(arena, number);
   link(number, arena.base + s.exit.stub);
   s.exit.linked = false;
+}
+
+// For a link that was made when its code was lowered.
+uint32_t Space::make_stub(Arena& arena, uint32_t number) {
+  uint32_t stub = arena.free_code.take(instrument::stub_size).value_or(static_cast<uint32_t>(arena.used));
+  if (stub == arena.used) arena.used += instrument::stub_size;
+  CHECK(arena.used <= arena.size);
+  instrument::write_stub(arena.memory->mapping.bytes().subspan(stub, instrument::stub_size), number);
+  return stub;
 }
 
 // The places of a new unit that the table is to lead to. A tool's probes of a return site must be met by returns, and may be by jumps: an

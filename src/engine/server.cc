@@ -277,8 +277,10 @@ void Server::sleep() {
 // What is left to do for a program that has ended: when there is nothing else to do.
 bool Server::end_a_space() {
   if (ended_.empty()) return false;
-  ended_.back()->save_archives();
-  ended_.pop_back();
+  // Who has the most for an archive writes it; others that have hardly more than is there then do not.
+  auto next = std::ranges::max_element(ended_, {}, &Space::to_keep);
+  (*next)->save_archives();
+  ended_.erase(next);
   return true;
 }
 

@@ -498,6 +498,7 @@ Result<std::unique_ptr<Space>> Space::copy() const {
   s->entries_ = entries_;
   s->sites_ = sites_;
   s->archived_sites_ = archived_sites_;
+  s->archived_stubs_ = archived_stubs_;
   s->limit_ = limit_;
   s->live_code_ = live_code_;
   s->has_archives_ = has_archives_;

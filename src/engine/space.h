@@ -65,11 +65,12 @@ struct Arena {
   Extents free_code, free_links;     // below `used`; numbers of exits
   size_t made_to = 0;                // see Space::make_page_ahead
   std::shared_ptr<const Archive> archive = {};
-  AppRange code = {};                  // of the image; empty: it may hold any
-  std::vector<bool> code_pages = {};   // of the archive: those that are in `memory` now, as they were changed,
-  std::vector<bool> table_pages = {};  // … and in the table
-  uint32_t changed_pages = 0;
+  AppRange code = {};                   // of the image; empty: it may hold any
+  std::vector<bool> code_pages = {};    // of the archive: those that are in `memory` now, as they were changed,
+  std::vector<bool> table_pages = {};   // … and in the table
+  uint32_t changed_chunks = 0;          // of both
   bool is_writable = false;             // all of them are
+  uint32_t forgotten_units = 0;         // of the archive
   uint32_t not_supported = 0;           // instructions
   bool is_keepable = false;             // all that it holds is right for a later run
   bool is_volatile = false;             // its code is: see give_volatile_arena
@@ -207,6 +208,7 @@ class Space {
   void make_all_writable();
   // Keeps what was translated for later runs.
   void save_archives();
+  size_t to_keep() const;  // units
 
   std::optional<instrument::Exit> exit(uint32_t number) const;
   void link(uint32_t number, CachePc to);
@@ -284,6 +286,7 @@ class Space {
   CachePc far_jump(Arena& arena, LinkSite& site, CachePc to);
   void unlink(AppPc target);
   void unlink(Arena& arena, uint32_t number);
+  uint32_t make_stub(Arena& arena, uint32_t number);
   CachePc cache_pc(uint32_t unit, uint32_t offset) const {
     return arenas_[units_[unit].arena].base + units_[unit].offset + offset;
   }
@@ -314,6 +317,7 @@ class Space {
   void make_table_writable(Arena& arena, AppPc pc);
   void make_writable(Arena& arena);
   void make_writable_at_once(Arena& arena);
+  void forget_archived_unit(Arena& arena, AppPc pc, CachePc at);
   void take_over(uint32_t arena);
   void save(Arena& arena);
 
@@ -347,6 +351,7 @@ class Space {
   FlatMap<CachePc> entries_;     // of units, and of blocks that were asked for
   FlatMap<uint32_t> sites_;      // target → one more than the number of its last LinkSite
   std::multimap<AppPc, uint32_t> archived_sites_;  // target → links of archived volatile code that were made in this run
+  std::map<uint32_t, uint32_t> archived_stubs_;    // of links of archived code that had none, by number
   SpaceStats stats_;
   size_t limit_ = 0, live_code_ = 0;
   std::vector<AppPc> expected_;  // what the last functions call, if it is not translated: see make_page_ahead
