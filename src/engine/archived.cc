@@ -420,6 +420,21 @@ void Space::take_over(uint32_t index) {
   }
 }
 
+void Space::translate_all_of(const Space& other) {
+  if (archive_name().empty()) return;
+  for (size_t i = 0; i < arenas_.size(); i++) {
+    const Arena& arena = arenas_[i];
+    auto is_same = [&](const Arena& a) { return a.is_keepable && a.base == arena.base && a.code == arena.code; };
+    auto same = std::ranges::find_if(other.arenas_, is_same);
+    if (!arena.is_keepable || arena.is_volatile || same == other.arenas_.end()) continue;
+    for (uint32_t id : same->units) {
+      const Unit& unit = other.units_[id];
+      const Region* region = region_at(unit.entry);
+      if (!unit.dead && region && region->is_pristine && !translate(unit.entry, no_process)) break;
+    }
+  }
+}
+
 size_t Space::to_keep() const {
   size_t units = 0;
   for (const Arena& arena : arenas_)

@@ -276,11 +276,19 @@ void Server::sleep() {
 
 // What is left to do for a program that has ended: when there is nothing else to do.
 bool Server::end_a_space() {
-  if (ended_.empty()) return false;
-  // Who has the most for an archive writes it; others that have hardly more than is there then do not.
-  auto next = std::ranges::max_element(ended_, {}, &Space::to_keep);
-  (*next)->save_archives();
+  // A large archive takes a while to write, in which nobody is served: it waits for the end, if it is not the fourth.
+  constexpr size_t large = 4096, most_waiting = 3;
+  bool may_take_long = is_over() || ended_.size() > most_waiting;
+  auto is_next = [&](const std::shared_ptr<Space>& s) { return may_take_long || s->to_keep() < large; };
+  auto next = ended_.end();
+  for (auto s = ended_.begin(); s != ended_.end(); ++s)
+    if (is_next(*s) && (next == ended_.end() || (*s)->to_keep() > (*next)->to_keep())) next = s;
+  if (next == ended_.end()) return false;
+  // Who has the most writes the archive, with what the others have besides.
+  std::shared_ptr<Space> space = *next;
   ended_.erase(next);
+  for (const auto& other : ended_) space->translate_all_of(*other);
+  space->save_archives();
   return true;
 }
 

@@ -119,6 +119,7 @@ struct SpaceStats {
 
 class Space {
  public:
+  static constexpr pid_t no_process = 0;
   static constexpr int no_code = -1;  // exit_status of an error of translate(): nothing can be executed there
   using MakeTool = std::function<std::unique_ptr<instrument::Tool>()>;
   // For a process that has mapped `taken`. The table lies low, where it is found fastest, unless the program will want those addresses.
@@ -206,6 +207,8 @@ class Space {
   bool make_page_ahead();
   // From now on nothing new needs to be mapped for code that is known.
   void make_all_writable();
+  // Translates what another program has translated of the same images, as they are in their files. (There is no process any more.)
+  void translate_all_of(const Space& other);
   // Keeps what was translated for later runs.
   void save_archives();
   size_t to_keep() const;  // units
@@ -266,6 +269,7 @@ class Space {
   // translate.cc
   AppRange bounds_of(const Region& region, AppPc pc) const;
   std::span<const std::byte> code_of(const Region& region, AppRange bounds, pid_t pid);
+  std::span<const std::byte> constants_of(const Region& region, AppPc at, size_t size) const;
   CachePc find_in_function(AppPc pc, AppRange bounds);
   void tell(rt::Soon& soon, AppPc pc, AppRange bounds, const Arena& arena) const;
   void expect_calls(uint32_t arena, std::span<const instrument::Exit> exits);

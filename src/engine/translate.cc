@@ -1,5 +1,7 @@
 // From an address of the program to its translation: find the function, lift it, ask the tool, lower it, link it.
 
+#include <elf.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -92,6 +94,20 @@ std::span<const std::byte> Space::code_of(const Region& region, AppRange bounds,
   return code_;
 }
 
+// What an image has in its file, where it is not written to.
+std::span<const std::byte> Space::constants_of(const Region& region, AppPc at, size_t size) const {
+  elf::Vaddr vaddr{at.value - region.bias};
+  auto file = region.image->bytes();
+  for (const elf::Segment& s : region.image->segments()) {
+    if (s.type != PT_LOAD || (s.flags & PF_W) || vaddr < s.vaddr || vaddr.value - s.vaddr.value >= s.file_size) continue;
+    uint64_t offset = vaddr.value - s.vaddr.value;
+    size = std::min<uint64_t>(size, s.file_size - offset);
+    if (s.offset > file.size() || offset + size > file.size() - s.offset) return {};
+    return file.subspan(s.offset + offset, size);
+  }
+  return {};
+}
+
 // The first pages of the function, or those behind `pc`.
 void Space::tell(rt::Soon& soon, AppPc pc, AppRange bounds, const Arena& arena) const {
   constexpr uint64_t most = 256 << 10;
@@ -119,6 +135,7 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid, rt::Soon* soon) {
   };
   std::vector<std::byte> data_bytes;
   x86::ReadMemory data = [&](AppPc at, size_t size) -> std::span<const std::byte> {
+    if (pid == no_process) return constants_of(*region, at, size);
     data_bytes.resize(size);
     return std::span<const std::byte>(data_bytes).first(process::read_code(pid, at.value, data_bytes));
   };
