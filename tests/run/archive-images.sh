@@ -52,3 +52,28 @@ translated "$T/heap" "$T/image" >/dev/null
 few "$T/heap" "$T/image"
 same "$T/heap" "$T/image" change
 few "$T/heap" "$T/image" change
+# Several programs of one run use the same image, each another part of it: all of that is kept.
+compile parts.c <<'C'
+#include "posix.h"
+#define F(n) __attribute__((noinline)) static unsigned f##n(unsigned x) { return x * n + 1; }
+#define F10(n) F(n##0) F(n##1) F(n##2) F(n##3) F(n##4) F(n##5) F(n##6) F(n##7) F(n##8) F(n##9)
+#define F100(n) F10(n##0) F10(n##1) F10(n##2) F10(n##3) F10(n##4) F10(n##5) F10(n##6) F10(n##7) F10(n##8) F10(n##9)
+F100(1) F100(2) F100(3) F100(4) F100(5) F100(6)
+#define C(n) f##n,
+#define C10(n) C(n##0) C(n##1) C(n##2) C(n##3) C(n##4) C(n##5) C(n##6) C(n##7) C(n##8) C(n##9)
+#define C100(n) C10(n##0) C10(n##1) C10(n##2) C10(n##3) C10(n##4) C10(n##5) C10(n##6) C10(n##7) C10(n##8) C10(n##9)
+static unsigned (*const all[])(unsigned) = {C100(1) C100(2) C100(3) C100(4) C100(5) C100(6)};
+int main(int argc, char **argv) {
+  unsigned part = argc > 1 ? atoi(argv[1]) : 0, sum = 0;
+  char next[] = {'1' + part, 0};
+  pid_t child = part < 2 ? fork() : 1;
+  if (!child) return execl(argv[0], argv[0], next, NULL);
+  for (int i = 0; i < 200; i++) sum = all[part * 200 + i](sum);
+  if (part < 2) waitpid(child, NULL, 0);
+  printf("%u %u\n", part, sum);
+  return 0;
+}
+C
+same "$T/parts"
+translated "$T/parts" >/dev/null
+few "$T/parts"

@@ -32,3 +32,6 @@ C
 same "$T/vdso"
 build "$T/vdso.c" "$T/vdso" -static 2>/dev/null
 same "$T/vdso"
+# It lies at the same place in every run, so that no image has to go elsewhere.
+place() { "$WEIR" run -- grep -F '[vdso]' /proc/self/maps; }
+[[ $(place) == "$(place)" && $(place) ]] || fail "the vDSO is now here, now there: $(place)"
