@@ -45,20 +45,21 @@ bool is_guess(const Region& region, AppPc pc) {
   return !region.image || !region.image->function_bounds({pc.value - region.bias});
 }
 
-// Up to where functions are aligned to, behind a byte that only pads; or all of it.
-int64_t size_to_padding(AppPc begin, std::span<const std::byte> code) {
+// Where the function ends at the latest: at the first place behind its entry that it calls, or behind padding up to where functions are aligned to.
+// (A byte like that may be part of an instruction.)
+AppPc likely_end(const x86::Function& f, AppRange bounds, std::span<const std::byte> code) {
   constexpr std::byte int3{0xcc};
-  for (uint64_t end = 16 - begin.value % 16; end < code.size(); end += 16)
-    if (code[end - 1] == int3) return static_cast<int64_t>(end);
-  return static_cast<int64_t>(code.size());
-}
-
-// The first place behind its entry that it calls, or its end.
-AppPc first_callee(const x86::Function& f, AppRange bounds) {
-  AppPc first = bounds.end;
+  AppPc end = bounds.end;
   for (const x86::Insn& i : f.insns)
-    if (i.kind() == x86::Kind::Call && i.target > f.entry && i.target < first) first = i.target;
-  return first;
+    if (i.kind() == x86::Kind::Call && i.target > f.entry && i.target < end) end = i.target;
+  auto has_insn = [&](AppPc at) {
+    return std::ranges::any_of(f.insns, [&](const x86::Insn& i) { return i.pc <= at && at < i.next(); });
+  };
+  for (AppPc at{(f.entry.value | 15) + 1}; at < end; at += 16) {
+    auto before = static_cast<size_t>(at - bounds.begin) - 1;
+    if (before < code.size() && code[before] == int3 && !has_insn(at + -1)) return at;
+  }
+  return end;
 }
 
 }  // namespace
@@ -143,9 +144,8 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid, rt::Soon* soon) {
   x86::Function& f = function_;
   // Tools would find the code of functions that are not told apart in several of them, and calls that begin in one and end in another.
   bool may_be_several = tool_->has_probes() && is_guess(*region, pc);
-  if (may_be_several) bounds.end = std::min(bounds.end, bounds.begin + size_to_padding(pc, bytes));
   x86::lift(pc, bounds, code, data, {}, f);
-  if (AppPc end = may_be_several ? first_callee(f, bounds) : bounds.end; end < bounds.end) {
+  if (AppPc end = may_be_several ? likely_end(f, bounds, bytes) : bounds.end; end < bounds.end) {
     bounds.end = end;
     x86::lift(pc, bounds, code, data, {}, f);
   }
