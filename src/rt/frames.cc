@@ -410,7 +410,9 @@ void resync(ThreadBlock* tb, uint32_t function, uint64_t rsp) {
 // Control is behind a call of `caller`. It came by a return, and the frame of the call has ended, or by a jump.
 void leave(ThreadBlock* tb, uint64_t rsp, uint32_t caller) {
   settle(tb, rsp, caller);
-  tools(tb)->unseen += top(tb) > bottom(tb) + 1 && top(tb)[-1].callee != caller;
+  uint32_t last = top(tb)[-1].callee;
+  bool is_first = top(tb) == bottom(tb) + 1 && last == unknown_function;  // what the thread began in is known to Weir alone
+  tools(tb)->unseen += !is_first && last != caller;
 }
 
 [[gnu::always_inline]] inline void note_extreme(ThreadBlock* tb, uint64_t above_min, uint64_t offset) {
