@@ -110,7 +110,7 @@ struct Image::Parts {
   std::vector<std::byte> owned;  // or here
   Contents contents;
   std::optional<Tables> tables;
-  timespec modified{};
+  timespec modified{}, changed{};
 };
 
 Image::Image(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -126,7 +126,7 @@ Result<std::unique_ptr<Image>> Image::open(Fd file, std::string path) {
   auto parts = std::make_unique<Parts>();
   parts->mapping = Mapping(data, size);
   parts->contents.file = parts->mapping.bytes();
-  parts->modified = status.st_mtim;
+  parts->modified = status.st_mtim, parts->changed = status.st_ctim;
   TRY(parts->contents.segments, read_segments(parts->contents.file, path));
   parts->path = std::move(path);
   return std::unique_ptr<Image>(new Image(std::move(parts)));
@@ -146,6 +146,7 @@ std::span<const Segment> Image::segments() const { return parts_->contents.segme
 std::span<const std::byte> Image::bytes() const { return parts_->contents.file; }
 
 timespec Image::modified() const { return parts_->modified; }
+timespec Image::changed() const { return parts_->changed; }
 
 std::string Image::build_id() const {
   auto is_build_id = [](const Note& n) { return n.name == "GNU" && n.type == NT_GNU_BUILD_ID; };

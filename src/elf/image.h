@@ -45,7 +45,8 @@ class Image {
   const std::string& path() const;
   std::span<const Segment> segments() const;
   std::span<const std::byte> bytes() const;  // the whole file
-  timespec modified() const;                 // the file's date, when it was opened
+  timespec modified() const;                 // the file's date, when it was opened,
+  timespec changed() const;                  // … and the kernel's own, which nobody can set
   std::string build_id() const;              // hexadecimal, empty where there is none
   // Linked with AddressSanitizer, whose shadow takes the addresses from 2 GiB on.
   bool uses_address_sanitizer() const;

@@ -42,7 +42,7 @@ Head own_head(const ArchiveKey& key, AppRange code) {
   head.magic = magic;
   head.writer_size = own.st_size, head.writer_seconds = own.st_mtim.tv_sec, head.writer_nanoseconds = own.st_mtim.tv_nsec;
   head.file_size = key.size;
-  head.file_seconds = key.modified.tv_sec, head.file_nanoseconds = key.modified.tv_nsec;
+  head.file_seconds = key.changed.tv_sec, head.file_nanoseconds = key.changed.tv_nsec;
   head.code_begin = code.begin.value, head.code_end = code.end.value;
   static const std::string boot = [] {
     std::string id;
@@ -123,7 +123,7 @@ void remove_old(const std::string& directory) {
 }  // namespace
 
 ArchiveKey key_of(const elf::Image& image) {
-  return {image.build_id(), static_cast<int64_t>(image.bytes().size()), image.modified()};
+  return {image.build_id(), static_cast<int64_t>(image.bytes().size()), image.changed()};
 }
 
 bool is_worth_keeping(size_t units, size_t kept) { return units > kept + kept / 64; }

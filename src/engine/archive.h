@@ -58,7 +58,7 @@ struct ArchiveParts {
 struct ArchiveKey {
   std::string id;  // empty: there can be no archive
   int64_t size = 0;
-  timespec modified = {};
+  timespec changed = {};
 };
 ArchiveKey key_of(const elf::Image& image);
 // A run that has translated hardly more than `kept` units of an archive writes none.

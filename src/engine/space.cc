@@ -14,7 +14,8 @@ namespace {
 constexpr size_t smallest_arena = 16u << 20;
 constexpr int64_t stack_growth = 128u << 20;  // the kernel keeps as much free
 // Numbers of exits: those of images at their homes are below.
-constexpr uint32_t first_common_link = 0xC000'0000, common_links = 1 << 23, max_common_arenas = 128;
+constexpr uint32_t first_common_link = 0xC000'0000, common_links = 1 << 23, max_common_arenas = 128,
+                   many_common_arenas = 112;  // others are far away
 constexpr AppRange far_arenas = {{rt::far_arenas_begin}, {rt::runtime_base}};
 constexpr AppRange vsyscall = {{0xffff'ffff'ff60'0000}, {0xffff'ffff'ff60'1000}};
 constexpr int may_not_grow = -2;                               // exit_status of an error
@@ -149,7 +150,7 @@ ArchiveKey key_of(pid_t pid, const process::Region& r) {
   struct stat st;
   if (!r.inode || r.shared || stat(fmt::format("/proc/{}/root{}", pid, r.path).c_str(), &st) || st.st_ino != r.inode)
     return {};
-  return {fmt::format("file-{:x}-{:x}", st.st_ino, r.offset), st.st_size, st.st_mtim};
+  return {fmt::format("file-{:x}-{:x}", st.st_ino, r.offset), st.st_size, st.st_ctim};
 }
 }  // namespace
 
@@ -331,7 +332,8 @@ Result<uint32_t> Space::arena_near(AppRange range, pid_t pid) {
   };
   if (auto known = find([&](const Arena& a) { return near(a.base, a.size, range); })) return *known;
   TRY(auto taken, process::regions(pid));
-  for (size_t size = arena_size; size >= smallest_arena; size /= 2)
+  bool has_many = std::ranges::count_if(arenas_, [](const Arena& a) { return !a.code.size(); }) >= many_common_arenas;
+  for (size_t size = arena_size; size >= smallest_arena && !has_many; size /= 2)
     if (CachePc gap = find_gap(range, size, taken)) return create_common_arena(gap, size);
   if (auto known = find([&](const Arena& a) { return far_arenas.contains({a.base.value}); })) return *known;
   for (AppPc at = far_arenas.begin; at < far_arenas.end; at += arena_size)

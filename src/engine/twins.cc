@@ -97,6 +97,7 @@ std::vector<LowRange> Twins::add(AppRange range) {
 }
 
 std::vector<LowRange> Twins::remove(AppRange range) {
+  if (std::ranges::none_of(code_, [&](AppRange c) { return c.overlaps(range); })) return {};
   std::vector<AppRange> kept;
   for (AppRange c : code_) {
     if (!c.overlaps(range)) {

@@ -29,7 +29,7 @@ uint64_t capabilities_of(pid_t pid) {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, pid};
   __user_cap_data_struct data[2] = {};
   syscall(SYS_capget, &header, data);
-  return uint64_t{data[1].permitted} << 32 | data[0].permitted;
+  return uint64_t{data[1].effective} << 32 | data[0].effective;
 }
 
 std::optional<Identity> identity_of(pid_t pid) {

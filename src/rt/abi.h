@@ -197,7 +197,8 @@ constexpr bool is_engine_call(int64_t nr) {
     case 12:
     case 28:
     case 30:
-    case 67:  // brk madvise shmat shmdt
+    case 67:   // brk madvise shmat shmdt
+    case 151:  // mlockall
     case 13:
     case 15:  // rt_sigaction rt_sigreturn
     case 56:

@@ -286,6 +286,19 @@ int64_t limit_call(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   return write_memory(to, was, sizeof was) ? result : -EFAULT;
 }
 
+// To lock all memory would be to make all of ours, which is sparse: it is not done, where it may be.
+int64_t lock_all(ThreadBlock* tb, uint64_t flags) {
+  constexpr uint64_t MCL_ONFAULT = 4, all = 7, RLIMIT_MEMLOCK = 8;
+  if (!flags || (flags & ~all) || flags == MCL_ONFAULT) return -EINVAL;
+  if (tb->quiet) return 0;
+  uint64_t limit[2] = {};
+  sys(SYS_prlimit64, 0, RLIMIT_MEMLOCK, 0, address(limit));
+  if (limit[0]) return 0;
+  int64_t result = sys(SYS_mlock, address(tb), 1);  // may it without a limit?
+  if (!is_error(result)) sys(SYS_munlock, address(tb), 1);
+  return result;
+}
+
 struct CloneArgs {  // the kernel's struct clone_args, as far as we look
   uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
 };
@@ -407,6 +420,7 @@ void rt_syscall(ThreadBlock* tb) {
     case SYS_shmat: result = attach_segment(tb, a); break;
     case SYS_shmdt: result = detach_segment(tb, a); break;
     case SYS_madvise: result = is_ours(a[0], a[1]) ? -ENOMEM : sys(nr, a[0], a[1], a[2]); break;
+    case SYS_mlockall: result = lock_all(tb, a[0]); break;
     case SYS_getrlimit:
     case SYS_setrlimit:
     case SYS_prlimit64: result = limit_call(tb, nr, a); break;

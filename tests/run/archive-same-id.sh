@@ -25,3 +25,19 @@ for number, name in enumerate(sys.stdin.read().split()):
     open(name, "wb").write(data)' $damage
   both
 done
+# Somebody patches a program, and gives it its old date again.
+compile patched.c <<'C'
+#include "posix.h"
+__attribute__((noinline)) static int value(void) { __asm__ volatile(""); return 0x11223344; }
+int main() { for (int i = 0; i < 3; i++) printf("%x\n", value()); return 0; }
+C
+same "$T/patched"; same "$T/patched"
+cp -p "$T/patched" "$T/date"
+python3 - "$T/patched" <<'P'
+import sys
+data = open(sys.argv[1], "rb").read()
+assert data.count(b"\xb8\x44\x33\x22\x11") == 1
+with open(sys.argv[1], "r+b") as out: out.write(data.replace(b"\xb8\x44\x33\x22\x11", b"\xb8\x55\x33\x22\x11"))
+P
+touch -r "$T/date" "$T/patched"
+same "$T/patched"

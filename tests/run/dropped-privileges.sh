@@ -16,7 +16,7 @@ compile drop.c -ldl <<'C'
 int main(int argc, char **argv) {
   struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   struct __user_cap_data_struct none[2] = {0};
-  if (argv[2][0] == 'c' ? syscall(SYS_capset, &header, none) : setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534)) return 1;
+  if (argv[2][0] == 'c' ? syscall(SYS_capset, &header, none) : argv[2][0] == 'e' ? seteuid(65534) : setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534)) return 1;
   pid_t pid = fork();
   for (int i = 0; i < 20; i++) {
     static const unsigned char code[] = {0x8d, 0x47, 0x07, 0xc3};  // lea eax, [rdi + 7]; ret
@@ -35,4 +35,4 @@ int main(int argc, char **argv) {
   printf("%d\n", WEXITSTATUS(status));
 }
 C
-for how in capabilities user; do same "$T/drop" "$T/liblate.so" $how; done
+for how in capabilities user effective; do same "$T/drop" "$T/liblate.so" $how; done
