@@ -87,9 +87,10 @@ CachePc Space::guard(const Region& region, uint32_t id, std::span<const instrume
     rt::GuardedCode* code = guard->code;
     compared.clear();
     for (AppRange r : reach) {
+      if (!r.size()) continue;
       CachePc then = was + (r.begin - begin);
-      if (r.size()) *code++ = {r.begin.value, r.size(), then.value};
-      if (r.size()) compared.push_back({{r.begin.value}, then, r.size()});
+      *code++ = {r.begin.value, r.size(), then.value};
+      compared.push_back({{r.begin.value}, then, r.size()});
     }
     *code++ = {};
     size_t size = static_cast<size_t>(reinterpret_cast<std::byte*>(code) - reinterpret_cast<std::byte*>(guard));

@@ -134,8 +134,11 @@ Result<> Server::inject(pid_t pid) {
 }
 
 namespace {
-rt::Call move_call(AppRange range, AppPc to) {
-  return {SYS_mremap, {range.begin.value, range.size(), range.size(), MREMAP_MAYMOVE | MREMAP_FIXED, to.value}, {}, 0};
+rt::Call move_region(process::Region& r, int64_t distance) {
+  AppRange from = r.range;
+  r.range = {from.begin + distance, from.end + distance};
+  return {
+      SYS_mremap, {from.begin.value, from.size(), from.size(), MREMAP_MAYMOVE | MREMAP_FIXED, r.range.begin.value}, {}, 0};
 }
 
 void sort_by_address(std::vector<process::Region>& regions) {
@@ -161,11 +164,7 @@ int64_t Server::move_home(Process& p, std::vector<process::Region>& regions, App
   if (!home) return 0;
   p.space->promise({*home, *home + static_cast<int64_t>(extent.size())});
   int64_t distance = *home - begin;
-  for (process::Region& r : mappings_of(regions, range)) {
-    AppPc to = r.range.begin + distance;
-    p.calls.push_back(move_call(r.range, to));
-    r.range = {to, to + static_cast<int64_t>(r.range.size())};
-  }
+  for (process::Region& r : mappings_of(regions, range)) p.calls.push_back(move_region(r, distance));
   sort_by_address(regions);
   return distance;
 }
@@ -219,11 +218,7 @@ int64_t Server::move_vdso(Process& p, std::vector<process::Region>& regions, App
          std::prev(first)->range.end == first->range.begin)
     --first;
   int64_t distance = AppPc{rt::vdso_base} - first->range.begin;
-  for (auto r = first; r != last + 1; ++r) {
-    AppPc to = r->range.begin + distance;
-    p.calls.push_back(move_call(r->range, to));
-    r->range = {to, to + static_cast<int64_t>(r->range.size())};
-  }
+  for (auto r = first; r != last + 1; ++r) p.calls.push_back(move_region(*r, distance));
   sort_by_address(regions);
   return distance;
 }
