@@ -4,8 +4,7 @@
 //
 //     arena    | unit | its code as it was | guard of a place: rt::Guard, entries | … |
 //
-// Where the processor can compare 64 bytes at once, and the code is near, the guard looks itself: a call of a small function takes 2 ns more
-// for it, and 40 with the runtime's help.
+// Where the processor can compare 64 bytes at once, and the code is near, the guard looks itself; else the runtime does.
 
 #include <algorithm>
 
