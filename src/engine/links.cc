@@ -216,15 +216,16 @@ Space::Place where_archived(const Arena& arena, uint32_t offset) {
 }
 }  // namespace
 
+// (Of code from an archive, too: what is known of each place tells.)
 CachePc Space::behind_system_call(AppPc next, pid_t pid) {
+  constexpr int64_t longest = 1024;  // of what stands for a call, with probes before it
   AppPc pc = next + -2;
-  if (!prepare(pc, pid, true) || !translate(pc, pid)) return {};
-  const Region* region = region_at(pc);
-  uint32_t* last = region->is_volatile ? nullptr : functions_.find(bounds_of(*region, pc).begin);
-  for (uint32_t n = last ? *last : region->is_volatile ? unit_at(find(pc)) : 0; n; n = units_[n - 1].previous)
-    for (const instrument::Mark& m : units_[n - 1].marks)
-      if (!units_[n - 1].dead && (m.restore & rt::SetRcxToPc) && units_[n - 1].bounds.begin + m.app == next)
-        return cache_pc(n - 1, m.offset);
+  if (!prepare(pc, pid, true)) return {};
+  auto call = translate(pc, pid);
+  if (!call) return {};
+  for (int64_t i = 0; i < longest; i++)
+    if (Place at = where(*call + i); at.place == rt::Place::Exact && at.app == next && (at.restore & rt::SetRcxToPc))
+      return *call + i;
   return {};
 }
 
