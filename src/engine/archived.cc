@@ -102,17 +102,12 @@ Result<bool> Space::give_own_arena(Region& region, pid_t pid) {
   else return false;
   auto known = std::find_if(arenas_.begin(), arenas_.end(), [&](const Arena& a) { return a.base == base; });
   region.arena = static_cast<uint32_t>(known - arenas_.begin());
-  if (known == arenas_.end() && is_given({{base.value}, {base.value + arena_size}})) return false;
   if (known != arenas_.end()) return known->code == code;  // it was unmapped, and is back, or it is another part
-  // Nothing keeps a program out of there.
-  if (base.value == rt::low_arena_begin) {
-    TRY(auto taken, process::regions(pid));
-    if (!is_free(base.value, arena_size, taken)) return false;
-  }
   auto first_link = static_cast<uint32_t>(image.begin.value);
   auto max_links = static_cast<uint32_t>((image.size() + home_slot_size - 1) / home_slot_size * home_slot_size);
-  if (!has_free_links(first_link, max_links)) return false;
-  TRY(region.arena, create_arena(base));
+  if (!has_free_links(first_link, max_links) || !is_free(base.value, arena_size, {}) || !claim(base, arena_size, pid))
+    return false;
+  TRY(region.arena, create_arena(base, arena_size));
   Arena& arena = arenas_[region.arena];
   arena.code = code;
   arena.is_keepable = true;
@@ -153,9 +148,10 @@ Result<bool> Space::give_volatile_arena(Region& region, pid_t pid) {
       std::ranges::any_of(arenas_, [&](const Arena& a) { return a.code.overlaps(region.range); }))
     return false;
   auto archive = Archive::open(region.file, archive_name(), region.range);
-  TRY(auto taken, process::regions(pid));
+  TRY(auto taken, taken_memory_(pid));
   CachePc base = archive ? archive->arena() : find_gap(region.range, size, taken);
-  if (!base || !is_free(base.value, size, taken) || !near(base, size, region.range)) return false;
+  if (!base || !is_free(base.value, size, taken) || !near(base, size, region.range) || !claim(base, size, pid))
+    return false;
   TRY(region.arena, create_arena(base, size));
   Arena& arena = arenas_[region.arena];
   arena.code = region.range;

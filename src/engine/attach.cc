@@ -153,7 +153,7 @@ Result<> Server::attach(pid_t pid) {
   pid_t agent = threads.agent();
   auto space = space_of(agent, options_.make_tool);
   if (!space) return cannot(space.error());
-  (*space)->set_limit(options_.cache_limit);
+  prepare(**space);
   std::vector<user_regs_struct> registers;
   for (pid_t tid : tids) {
     TRY(user_regs_struct regs, process::Tracee(tid).registers());

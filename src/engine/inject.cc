@@ -69,6 +69,11 @@ std::span<process::Region> mappings_of(std::vector<process::Region>& regions, Ap
 
 }  // namespace
 
+void Server::prepare(Space& space) {
+  space.set_limit(options_.cache_limit);
+  space.set_taken_memory([this](pid_t pid) { return taken_memory(pid); });
+}
+
 Result<> Server::inject(pid_t pid) {
   process::Tracee tracee(pid);
   TRY(user_regs_struct regs, tracee.registers());
@@ -83,7 +88,7 @@ Result<> Server::inject(pid_t pid) {
   auto image = symbols::open_image(pid, *program);
   bool sanitized = image && (*image)->uses_address_sanitizer();
   TRY(auto space, Space::create(options_.make_tool, regions, sanitized));
-  space->set_limit(options_.cache_limit);
+  prepare(*space);
   std::array loans = {process::Keeper::Loan{runtime_.file.get()}, process::Keeper::Loan{blocks_.file.get(), true}};
   process::Keeper keeper(pid, loans);
   std::array ours = {file_mapping(keeper, runtime_, rt::runtime_base, PROT_READ | PROT_EXEC),
@@ -234,7 +239,9 @@ Result<AppPc> Server::begin_program(Process& p, uint32_t slot) {
   auto first =
       std::find_if(regions.begin(), regions.end(), [&](const process::Region& r) { return r.range.contains(headers); });
   AppPc program = first == regions.end() ? AppPc{} : first->range.begin;
+  // Code that is made at run time will come near where the kernel puts things.
   p.memory->kernels_choice = loader ? loader : vdso;
+  TRY_VOID(p.space->reserve_near({p.memory->kernels_choice, p.memory->kernels_choice + 1}, p.pid));
   // What stays where it is comes first.
   auto is_code = [&](const process::Region& r) {
     return r.executable && r.path != "[vsyscall]" && r.range.begin.value != rt::runtime_base;
@@ -257,8 +264,6 @@ Result<AppPc> Server::begin_program(Process& p, uint32_t slot) {
   }
   for (const process::Region& r : regions)
     if (is_code(r) && r.range.begin != vdso) TRY_VOID(add(p, r, symbols::open_image(p.pid, r).value_or(nullptr)));
-  // Code that is made at run time will come near where the kernel puts things.
-  TRY_VOID(p.space->reserve_near({p.memory->kernels_choice, p.memory->kernels_choice + 1}, p.pid));
   return begin;
 }
 
@@ -288,12 +293,15 @@ Result<> Server::add(Process& p, const process::Region& region, std::shared_ptr<
   // that cannot become code of a library.)
   uint64_t near = p.memory->kernels_choice.value >> 32, low = region.range.begin.value & 0xffffffff;
   if (region.range.begin.value >> 32 == near) return {};
-  for (uint64_t window : {near, near - 1})
+  for (uint64_t window : {near, near - 1}) {
+    AppRange same{{window << 32 | low}, {(window << 32 | low) + region.range.size()}};
+    if (std::ranges::any_of(p.space->own(), [&](AppRange own) { return own.overlaps(same); })) continue;
     p.calls.push_back({SYS_mmap,
-                       {window << 32 | low, region.range.size(), PROT_NONE,
+                       {same.begin.value, same.size(), PROT_NONE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, ~uint64_t{0}, 0},
                        {},
                        rt::Optional});
+  }
   return {};
 }
 

@@ -52,6 +52,8 @@ void Space::write_own() {
     to->own[i].begin = own_[i].begin.value;
     to->own[i].end = own_[i].end.value;
   }
+  to->claim.begin = claim_.begin.value;
+  to->claim.end = claim_.end.value;
   to->given_count = static_cast<uint32_t>(given_low_.size());
   for (size_t i = 0; i < given_low_.size(); i++) {
     to->given[i].begin = given_low_[i].begin;
@@ -59,6 +61,7 @@ void Space::write_own() {
   }
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   to->version = to->version + 1;
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);  // (see claim)
 }
 
 // A piece that is to be mapped, but for what is the program's by now.
@@ -168,6 +171,7 @@ void Space::give(std::vector<AppRange>& parts, size_t mapped) {
 // The table stays where it is if it can, and all that its place can be used for.
 Result<std::unique_ptr<Space>> Space::begin_elsewhere(AppRange wanted, bool moves_table) const {
   TRY(auto s, create_empty([&] { return tool_->copy(); }));
+  s->taken_memory_ = taken_memory_;
   s->counters_ = counters_;
   s->limit_ = limit_;
   s->given_ = given_;

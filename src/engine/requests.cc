@@ -69,9 +69,11 @@ bool Server::send_calls(Process& p, uint32_t slot) {
       rt::Call& open = out[n++] = {SYS_openat, {here, 0, O_RDONLY | O_CLOEXEC}, {}, flags | rt::UsesText | rt::Opens};
       fmt::format_to_n(open.text, sizeof open.text - 1, "/proc/{}/fd/{}", p.keeper.pid(), file = file_of(piece));
     }
+    uint64_t fixed = piece.is_new ? MAP_FIXED_NOREPLACE : MAP_FIXED;
+    if (piece.is_new) flags |= rt::AwaitsRoom;
     out[n++] = {SYS_mmap,
-                {piece.address, piece.size, static_cast<uint64_t>(piece.protection), MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
-                 0, piece.offset},
+                {piece.address, piece.size, static_cast<uint64_t>(piece.protection), MAP_SHARED | MAP_NORESERVE | fixed, 0,
+                 piece.offset},
                 {},
                 flags | rt::UsesDescriptor};
     // (Of shared memory core dumps would have all.)

@@ -331,14 +331,36 @@ Result<uint32_t> Space::arena_near(AppRange range, pid_t pid) {
     return static_cast<uint32_t>(found - arenas_.begin());
   };
   if (auto known = find([&](const Arena& a) { return near(a.base, a.size, range); })) return *known;
-  TRY(auto taken, process::regions(pid));
   bool has_many = std::ranges::count_if(arenas_, [](const Arena& a) { return !a.code.size(); }) >= many_common_arenas;
-  for (size_t size = arena_size; size >= smallest_arena && !has_many; size /= 2)
-    if (CachePc gap = find_gap(range, size, taken)) return create_common_arena(gap, size);
+  for (size_t size = arena_size, attempts = 8; size >= smallest_arena && attempts && !has_many;) {
+    TRY(auto taken, taken_memory_(pid));
+    CachePc gap = find_gap(range, size, taken);
+    if (!gap) size /= 2;
+    else if (claim(gap, size, pid)) return create_common_arena(gap, size);
+    else attempts--;
+  }
   if (auto known = find([&](const Arena& a) { return far_arenas.contains({a.base.value}); })) return *known;
-  for (AppPc at = far_arenas.begin; at < far_arenas.end; at += arena_size)
-    if (is_free(at.value, arena_size, taken)) return create_common_arena({at.value}, arena_size);
+  TRY(auto taken, taken_memory_(pid));
+  for (CachePc at{far_arenas.begin.value}; at.value < far_arenas.end.value; at += arena_size)
+    if (is_free(at.value, arena_size, taken) && claim(at, arena_size, pid)) return create_common_arena(at, arena_size);
   return fail("no room for a code cache near {:#x}", range.begin.value);
+}
+
+// From now on the runtime keeps the program out of there. False: a thread was faster.
+//
+// A thread tells which addresses it is about to take before it looks whether they are ours: either it sees that they are, or we see what it tells, or it
+// has taken them by now. Who is given some of them by the kernel, which knows of nothing, looks afterwards, and gives them back: we wait for that as we
+// map what is new. (See rt/syscalls.cc.)
+bool Space::claim(CachePc base, size_t size, pid_t pid) {
+  AppRange range{{base.value}, {base.value + size}};
+  claim_ = range;
+  write_own();
+  auto taken = taken_memory_(pid);
+  claim_ = {};
+  bool is_ours = taken && std::ranges::none_of(*taken, [&](const process::Region& r) { return r.range.overlaps(range); });
+  if (is_ours) tell_own(range);
+  else write_own();
+  return is_ours;
 }
 
 Result<uint32_t> Space::create_common_arena(CachePc base, size_t size) {
@@ -391,9 +413,13 @@ Result<uint32_t> Space::create_arena(CachePc base, size_t size) {
   arena.links.reserve(1 << 17);  // (what is never touched costs nothing, and moving to a larger place does)
   TRY(auto memory, SharedMemory::create("weir-cache", size));
   arena.memory = std::make_shared<SharedMemory>(std::move(memory));
-  add_piece({arena.memory->file.get(), 0, base.value, size, PROT_READ | PROT_EXEC, false});
+  add_piece({.file = arena.memory->file.get(),
+             .offset = 0,
+             .address = base.value,
+             .size = size,
+             .protection = PROT_READ | PROT_EXEC,
+             .is_new = true});
   arenas_.push_back(std::move(arena));
-  tell_own({{base.value}, {base.value + size}});
   return index;
 }
 
@@ -478,6 +504,7 @@ void Space::retire(uint32_t id) {
 
 Result<std::unique_ptr<Space>> Space::copy() const {
   TRY(auto s, create_empty([&] { return tool_->copy(); }));
+  s->taken_memory_ = taken_memory_;
   s->counters_ = counters_;
   s->table_address_ = table_address_;
   s->given_ = given_;

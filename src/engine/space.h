@@ -39,6 +39,7 @@ struct Piece {
   int protection;
   bool is_archive = false;  // of a file, else of shared memory
   bool is_change = false;   // something is there already, and goes on working
+  bool is_new = false;      // nothing is there, or what another thread has by chance and gives back: see Space::claim
 };
 
 // A place where translated code asks; see instrument::Exit. Direct ones with the same target form a list.
@@ -125,6 +126,9 @@ class Space {
   // For a process that has mapped `taken`. The table lies low, where it is found fastest, unless the program will want those addresses.
   static Result<std::unique_ptr<Space>> create(const MakeTool& make_tool, std::span<const process::Region> taken,
                                                bool keeps_off_low);
+  // What a process has mapped, with what its threads are about to map; without one, the former alone.
+  using TakenMemory = std::function<Result<std::vector<process::Region>>(pid_t)>;
+  void set_taken_memory(TakenMemory taken) { taken_memory_ = std::move(taken); }
   // A copy with memory of its own, for a process that takes a way of its own.
   Result<std::unique_ptr<Space>> copy() const;
 
@@ -245,8 +249,9 @@ class Space {
   Result<uint32_t> arena_near(AppRange range, pid_t pid);
   bool is_free(uint64_t begin, size_t size, std::span<const process::Region> taken) const;
   CachePc find_gap(AppRange range, size_t size, std::span<const process::Region> taken) const;
+  bool claim(CachePc base, size_t size, pid_t pid);
   Result<uint32_t> create_common_arena(CachePc base, size_t size);
-  Result<uint32_t> create_arena(CachePc base, size_t size = arena_size);
+  Result<uint32_t> create_arena(CachePc base, size_t size);
   Result<> find_room(Region& region, pid_t pid);
   void tell_own(AppRange range);
   void write_own();
@@ -325,6 +330,7 @@ class Space {
   void take_over(uint32_t arena);
   void save(Arena& arena);
 
+  TakenMemory taken_memory_ = process::regions;
   std::unique_ptr<instrument::Tool> tool_;
   instrument::Counters counters_;
   SharedMemory table_, page_;
@@ -336,6 +342,7 @@ class Space {
   std::vector<Piece> pieces_;
   std::vector<Arena> arenas_;
   std::vector<AppRange> own_;                             // what is mapped for us, and where nothing may be
+  AppRange claim_ = {};                                   // what is to become part of it
   std::vector<AppRange> given_;                           // what was, and is the program's now,
   std::vector<LowRange> given_low_;                       // … and of these low halves the table
   bool is_told_ = false;                                  // that there are too many of them

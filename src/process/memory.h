@@ -15,10 +15,10 @@ namespace weir::process {
 // A line of /proc/PID/maps.
 struct Region {
   AppRange range;
-  bool readable, writable, executable, shared;
-  uint64_t offset;  // in the file
-  uint64_t inode;
-  std::string path;  // empty for anonymous memory; "[vdso]" …; a deleted file's has " (deleted)" behind it
+  bool readable = false, writable = false, executable = false, shared = false;
+  uint64_t offset = 0;  // in the file
+  uint64_t inode = 0;
+  std::string path = {};  // empty for anonymous memory; "[vdso]" …; a deleted file's has " (deleted)" behind it
 };
 
 Result<std::vector<Region>> regions(pid_t pid);

@@ -10,7 +10,7 @@
 
 namespace weir::rt {
 
-constexpr uint32_t abi_version = 11;
+constexpr uint32_t abi_version = 12;
 
 // ---- Where things lie in the target -------------------------------------------------------------------------------
 // The table maps the low 32 bits of a program address to its place in the cache: 8 bytes an entry, 32 GiB of address
@@ -119,6 +119,7 @@ enum CallFlags : uint64_t {
   Opens = 2,           // its result is the descriptor,
   UsesDescriptor = 4,  // … which is the last argument but one, or, of close, the first
   Optional = 8,        // it may fail
+  AwaitsRoom = 16,     // what another thread has there by chance goes at once
 };
 constexpr uint32_t max_calls = 32;
 
@@ -380,6 +381,7 @@ struct ThreadBlock {
   KernelSigaction own_actions[64];
 
   Call calls[max_calls];
+  Range taking;  // addresses that the program is about to map; `end` is written last, and is 0 where there are none
   // Their tops are not near a multiple of 4 KiB from what translated code touches: loads there would seem to depend on what was pushed.
   uint8_t room[384];
   alignas(64) uint8_t signal_stack[signal_stack_size];
@@ -554,7 +556,8 @@ struct SpacePage {
   uint32_t count;            // more than max_ranges: ask about every change
   Range ranges[max_ranges];  // translated ranges of the program
   uint32_t own_count;
-  Range own[max_own];    // Weir's memory, by address
+  Range own[max_own];    // Weir's memory, by address,
+  Range claim;           // … and what will be, if no thread is faster
   uint32_t code_count;   // more than max_code: ask about all that becomes executable
   Range code[max_code];  // memory that Weir knows to be executable
   uint32_t given_count;

@@ -13,10 +13,13 @@ namespace {
 
 constexpr uint64_t syscall_length = 2;
 constexpr uint64_t entry_length = 15;  // of the instructions before `inline`
-constexpr int64_t restart = -512;      // no error that a program ever sees: the kernel's ERESTARTSYS
-constexpr uint64_t PROT_WRITE = 2, PROT_EXEC = 4, PROT_GROWSDOWN = 0x01000000, MREMAP_FIXED = 2;
+constexpr uint64_t page_size = 4096;
+constexpr int64_t restart = -512;  // no error that a program ever sees: the kernel's ERESTARTSYS
+constexpr uint64_t PROT_WRITE = 2, PROT_EXEC = 4, PROT_GROWSDOWN = 0x01000000, MREMAP_MAYMOVE = 1, MREMAP_FIXED = 2;
 constexpr uint64_t MAP_PRIVATE = 2, MAP_TYPE = 15, MAP_FIXED = 0x10, MAP_ANONYMOUS = 0x20, MAP_32BIT = 0x40,
                    MAP_FIXED_NOREPLACE = 0x100000;
+
+uint64_t whole_pages(uint64_t size) { return (size + page_size - 1) & ~(page_size - 1); }
 
 // Does [begin, begin + size) touch translated code?
 bool is_translated(uint64_t begin, uint64_t size) {
@@ -63,6 +66,68 @@ struct Changes {
   }
 };
 
+// The first part of [begin, end) that is ours; an empty one at `end`: nothing is.
+Range next_of_ours(uint64_t begin, uint64_t end) {
+  const auto* page = reinterpret_cast<const volatile SpacePage*>(space_base);
+  auto part = [&](uint64_t from, uint64_t to) { return Range{from > begin ? from : begin, to < end ? to : end}; };
+  for (;;) {
+    uint32_t version = page->version;
+    Range first{end, end};
+    if (begin < blocks_base && end > runtime_base) first = part(runtime_base, blocks_base);
+    for (uint32_t i = 0; i < page->own_count && i < max_own; i++)
+      if (begin < page->own[i].end && first.begin > page->own[i].begin) first = part(page->own[i].begin, page->own[i].end);
+    if (version % 2 == 0 && page->version == version) return first;
+  }
+}
+
+bool is_ours(uint64_t begin, uint64_t size) {
+  Range first = next_of_ours(begin, begin + size);
+  return first.begin < first.end;
+}
+
+// … or may be in a moment? (The claim is read first: it is part of what is ours before it ends.)
+bool is_claimed(uint64_t begin, uint64_t size) {
+  const auto* page = reinterpret_cast<const volatile SpacePage*>(space_base);
+  for (;;) {
+    uint32_t version = page->version;
+    bool is_claim = begin < page->claim.end && page->claim.begin < begin + size;
+    if (version % 2 == 0 && page->version == version) return is_claim || is_ours(begin, size);
+  }
+}
+
+// Weir may claim addresses for a new code cache at any time, as it answers another thread: see Space::claim. What the program is about to take is told
+// before we look whether it is Weir's.
+class Taking {
+ public:
+  Taking(ThreadBlock* tb, uint64_t begin, uint64_t size) : tb_(tb) {
+    __atomic_store_n(&tb->taking.begin, begin, __ATOMIC_RELAXED);
+    __atomic_store_n(&tb->taking.end, size ? begin + size : 0, __ATOMIC_SEQ_CST);
+  }
+  ~Taking() { __atomic_store_n(&tb_->taking.end, 0, __ATOMIC_RELEASE); }
+  Taking(const Taking&) = delete;
+
+ private:
+  ThreadBlock* tb_;
+};
+
+// … and what the kernel chooses is looked at afterwards. If it is Weir's it is held until there is other memory.
+int64_t kernel_map(const uint64_t* a) {
+  int64_t result = sys(SYS_mmap, a[0], a[1], a[2], a[3], a[4], a[5]);
+  if ((a[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE)) || is_error(result) || !is_claimed(uint64_t(result), a[1])) return result;
+  int64_t other = kernel_map(a);
+  sys(SYS_munmap, uint64_t(result), a[1]);
+  return other;
+}
+int64_t kernel_remap(const uint64_t* a) {
+  int64_t result = sys(SYS_mremap, a[0], a[1], a[2], a[3], a[4]);
+  if (is_error(result) || uint64_t(result) == a[0] || (a[3] & MREMAP_FIXED) || !is_claimed(uint64_t(result), a[2]))
+    return result;
+  const uint64_t room[6] = {0, a[2], 0, MAP_PRIVATE | MAP_ANONYMOUS, ~uint64_t{0}, 0};
+  int64_t other = kernel_map(room);
+  if (is_error(other)) return other;
+  return sys(SYS_mremap, uint64_t(result), a[2], a[2], MREMAP_MAYMOVE | MREMAP_FIXED, uint64_t(other));
+}
+
 // Memory that a call has made executable is told before anybody can go there.
 void announce_code(ThreadBlock* tb, uint64_t begin, uint64_t size) {
   size = (size + 4095) & ~uint64_t{4095};
@@ -86,6 +151,8 @@ int64_t place(ThreadBlock* tb, const uint64_t* a) {
     ask(tb, Request::Place, a[4], a[1], attempt);
     uint64_t at = tb->request.values[0];
     if (!at) break;
+    Taking taking(tb, at, whole_pages(a[1]));
+    if (is_claimed(at, a[1])) continue;
     int64_t result = sys(SYS_mmap, at, a[1], a[2], a[3] | MAP_FIXED_NOREPLACE, a[4], a[5]);
     if (result != -EEXIST) return result;
   }
@@ -101,13 +168,14 @@ bool has_room_in_table(uint64_t begin, uint64_t size) {
   }
   return true;
 }
-int64_t move_code(const uint64_t* a, int64_t result) {
+int64_t move_code(ThreadBlock* tb, const uint64_t* a, int64_t result) {
   constexpr uint64_t step = 16 << 20, tries = 256;
   if (a[0] || !(a[2] & PROT_EXEC) || (a[3] & (MAP_FIXED | MAP_32BIT)) || is_error(result)) return result;
   auto from = uint64_t(result);
   for (uint64_t to = from; to > from - tries * step && !has_room_in_table(uint64_t(result), a[1]); to -= step) {
-    int64_t moved =
-        has_room_in_table(to, a[1]) ? sys(SYS_mmap, to, a[1], a[2], a[3] | MAP_FIXED_NOREPLACE, a[4], a[5]) : -EEXIST;
+    Taking taking(tb, to, whole_pages(a[1]));
+    if (!has_room_in_table(to, a[1]) || is_claimed(to, a[1])) continue;
+    int64_t moved = sys(SYS_mmap, to, a[1], a[2], a[3] | MAP_FIXED_NOREPLACE, a[4], a[5]);
     if (is_error(moved)) continue;
     sys(SYS_munmap, from, a[1]);
     return moved;
@@ -126,8 +194,8 @@ int64_t mapping_call(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   changes.announce(tb);
   bool moves_code = is_mremap && known_code(a[0], a[1]).any;
   int64_t result = is_mmap ? place(tb, a) : -EEXIST;
-  if (result == -EEXIST) result = sys(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
-  if (is_mmap) result = move_code(a, result);
+  if (result == -EEXIST) result = is_mmap ? kernel_map(a) : is_mremap ? kernel_remap(a) : sys(nr, a[0], a[1], a[2], a[3]);
+  if (is_mmap) result = move_code(tb, a, result);
   bool is_executable = is_mremap ? moves_code : nr != SYS_munmap && (a[2] & PROT_EXEC);
   if (is_executable && is_protect && (is_error(result) || (a[2] & PROT_GROWSDOWN)))
     ask(tb, Request::Executable);  // it may have changed more than it was told to, or less
@@ -144,32 +212,10 @@ int64_t mapping_call(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
 // ---- Addresses that are Weir's ----
 // As far as the program knows there is nothing there: it gets them when it asks for them, if Weir can do without (Request::Give).
 
-// The first part of [begin, end) that is ours; an empty one at `end`: nothing is.
-Range next_of_ours(uint64_t begin, uint64_t end) {
-  const auto* page = reinterpret_cast<const volatile SpacePage*>(space_base);
-  auto part = [&](uint64_t from, uint64_t to) { return Range{from > begin ? from : begin, to < end ? to : end}; };
-  for (;;) {
-    uint32_t version = page->version;
-    Range first{end, end};
-    if (begin < blocks_base && end > runtime_base) first = part(runtime_base, blocks_base);
-    for (uint32_t i = 0; i < page->own_count && i < max_own; i++)
-      if (begin < page->own[i].end && first.begin > page->own[i].begin) first = part(page->own[i].begin, page->own[i].end);
-    if (version % 2 == 0 && page->version == version) return first;
-  }
-}
-
-bool is_ours(uint64_t begin, uint64_t size) {
-  Range first = next_of_ours(begin, begin + size);
-  return first.begin < first.end;
-}
-
-constexpr uint64_t page_size = 4096;
-uint64_t whole_pages(uint64_t size) { return (size + page_size - 1) & ~(page_size - 1); }
-
 // The program wants these. False: it cannot have them.
 bool get(ThreadBlock* tb, uint64_t begin, uint64_t size, Giving how = Giving::All) {
   begin &= ~(page_size - 1), size = whole_pages(size);
-  if (!size || begin + size < begin || !is_ours(begin, size)) return true;
+  if (!size || begin + size < begin || !is_claimed(begin, size)) return true;
   ask(tb, Request::Give, begin, begin + size, uint64_t(how));
   return tb->request.values[0];
 }
@@ -191,6 +237,7 @@ int64_t unmap(ThreadBlock* tb, const uint64_t* a) {
 [[noreturn]] void no_room() { die("it wants memory at an address that weir needs"); }
 
 int64_t map(ThreadBlock* tb, const uint64_t* a) {
+  Taking taking(tb, a[0], a[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE) ? whole_pages(a[1]) : 0);
   bool has_it =
       !a[0] || get(tb, a[0], a[1]);  // (what is not replaced, or need not be there, is told or placed by the kernel)
   if (!has_it && (a[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE)) == MAP_FIXED) no_room();
@@ -202,20 +249,19 @@ int64_t map(ThreadBlock* tb, const uint64_t* a) {
 }
 
 int64_t remap(ThreadBlock* tb, const uint64_t* a) {
-  constexpr uint64_t MREMAP_MAYMOVE = 1;
+  uint64_t wanted = a[0] + whole_pages(a[1]), size = a[1] && a[2] > a[1] ? a[2] - a[1] : 0;
+  if (a[3] & MREMAP_FIXED) wanted = a[4], size = a[2];
+  Taking taking(tb, wanted, whole_pages(size));
   // (An old size of 0 makes a second mapping of what is shared there, elsewhere.)
   if (is_ours(a[0], a[1] ? a[1] : 1)) return a[3] & ~(MREMAP_MAYMOVE | MREMAP_FIXED) ? -EINVAL : -EFAULT;
-  if (a[3] & MREMAP_FIXED) {
-    if (!get(tb, a[4], a[2])) no_room();
-  } else if (a[1] && a[2] > a[1]) {
-    get(tb, a[0] + whole_pages(a[1]), a[2] - a[1]);
-  }
+  if (!get(tb, wanted, size) && (a[3] & MREMAP_FIXED)) no_room();
   return mapping_call(tb, SYS_mremap, a);
 }
 
 int64_t change_mapping(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   if (nr == SYS_mmap) return map(tb, a);
   if (nr == SYS_mremap) return remap(tb, a);
+  Taking taking(tb, a[0], whole_pages(a[1]));
   if (nr == SYS_munmap) return unmap(tb, a);
   return is_ours(a[0], a[1]) ? -ENOMEM : mapping_call(tb, nr, a);
 }
@@ -223,6 +269,7 @@ int64_t change_mapping(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
 // The end of the heap moves: not to be stopped by us.
 int64_t move_break(ThreadBlock* tb, const uint64_t* a) {
   auto now = uint64_t(sys(SYS_brk, 0));
+  Taking taking(tb, now, a[0] > now ? whole_pages(a[0] - now) : 0);
   Changes changes;
   if (a[0] > now) get(tb, now, a[0] - now);
   else if (a[0]) changes.add(a[0], now - a[0]);
@@ -235,13 +282,20 @@ int64_t move_break(ThreadBlock* tb, const uint64_t* a) {
 int64_t attach_segment(ThreadBlock* tb, const uint64_t* a) {
   constexpr uint64_t SHM_RND = 020000, SHM_REMAP = 040000, SHM_EXEC = 0100000, IPC_STAT = 2;
   uint64_t status[14] = {};  // the kernel's struct shmid_ds: its size is the word behind ipc_perm, which has six
-  bool knows = (a[1] || (a[2] & SHM_EXEC)) && !is_error(sys(SYS_shmctl, a[0], IPC_STAT, address(status)));
+  bool may_look = a[1] || (a[2] & SHM_EXEC) || !tb->quiet;
+  bool knows = may_look && !is_error(sys(SYS_shmctl, a[0], IPC_STAT, address(status)));
   uint64_t size = knows ? status[6] : 0, at = a[2] & SHM_RND ? a[1] & ~(page_size - 1) : a[1];
+  Taking taking(tb, at, at ? whole_pages(size) : 0);
   Changes changes;
   if (at && (a[2] & SHM_REMAP)) changes.add(at, size);
   if (at && !get(tb, at, size) && (a[2] & SHM_REMAP)) no_room();
   changes.announce(tb);
   int64_t result = sys(SYS_shmat, a[0], a[1], a[2]);
+  if (!at && !is_error(result) && is_claimed(uint64_t(result), size)) {  // as kernel_map() does
+    auto first = uint64_t(result);
+    result = sys(SYS_shmat, a[0], a[1], a[2]);
+    sys(SYS_shmdt, first);
+  }
   changes.announce(tb, !is_error(result));
   if ((a[2] & SHM_EXEC) && !is_error(result)) announce_code(tb, uint64_t(result), size);
   return result;
