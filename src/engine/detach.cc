@@ -48,6 +48,19 @@ int step(const user_regs_struct& regs, pid_t tid, bool pushes_flags = false) {
   return status && *status >> 16 == 0 && WSTOPSIG(*status) != SIGTRAP ? WSTOPSIG(*status) : 0;
 }
 
+// A system call. A step of it would end in a SIGTRAP, and where the call has blocked that the kernel forgets its action.
+int step_over_call(pid_t tid) {
+  for (int stops = 0; stops < 2;) {  // before it, and behind
+    if (ptrace(PTRACE_SYSCALL, tid, 0, 0)) return 0;
+    auto status = process::wait_stop(tid);
+    if (!status) return 0;
+    if (*status >> 16) continue;
+    if (WSTOPSIG(*status) != SIGTRAP) return WSTOPSIG(*status);
+    stops++;
+  }
+  return 0;
+}
+
 // A set of signals, as /proc/PID/status has it.
 uint64_t signals_in(pid_t tid, const char* name) { return strtoull(process::status_word(tid, name).c_str(), nullptr, 16); }
 
@@ -80,8 +93,6 @@ class TrapMask {
   ~TrapMask() {
     if (is_changed_) ptrace(PTRACE_SETSIGMASK, tid_, sizeof mask_, &mask_);
   }
-  bool is_changed() const { return is_changed_; }
-  void forget() { is_changed_ = false; }  // it has another one now
 
  private:
   static constexpr uint64_t trap = 1 << (SIGTRAP - 1);
@@ -122,7 +133,7 @@ Result<> unmap_ours(process::RemoteSyscalls& remote, pid_t tid) {
 }
 
 // One that asks all the time is hardly ever met outside of the runtime: it is stepped out of there, unless it waits for an answer, makes a call that
-// may take a while, or steps itself. (Its mask is its own affair: the runtime sets it on the way out.)
+// may take a while, or steps itself.
 bool Server::step_out_of_runtime(pid_t tid, int& signal) {
   constexpr unsigned long long short_calls[] = {
       SYS_futex,   SYS_restart_syscall, SYS_kill,  SYS_rt_sigprocmask, SYS_mmap,   SYS_munmap,          SYS_mprotect,
@@ -141,12 +152,15 @@ bool Server::step_out_of_runtime(pid_t tid, int& signal) {
     if (moving_->waits) return false;
     uint16_t code = 0;
     memcpy(&code, runtime_.mapping.data() + offset, sizeof code);
-    unsigned long long call = process::is_in_restart(*regs) ? regs->orig_rax : code == syscall_code ? regs->rax : SYS_futex;
-    if (std::ranges::find(short_calls, call) == std::end(short_calls)) return false;
-    TrapMask mask(tid);
-    if (call == SYS_rt_sigprocmask && regs->rdx && mask.is_changed()) return false;  // it would see that
-    signal = step(*regs, tid, (code & 0xff) == pushf_code);
-    if (call == SYS_rt_sigprocmask && code == syscall_code) mask.forget();
+    bool is_in_restart = process::is_in_restart(*regs);
+    if (is_in_restart || code == syscall_code) {
+      unsigned long long call = is_in_restart ? regs->orig_rax : regs->rax;
+      if (std::ranges::find(short_calls, call) == std::end(short_calls)) return false;
+      signal = step_over_call(tid);
+    } else {
+      TrapMask mask(tid);
+      signal = step(*regs, tid, (code & 0xff) == pushf_code);
+    }
   }
   return false;
 }
