@@ -56,8 +56,6 @@ bool is_allowed(const ThreadBlock* tb, uint64_t behind);
 bool is_dispatched(ThreadBlock* tb, uint64_t inline_pc);
 
 extern "C" {
-void* memcpy(void* to, const void* from, size_t n);
-void* memset(void* to, int value, size_t n);
 // execve with this signal mask; -ERESTARTSYS when a signal came before it.
 int64_t rt_exec(int64_t nr, const uint64_t* args, const uint64_t* mask);
 int64_t rt_clone(int64_t nr, const uint64_t* args, ThreadBlock* child);

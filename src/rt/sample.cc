@@ -3,6 +3,7 @@
 #include "rt/sample.h"
 
 #include "rt/dispatched.h"
+#include "rt/frame_stack.h"
 #include "rt/interrupted.h"
 #include "rt/offsets.h"
 #include "rt/sys.h"
@@ -255,11 +256,12 @@ SampledProcess& own_process() {
   if (action.handler == SIG_DFL || action.handler == SIG_IGN) end_by(sig, *info);
   if (!(action.flags & SA_RESTART)) end_interrupted(*context);
   if (action.flags & SA_RESETHAND) p.action.handler = SIG_DFL;
+  context = on_right_stack(context, action.flags);
   if (action.flags & SA_RESTORER) *(reinterpret_cast<uint64_t*>(context) - 1) = action.restorer;
   uint64_t mask = context->sigmask | action.mask | (action.flags & SA_NODEFER ? 0 : signal_bit(sig));
   if (p.may_call) sys(SYS_rt_sigprocmask, 2, address(&mask), 0, 8);
   if (selector) *selector = dispatch_block;
-  rt_hand_over(sig, info, context, action.handler);
+  rt_hand_over(sig, info_of(context), context, action.handler);
 }
 
 // ---- What Weir must know of in time --------------------------------------------------------------------------------------

@@ -1,30 +1,10 @@
-// Frames of signals. The kernel builds them: the runtime only mends what is in one, or moves it.
+// Frames of signals. The kernel builds them: the runtime only mends what is in one.
 
 #include "rt/signal_frame.h"
 
 namespace weir::rt {
 
 namespace {
-
-constexpr int32_t SS_DISABLE = 2;
-constexpr uint32_t SS_AUTODISARM = 1u << 31;
-constexpr uint64_t red_zone = 128;
-
-// The extended state of a frame: FXSAVE's, the words that the kernel has put into its reserve, and what XSAVE has behind.
-struct Extended {
-  uint8_t fxsave[464];
-  uint32_t magic, size;  // size: of all, with a word behind
-  uint64_t features;
-  uint32_t state_size, padding[7];
-  uint64_t in_use;
-};
-static_assert(offsetof(Extended, in_use) == 512);
-constexpr uint32_t extended_magic = 0x46505853;
-constexpr uint64_t legacy_size = 512;
-
-bool has_altstack(const UContext* uc) { return uc->stack_size && !(uc->stack_flags & SS_DISABLE); }
-
-bool is_within(uint64_t address, const UContext* uc) { return address - uc->stack_sp <= uc->stack_size; }
 
 // Where a frame keeps zmm31; null: nowhere. (The kernel writes all of the area, or, where all registers in it were zero, nothing.)
 uint8_t* zmm31_of(ThreadBlock* tb, UContext* uc) {
@@ -57,29 +37,6 @@ void registers_to_frame(const Registers& r, UContext* uc) {
 void registers_from_frame(const UContext* uc, Registers& r) {
   for (unsigned i = 0; i < 16; i++) r.gpr[i] = *frame_register(const_cast<UContext*>(uc), i);
   r.flags = uc->eflags;
-}
-
-bool is_on_altstack(const UContext* uc, uint64_t rsp) {
-  return has_altstack(uc) && !(uint32_t(uc->stack_flags) & SS_AUTODISARM) && rsp != uc->stack_sp && is_within(rsp, uc);
-}
-
-// As the kernel would have placed it: the extended state, and the frame below it.
-UContext* on_right_stack(UContext* uc, uint64_t flags) {
-  bool wants_altstack = (flags & SA_ONSTACK) && has_altstack(uc) && !is_on_altstack(uc, uc->rsp);
-  bool has = has_altstack(uc) && is_within(address(uc), uc) && !is_on_altstack(uc, uc->rsp);
-  if (wants_altstack == has) return uc;
-  uint64_t top = wants_altstack ? uc->stack_sp + uc->stack_size : uc->rsp - red_zone;
-  if (uc->fpstate) {
-    const auto* state = reinterpret_cast<const Extended*>(uc->fpstate);
-    uint64_t size = state->magic == extended_magic ? state->size : legacy_size;
-    top = (top - size) & ~uint64_t{63};
-    memcpy(reinterpret_cast<void*>(top), state, size);
-    uc->fpstate = top;
-  }
-  auto* from = reinterpret_cast<SignalFrame*>(address(uc) - offsetof(SignalFrame, uc));
-  auto* to = reinterpret_cast<SignalFrame*>(((top - sizeof(SignalFrame)) & ~uint64_t{15}) - 8);
-  memcpy(to, from, sizeof *to);
-  return &to->uc;
 }
 
 void take_clock(ThreadBlock* tb, UContext* uc, bool is_away) {

@@ -109,4 +109,10 @@ struct UContext {
 };
 static_assert(offsetof(UContext, rip) == 168 && offsetof(UContext, sigmask) == 296);
 
+// copy.cc
+extern "C" {
+void* memcpy(void* to, const void* from, size_t n);
+void* memset(void* to, int value, size_t n);
+}
+
 }  // namespace weir::rt

@@ -5,6 +5,8 @@ compile trap.c <<'C'
 static volatile int handled, code; static volatile long spun;
 static void on(int number, siginfo_t *info, void *context) { handled++, code = info->si_code; CHECK(number == SIGTRAP); }
 static void on_other(int number, siginfo_t *info, void *context) { handled += 100; }
+static void *where;
+static void on_stack(int number, siginfo_t *info, void *context) { handled++, where = &number; CHECK(info->si_signo == SIGTRAP && ((ucontext_t *)context)->uc_stack.ss_size); }
 static void spin(void) { for (long n = 0; n < 20000000; n++) spun++; }
 static void *action(void) { struct sigaction a; CHECK(sigaction(SIGTRAP, NULL, &a) == 0); return a.sa_handler; }
 static void breakpoint(void) { __asm__ volatile("int3"); }
@@ -24,6 +26,15 @@ int main(int argc, char **argv) {
       spin(), kill(getpid(), SIGTRAP), CHECK(handled == 200);
       break;
     }
+    case 's': {  // on the stack that it asks for
+      stack_t stack = {.ss_sp = malloc(65536), .ss_size = 65536};
+      CHECK(sigaltstack(&stack, 0) == 0);
+      for (int i = 0; i < 40; i++) {
+        on_signal(SIGTRAP, on_stack, i & 1 ? SA_ONSTACK : 0), i < 2 ? spin() : (void)0, i & 2 ? raise(SIGTRAP) : (breakpoint(), 0);
+        CHECK((where >= stack.ss_sp && where < stack.ss_sp + 65536) == (i & 1) && handled == i + 1);
+      }
+      break;
+    }
     case 'o':  // a handler for once
       on_signal(SIGTRAP, on, SA_RESETHAND), spin(), raise(SIGTRAP), CHECK(handled == 1 && action() == SIG_DFL), spin();
       break;
@@ -41,5 +52,5 @@ int main(int argc, char **argv) {
   puts("right");
 }
 C
-for what in h o i a e; do sampled "$T/trap" $what; done
+for what in h s o i a e; do sampled "$T/trap" $what; done
 for what in I d b; do STATUS=133 sampled "$T/trap" $what; done
