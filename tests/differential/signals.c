@@ -47,6 +47,7 @@ static int sent_kinds[kinds] = {SIGUSR1, SIGUSR2, SIGHUP, SIGSEGV, SIGBUS, SIGFP
 static struct sigaction actions[65];
 static volatile int plain_acks[65], thread_acks[65];  // by what si_code says of the sender
 static int has_resethand;
+static int is_raised[65];  // by instructions. What is sent to a thread just when it raises the same is merged with that: the one or the other
 static double patience = 20;  // seconds for a signal to come
 
 struct worker {
@@ -201,7 +202,7 @@ static void check_registers(void) {
 
 __attribute__((noinline)) static void raise_fault(int which) {
   int sig = faults[which];
-  if (sig == SIGBUS) return;
+  if (sig == SIGBUS || !is_raised[sig]) return;
   int before = self->raised[sig];
   uint64_t kept = 0x1234;
   switch (sig) {
@@ -259,8 +260,12 @@ static void* work(void* argument) {
     if (what % 4 == 1) block_for_a_while(what / 4);
     if (self == workers && what % 16 == 2) {
       int before = jumps;
+      sigset_t others;  // (the handler of one that comes together with it would be jumped over)
+      sigfillset(&others), sigdelset(&others, SIGWINCH);
+      CHECK(pthread_sigmask(SIG_SETMASK, &others, NULL) == 0);
       if (!sigsetjmp(jump, 1)) raise(SIGWINCH), CHECK(0);
-      CHECK(jumps == before + 1);
+      CHECK(jumps == before + 1 && own_mask() == (bits(&others) & ~(bit(SIGKILL) | bit(SIGSTOP))));
+      CHECK(pthread_sigmask(SIG_SETMASK, &self->mask, NULL) == 0);
     }
     CHECK(own_mask() == bits(&self->mask));
   }
@@ -399,6 +404,7 @@ int main(int argc, char** argv) {
   listener = socket(AF_UNIX, SOCK_STREAM, 0);
   CHECK(bind(listener, (struct sockaddr*)&name, sizeof(sa_family_t)) == 0 && listen(listener, 1) == 0);
   worker_count = 1 + (int)next(workers_most);
+  for (int i = 0; i < 5; i++) is_raised[faults[i]] = faults[i] == SIGTRAP || (faults[i] != SIGBUS && next(2));
   choose_actions();
   sigset_t all;
   sigfillset(&all);
@@ -414,8 +420,10 @@ int main(int argc, char** argv) {
   pthread_t senders[3];
   for (int k = 0; k < 3; k++) {
     plans[k].count = 8 + (int)next(56);
-    // (A SIGTRAP that is sent to a thread just when it has a trap of its own is merged with that.)
-    for (int i = 0; i < 64; i++) plans[k].kinds[i] = sent_kinds[next(k == 1 ? 7 : 8)];
+    for (int i = 0; i < 64; i++) {
+      do plans[k].kinds[i] = sent_kinds[next(8)];
+      while (k == 1 && is_raised[plans[k].kinds[i]]);
+    }
   }
   int64_t period = (int64_t)(20 << next(8));  // µs; natively a handler takes a few
   timer_t timer;
