@@ -96,6 +96,23 @@ std::vector<LowRange> Twins::add(AppRange range) {
   return fresh;
 }
 
+// Low halves that several pieces of code have: of each in turn, what the others before it reach over.
+std::vector<LowRange> Twins::find_shared() const {
+  std::vector<LowRange> all, result;
+  for (const AppRange& c : code_) {
+    if (c.size() > all_low) return {{0, all_low}};
+    for (const LowRange& low : low_halves(c)) all.push_back(low);
+  }
+  std::ranges::sort(all, {}, &LowRange::begin);
+  uint64_t reached = 0;
+  for (const LowRange& r : all) {
+    if (r.begin < reached) result.push_back({r.begin, std::min(r.end, reached)});
+    reached = std::max(reached, r.end);
+  }
+  join(result);
+  return result;
+}
+
 std::vector<LowRange> Twins::remove(AppRange range) {
   if (std::ranges::none_of(code_, [&](AppRange c) { return c.overlaps(range); })) return {};
   std::vector<AppRange> kept;
@@ -109,12 +126,7 @@ std::vector<LowRange> Twins::remove(AppRange range) {
   }
   code_ = std::move(kept);
   if (shared_.empty()) return {};
-  std::vector<LowRange> still;
-  for (const AppRange& c : code_) {
-    auto with = shared_with(c);
-    still.insert(still.end(), with.begin(), with.end());
-  }
-  join(still);
+  std::vector<LowRange> still = find_shared();
   std::vector<LowRange> gone = without(shared_, still);
   shared_ = std::move(still);
   return gone;

@@ -51,6 +51,7 @@ class Twins {
   rt::Twin* place_of(AppPc pc) const;
   bool is_in_shared(uint64_t low) const;
   std::vector<LowRange> shared_with(AppRange range) const;
+  std::vector<LowRange> find_shared() const;
   void grow();
 
   std::vector<AppRange> code_;
