@@ -252,6 +252,7 @@ struct Interrupted {  // a context that a signal handler of the program interrup
   uint64_t frame;     // address of its ucontext
   uint64_t app_pc;
   uint64_t cache_pc;
+  uint64_t stack;  // where the alternate stack begins that the handler has; 0: it has that of what it interrupted
   LeafCall leaf;
 };
 
@@ -383,7 +384,7 @@ struct ThreadBlock {
   Call calls[max_calls];
   Range taking;  // addresses that the program is about to map; `end` is written last, and is 0 where there are none
   // Their tops are not near a multiple of 4 KiB from what translated code touches: loads there would seem to depend on what was pushed.
-  uint8_t room[384];
+  uint8_t room[256];
   alignas(64) uint8_t signal_stack[signal_stack_size];
   alignas(64) uint8_t stack[rt_stack_size];
 };

@@ -21,6 +21,10 @@ bool is_on_altstack(const UContext* uc, uint64_t rsp) {
   return has_altstack(uc) && !(uint32_t(uc->stack_flags) & SS_AUTODISARM) && rsp != uc->stack_sp && is_within(rsp, uc);
 }
 
+uint64_t altstack_of(const UContext* frame) {
+  return has_altstack(frame) && is_within(address(frame), frame) ? frame->stack_sp : 0;
+}
+
 // As the kernel would have placed it: the extended state, and the frame below it.
 UContext* on_right_stack(UContext* uc, uint64_t flags) {
   bool wants_altstack = (flags & SA_ONSTACK) && has_altstack(uc) && !is_on_altstack(uc, uc->rsp);

@@ -28,6 +28,8 @@ constexpr uint32_t extended_magic = 0x46505853;
 
 // Is `rsp` on the alternate stack, as the kernel sees it? (With SS_AUTODISARM there is none while a handler runs.)
 bool is_on_altstack(const UContext* uc, uint64_t rsp);
+// Where the alternate stack begins, if a frame is on it; else 0.
+uint64_t altstack_of(const UContext* frame);
 // The frame of a signal whose action has these flags: where it is, or, where that is the wrong stack, a copy. `info` is always behind it.
 UContext* on_right_stack(UContext* uc, uint64_t flags);
 

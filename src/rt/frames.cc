@@ -215,17 +215,23 @@ void end_leaf(ThreadBlock* tb, LeafCall& leaf) {
   leaf = {};
 }
 
-// A handler ends without returning, and with it the leaf call that it interrupted.
-void abandon_leaf(ThreadBlock* tb, uint64_t signal_frame) {
+// What the handler with this frame interrupted; null: it is not known any more.
+Interrupted* interrupted_by(ThreadBlock* tb, const Frame& handler) {
   for (auto& i : tb->interrupted)
-    if (i.frame == signal_frame) end_leaf(tb, i.leaf);
+    if (i.frame == rsp_of(handler) - handler_frame) return &i;
+  return nullptr;
+}
+
+// A handler ends without returning, and with it the leaf call that it interrupted.
+void abandon_leaf(ThreadBlock* tb, const Frame& handler) {
+  if (Interrupted* i = interrupted_by(tb, handler)) end_leaf(tb, i->leaf);
 }
 
 void pop(ThreadBlock* tb) {
   Taken taken;
   Frame f = take_off(tb, taken);
   if (has_os(f)) forget_searches(tb, top(tb));
-  if (f.site == signal_site) abandon_leaf(tb, rsp_of(f) - handler_frame);
+  if (f.site == signal_site) abandon_leaf(tb, f);
   bool outermost = f.callee != not_arrived && --cells(tb)[f.callee] == 0;
   add(tb, f.site, f.callee, is_counted(f), outermost, taken);
   if (tools(tb)->contexts) at<Context>(tb, contexts_offset)[f.context].self += taken.self;
@@ -293,12 +299,27 @@ bool unpark(ThreadBlock* tb, uint64_t rsp) {
   return true;
 }
 
-// Frames that ended without a return: below `rsp` on its stack.
+// The frame of a handler that control has left, without a return, for the stack that it interrupted; null: there is none.
+Frame* left_handler(ThreadBlock* tb, uint64_t rsp) {
+  bool has_handlers = false;
+  for (const Interrupted& i : tb->interrupted) has_handlers |= i.frame != 0;
+  for (Frame* f = top(tb) - 1; has_handlers && f > bottom(tb) && !begins_stack(*f); f--) {
+    if (f->site != signal_site) continue;
+    const Interrupted* i = interrupted_by(tb, *f);
+    if (!i || (rsp >= i->stack && rsp < rsp_of(*f))) return nullptr;  // it is still there
+    if (f == bottom(tb) + 1 || distance(rsp_of(f[-1]), rsp) <= depth) return f;
+  }
+  return nullptr;
+}
+
+// Frames that ended without a return: below `rsp` on its stack, or of handlers that had another one.
 void drop_below(ThreadBlock* tb, uint64_t rsp) {
   while (top(tb) > bottom(tb) + 1) {
-    uint64_t other = rsp_of(top(tb)[-1]);
-    if (other > rsp || rsp - other > depth || begins_stack(top(tb)[-1])) return;
-    pop(tb);
+    Frame* f = top(tb) - 1;
+    bool is_below = rsp_of(*f) <= rsp && rsp - rsp_of(*f) <= depth && !begins_stack(*f);
+    if (!is_below) f = left_handler(tb, rsp);
+    if (!f) return;
+    while (top(tb) > f) pop(tb);
   }
 }
 

@@ -140,7 +140,7 @@ void mend_frame(ThreadBlock* tb, UContext* uc, const Spot& at) {
 void remember(ThreadBlock* tb, UContext* uc, uint64_t cache_pc) {
   for (auto& i : tb->interrupted)
     if (i.frame == address(uc)) i = {};  // of a handler that never returned
-  tb->interrupted[tb->interrupted_next++ % interrupted_count] = {address(uc), uc->rip, cache_pc, {}};
+  tb->interrupted[tb->interrupted_next++ % interrupted_count] = {address(uc), uc->rip, cache_pc, altstack_of(uc), {}};
 }
 
 // Where a handler begins in the cache, entered as by a call.

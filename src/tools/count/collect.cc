@@ -7,6 +7,7 @@
 #include <array>
 #include <cstring>
 #include <unordered_map>
+#include <utility>
 
 #include "instrument/clock.h"
 #include "tools/count/count.h"
@@ -216,7 +217,7 @@ void Count::close_frames(const std::byte* memory, const rt::Tools& tools, Thread
   };
   end_leaf(copy_of(block_of(memory).leaf));
   const std::vector<rt::Frame> frames = frames_of(memory);
-  const auto interrupted_ones = std::to_array(block_of(memory).interrupted);
+  auto interrupted_ones = std::to_array(block_of(memory).interrupted);
   std::unordered_map<uint32_t, uint32_t> depth;
   for (const rt::Frame& f : frames) depth[f.callee]++;
   for (size_t i = frames.size(); i--;) {
@@ -246,8 +247,9 @@ void Count::close_frames(const std::byte* memory, const rt::Tools& tools, Thread
     self_is_known = true;
     self_clock = f.begin.self;
     if (f.site == rt::signal_site)
-      for (const rt::Interrupted& interrupted : interrupted_ones)
-        if (interrupted.frame == (f.rsp & ~uint64_t{rt::frame_bits}) - rt::handler_frame) end_leaf(interrupted.leaf);
+      for (rt::Interrupted& interrupted : interrupted_ones)  // (a handler that was left may have had the same place)
+        if (interrupted.frame == (f.rsp & ~uint64_t{rt::frame_bits}) - rt::handler_frame)
+          end_leaf(std::exchange(interrupted.leaf, {}));
   }
 }
 
