@@ -448,7 +448,7 @@ struct Spread {
   uint64_t min, span;  // span: one more than from the smallest to the largest; 0: none seen
 
   void add(uint64_t value) {
-    if (value - min < span) return;
+    if (value - min < span || int64_t(value) < 0) return;  // (a path that was left half-way may have set the clock back)
     if (!span) min = value, span = 1;
     else if (value > min) span = value - min + 1;
     else span += min - value, min = value;

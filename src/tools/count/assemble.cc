@@ -193,10 +193,16 @@ void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process)
     out.cycles += cycles;
     out.instructions += c.count * b.instructions;
   }
-  for (const Calls& c : t.calls) {
-    out.calls.push_back({sites[c.site], functions[c.callee], c.calls, c.total, c.os, c.self});
-    auto& f = add_function(c.callee);
-    f.calls = c.calls, f.total = c.total, f.os_time_total = c.os, f.self_range = c.self;
+  for (const Calls& c : t.calls) out.calls.push_back({sites[c.site], functions[c.callee], c.calls, c.total, c.os, c.self});
+  add_up_calls(out.calls);
+  for (profile::CallCount& c : out.calls) {
+    // A path that was left half-way may have set the clock back; and a thread that goes on may have begun calls since its blocks were read.
+    if (static_cast<int64_t>(c.total) < 0) c.total = 0;
+    out.functions.push_back({.function = c.callee,
+                             .calls = c.calls,
+                             .self_range = c.self_range,
+                             .total = c.total,
+                             .os_time_total = c.os_time_total});
   }
   for (const rt::OsRecord& r : t.os_calls) {
     auto& f = add_function(r.function);
@@ -214,7 +220,6 @@ void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process)
   // What was called before Weir was there took at least its own time.
   for (profile::FunctionCount& f : out.functions)
     f.total = std::max(f.total, f.self), f.os_time_total = std::max(f.os_time_total, f.os_time);
-  add_up_calls(out.calls);
   add_up_os_calls(out.os_calls);
   ran_.resize(p_.functions.size());
   for (const profile::FunctionCount& f : out.functions) ran_[f.function] = true;

@@ -148,17 +148,22 @@ void Count::add_unit(size_t number, const instrument::ThreadData& data, Thread& 
   solve_counts(flows, end.point - begin.point + 1);
   auto count_of = [&](uint32_t block) {
     const Count64& flow = flows[block - begin.block];
-    return flow.is_known ? flow.count : 0;
+    return flow.is_known ? static_cast<int64_t>(flow.count) : 0;
   };
-  for (uint32_t b = begin.block; b < end.block; b++)
-    if (uint64_t count = count_of(b))
-      thread.blocks.push_back({b, count, blocks_[b].extra.index ? at(data.cells, blocks_[b].extra.index) : 0});
+  for (uint32_t b = begin.block; b < end.block; b++) {
+    int64_t count = count_of(b);
+    uint64_t extra = blocks_[b].extra.index ? at(data.cells, blocks_[b].extra.index) : 0;
+    thread.clock += static_cast<uint64_t>(count) * blocks_[b].cycles + extra;
+    if (count > 0) thread.blocks.push_back({b, static_cast<uint64_t>(count), extra});
+  }
   for (uint32_t i = begin.site; i < end.site; i++) {
     const Site& site = sites_[i];
     auto cell = [&](uint32_t n) { return at(data.cells, site.record.index + n); };
     uint32_t callee = site.callee;
     uint64_t calls = 0;
-    if (callee != profile::none) calls = site.taken.index ? at(data.cells, site.taken.index) : count_of(site.block);
+    if (callee != profile::none)
+      calls = site.taken.index ? at(data.cells, site.taken.index)
+                               : static_cast<uint64_t>(std::max<int64_t>(0, count_of(site.block)));
     else if (!cell(rt::RecordCallee)) continue;
     else callee = function_of(static_cast<uint32_t>(cell(rt::RecordCallee))), calls = cell(rt::RecordCalls);
     // (Calls that a forked process began with may have ended there without a total: inside another of the same function.)
@@ -201,10 +206,8 @@ uint32_t Count::function_around(AppPc pc) const {
 // somebody last looked at it). How much of it belongs to
 // the innermost call is known if the thread ended in an OS call; else it is no minimum or maximum.
 void Count::close_frames(const std::byte* memory, const rt::Tools& tools, Thread& thread) const {
-  uint64_t clock = 0, os = 0;
-  for (const profile::BlockCount& b : thread.blocks) clock += b.count * blocks_[b.block].cycles + b.extra;
   rt::Times last = copy_of(block_of(memory).clock_at_os_call);
-  if (is_by_wall()) clock = last.clock;
+  uint64_t clock = is_by_wall() ? last.clock : thread.clock, os = 0;
   bool self_is_known = last.clock == clock;
   uint64_t self_clock = last.self;
   auto end_leaf = [&](const rt::LeafCall& leaf) {
@@ -242,7 +245,7 @@ void Count::close_frames(const std::byte* memory, const rt::Tools& tools, Thread
     Calls c{number, callee};
     if (!(f.site & rt::direct_site) && !(f.rsp & rt::FrameIsCounted)) c.calls++;  // (of direct ones the block has told)
     if (--depth[f.callee] == 0) c.total = delta, c.os = os;
-    if (self_is_known) c.self = {self, self};
+    if (self_is_known && static_cast<int64_t>(self) >= 0) c.self = {self, self};  // (else it ran on, while we looked)
     thread.calls.push_back(c);
     self_is_known = true;
     self_clock = f.begin.self;

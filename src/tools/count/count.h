@@ -93,6 +93,7 @@ struct Thread {
   std::vector<Calls> calls;                    // of a site and callee there may be several
   std::vector<rt::OsRecord> os_calls;          // `function` is an index
   std::vector<rt::Context> contexts;           // `site` and `callee` are indices; the first is none
+  uint64_t clock = 0;                          // what its blocks have advanced it by
   uint64_t os_time = 0, lost = 0, unseen = 0;  // see rt::Tools
 };
 

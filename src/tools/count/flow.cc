@@ -75,7 +75,6 @@ void solve_counts(std::span<Count64> blocks, uint32_t points) {
       uint32_t i = at[p].blocks;
       Count64& b = blocks[i];
       b.count = b.from == p ? at[p].surplus : -at[p].surplus;
-      if (static_cast<int64_t>(b.count) < 0) b.count = 0;
       b.is_known = true;
       toggle(i, -1u);
       add(b);

@@ -25,7 +25,8 @@ struct Flow {
 // Sets is_counted and advance. The points are less than `points`.
 void place_counters(std::span<Flow> blocks, uint32_t points);
 
-// Counts of all blocks, of which some are known. (If a thread ended on its way from point to point, this may miss one.)
+// Counts of all blocks, of which some are known. (Each time that control left for good on its way from point to point, some may be one more or
+// less than they were, and so below zero: the sum of count * cycles is what the clock was advanced by all the same.)
 struct Count64 {
   uint32_t from, to;
   uint64_t count;
