@@ -382,11 +382,16 @@ void push_tail(ThreadBlock* tb, uint32_t site, uint32_t callee, uint64_t rsp) {
   push(tb, site, callee, rsp | FrameIsTail);
 }
 
+// Is this the function that the thread began in, which Weir alone knows?
+[[gnu::always_inline]] inline bool is_in_unknown(ThreadBlock* tb) {
+  return top(tb) == bottom(tb) + 1 && bottom(tb)->callee == unknown_function;
+}
+
 // The jump that led here, if it was one of the function whose frame is on top. A return may lead to a function, too: by push and ret, or to
 // what ends a signal handler.
 [[gnu::always_inline]] inline uint32_t site_of_jump(ThreadBlock* tb) {
   const Frame& f = top(tb)[-1];
-  if (top(tb) <= bottom(tb) + 1 || f.callee == tb->jump_caller) return tb->jump_site;
+  if (f.callee == tb->jump_caller || is_in_unknown(tb)) return tb->jump_site;
   return f.site == signal_site ? signal_site : unknown_site;
 }
 
@@ -423,7 +428,7 @@ void resync(ThreadBlock* tb, uint32_t function, uint64_t rsp) {
   end_leaf(tb, tb->leaf);
   settle(tb, rsp);
   const Frame& f = top(tb)[-1];
-  if (f.callee == function || top(tb) <= bottom(tb) + 1) return;
+  if (f.callee == function || is_in_unknown(tb)) return;
   if (f.callee == not_arrived && rsp_of(f) == rsp + 8) arrive(tb, function);
   else jump_to_middle(tb, function, site_of_jump(tb));
 }
@@ -431,9 +436,7 @@ void resync(ThreadBlock* tb, uint32_t function, uint64_t rsp) {
 // Control is behind a call of `caller`. It came by a return, and the frame of the call has ended, or by a jump.
 void leave(ThreadBlock* tb, uint64_t rsp, uint32_t caller) {
   settle(tb, rsp, caller);
-  uint32_t last = top(tb)[-1].callee;
-  bool is_first = top(tb) == bottom(tb) + 1 && last == unknown_function;  // what the thread began in is known to Weir alone
-  tools(tb)->unseen += !is_first && last != caller;
+  tools(tb)->unseen += top(tb)[-1].callee != caller && !is_in_unknown(tb);
 }
 
 [[gnu::always_inline]] inline void note_extreme(ThreadBlock* tb, uint64_t above_min, uint64_t offset) {
