@@ -46,18 +46,18 @@ bool is_guess(const Region& region, AppPc pc) {
 }
 
 // Where the function ends at the latest: at the first place behind its entry that it calls, or behind padding up to where functions are aligned to.
-// (A byte like that may be part of an instruction.)
+// (A byte like that may be part of an instruction. Padding is taken for instructions, too, where a call that never returns stands before it.)
 AppPc likely_end(const x86::Function& f, AppRange bounds, std::span<const std::byte> code) {
   constexpr std::byte int3{0xcc};
   AppPc end = bounds.end;
   for (const x86::Insn& i : f.insns)
     if (i.kind() == x86::Kind::Call && i.target > f.entry && i.target < end) end = i.target;
-  auto has_insn = [&](AppPc at) {
-    return std::ranges::any_of(f.insns, [&](const x86::Insn& i) { return i.pc <= at && at < i.next(); });
+  auto is_part = [&](AppPc at) {
+    return std::ranges::any_of(f.insns, [&](const x86::Insn& i) { return i.pc < at && at < i.next(); });
   };
   for (AppPc at{(f.entry.value | 15) + 1}; at < end; at += 16) {
     auto before = static_cast<size_t>(at - bounds.begin) - 1;
-    if (before < code.size() && code[before] == int3 && !has_insn(at + -1)) return at;
+    if (before < code.size() && code[before] == int3 && !is_part(at + -1)) return at;
   }
   return end;
 }

@@ -27,7 +27,22 @@ next: sub $8, %rsp
   add $8, %rsp
   ret
   .p2align 4, 0xcc
+checked: sub $8, %rsp
+  call nothing
+  cmp $77, %ebx
+  je 2f
+  add $8, %rsp
+  ret
+2: call nothing
+  .p2align 4, 0xcc
+behind: sub $8, %rsp
+  call nothing
+  add $8, %rsp
+  ret
+  .p2align 4, 0xcc
   ten_times
+  call checked
+  call behind
   call hop
   call next
   call outer
@@ -38,5 +53,5 @@ next: sub $8, %rsp
   again
 S
 profile "$T/plain"
-[[ $(ask "SELECT group_concat(calls) FROM (SELECT calls FROM function_total WHERE calls > 9 ORDER BY calls)") == 10,10,11,20,31 ]] || fail "$(ask "SELECT name, calls, self, total FROM function_total")"
+[[ $(ask "SELECT group_concat(calls) FROM (SELECT calls FROM function_total WHERE calls > 9 ORDER BY calls)") == 10,10,10,10,11,20,51 ]] || fail "$(ask "SELECT name, calls, self, total FROM function_total")"
 [[ $(ask "SELECT count(*) FROM (SELECT 1 FROM block GROUP BY offset HAVING count(*) > 1)") == 0 ]] || fail "code of two functions"
