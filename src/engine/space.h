@@ -273,6 +273,7 @@ class Space {
 
   // translate.cc
   AppRange bounds_of(const Region& region, AppPc pc) const;
+  AppRange bounds_of(const Region& region, AppPc pc, uint64_t unknown) const;  // `unknown`: its size, if nobody says it
   std::span<const std::byte> code_of(const Region& region, AppRange bounds, pid_t pid);
   std::span<const std::byte> constants_of(const Region& region, AppPc at, size_t size) const;
   CachePc find_in_function(AppPc pc, AppRange bounds);

@@ -12,7 +12,8 @@ namespace weir::engine {
 
 namespace {
 
-constexpr uint64_t unknown_bounds = 4096;  // of code that no symbol or FDE describes
+constexpr uint64_t unknown_bounds = 4096;    // of code that no symbol or FDE describes,
+constexpr uint64_t large_bounds = 64 << 10;  // … and that branches to further away
 constexpr uint64_t volatile_before = 512, volatile_behind = 1536;
 constexpr uint64_t max_bounds = 4u << 20;
 
@@ -20,8 +21,10 @@ size_t aligned(size_t offset) { return (offset + 15) & ~size_t{15}; }
 
 }  // namespace
 
-AppRange Space::bounds_of(const Region& region, AppPc pc) const {
-  AppRange bounds{pc, pc + unknown_bounds};
+AppRange Space::bounds_of(const Region& region, AppPc pc) const { return bounds_of(region, pc, unknown_bounds); }
+
+AppRange Space::bounds_of(const Region& region, AppPc pc, uint64_t unknown) const {
+  AppRange bounds{pc, pc + unknown};
   // Of volatile code, where nobody asks for functions: not much, as it may be looked at often, and some before, where a loop may begin.
   if (region.is_volatile && !tool_->has_probes())
     bounds = {{pc.value - std::min(volatile_before, pc.value)}, pc + volatile_behind};
@@ -32,7 +35,7 @@ AppRange Space::bounds_of(const Region& region, AppPc pc) const {
     else if (AppPc next{region.image->next_function(place).value + region.bias}; next > pc)
       bounds.end = std::min(bounds.end, next);
   }
-  if (!bounds.contains(pc) || bounds.size() > max_bounds) bounds = {pc, pc + unknown_bounds};
+  if (!bounds.contains(pc) || bounds.size() > max_bounds) bounds = {pc, pc + unknown};
   bounds.begin = std::max(bounds.begin, region.range.begin);
   bounds.end = std::min(bounds.end, region.range.end);
   return bounds;
@@ -43,6 +46,12 @@ namespace {
 // Does nobody say where the function at `pc` begins and ends?
 bool is_guess(const Region& region, AppPc pc) {
   return !region.image || !region.image->function_bounds({pc.value - region.bias});
+}
+
+bool branches_beyond(const x86::Function& f, AppRange bounds) {
+  return std::ranges::any_of(f.insns, [&](const x86::Insn& i) {
+    return i.kind() == x86::Kind::Branch && i.target >= bounds.end && i.target < f.entry + large_bounds;
+  });
 }
 
 // Where the function ends at the latest: at the first place behind its entry that it calls, or behind padding up to where functions are aligned to.
@@ -145,8 +154,15 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid, rt::Soon* soon) {
   // Tools would find the code of functions that are not told apart in several of them, and calls that begin in one and end in another.
   bool may_be_several = tool_->has_probes() && is_guess(*region, pc);
   x86::lift(pc, bounds, code, data, {}, f);
-  if (AppPc end = may_be_several ? likely_end(f, bounds, bytes) : bounds.end; end < bounds.end) {
-    bounds.end = end;
+  AppPc end_pc = may_be_several ? likely_end(f, bounds, bytes) : bounds.end;
+  if (may_be_several && !region->is_volatile && end_pc == bounds.end && branches_beyond(f, bounds)) {
+    bounds = bounds_of(*region, pc, large_bounds);
+    bytes = code_of(*region, bounds, pid);
+    x86::lift(pc, bounds, code, data, {}, f);
+    end_pc = likely_end(f, bounds, bytes);
+  }
+  if (end_pc < bounds.end) {
+    bounds.end = end_pc;
     x86::lift(pc, bounds, code, data, {}, f);
   }
   x86::BlockId first = f.block_at(pc);

@@ -40,7 +40,19 @@ behind: sub $8, %rsp
   add $8, %rsp
   ret
   .p2align 4, 0xcc
+large: sub $8, %rsp
+  cmp $3, %ebx
+  je 4f
+3: call nothing
+  add $8, %rsp
+  ret
+  .fill 5000, 1, 0x90
+4: imul %ebx, %eax
+  call nothing
+  jmp 3b
+  .p2align 4, 0xcc
   ten_times
+  call large
   call checked
   call behind
   call hop
@@ -53,5 +65,5 @@ behind: sub $8, %rsp
   again
 S
 profile "$T/plain"
-[[ $(ask "SELECT group_concat(calls) FROM (SELECT calls FROM function_total WHERE calls > 9 ORDER BY calls)") == 10,10,10,10,11,20,51 ]] || fail "$(ask "SELECT name, calls, self, total FROM function_total")"
+[[ $(ask "SELECT group_concat(calls) FROM (SELECT calls FROM function_total WHERE calls > 9 ORDER BY calls)") == 10,10,10,10,10,11,20,62 ]] || fail "$(ask "SELECT name, calls, self, total FROM function_total")"
 [[ $(ask "SELECT count(*) FROM (SELECT 1 FROM block GROUP BY offset HAVING count(*) > 1)") == 0 ]] || fail "code of two functions"
