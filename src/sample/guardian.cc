@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -20,6 +21,7 @@ void Sampler::renew_guardian() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC)) return;
   Fd reads(ends[0]), writes(ends[1]);
+  guardian_is_apart_ = Fd(eventfd(0, EFD_CLOEXEC));
   pid_t weir = getpid(), pid = fork();
   if (pid < 0) return;
   if (pid == 0) {
@@ -42,6 +44,13 @@ void Sampler::dismiss_guardian() {
   waitpid(std::exchange(guardian_, 0), nullptr, 0);
 }
 
+// A new guardian has our descriptors until it has run for the first time: what we have closed is still taken then.
+void Sampler::wait_for_guardian() {
+  constexpr int patience = 1000;  // ms
+  pollfd apart{guardian_is_apart_.get(), POLLIN, 0};
+  if (guardian_) poll(&apart, 1, patience);
+}
+
 void Sampler::stand_by(Fd dismissed, pid_t weir) {
   setsid();
   prctl(PR_SET_NAME, "weir-guardian");
@@ -52,6 +61,7 @@ void Sampler::stand_by(Fd dismissed, pid_t weir) {
   watch_ = {};
   images_->forget_thread();
   for (auto& [pid, p] : processes_) p.events.clear(), p.guards.clear(), p.entry = Fd();
+  eventfd_write(guardian_is_apart_.get(), 1);
   Fd process(static_cast<int>(syscall(SYS_pidfd_open, weir, 0)));
   char byte;
   ssize_t n;

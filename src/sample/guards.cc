@@ -44,14 +44,21 @@ void Sampler::guard(Process& p, const std::vector<pid_t>& tids) {
     if (is_guarded(p, at)) continue;
     std::vector<Fd> opened;
     for (pid_t tid : tids)
-      if (auto fd = open_breakpoint(tid, at, rt::sample_word(rt::SampleKind::Guard, p.index)))
-        opened.push_back(std::move(*fd));
+      if (auto fd = open_guard(p, tid, at)) opened.push_back(std::move(*fd));
     if (opened.size() < tids.size()) continue;
     shared_->control().processes[p.index].sites[p.guarded.size()] = at;
     for (const Fd& fd : opened) enable(fd);
     std::ranges::move(opened, std::back_inserter(p.guards));
     p.guarded.push_back(at);
   }
+}
+
+Result<Fd> Sampler::open_guard(const Process& p, pid_t tid, uint64_t at) {
+  uint64_t word = rt::sample_word(rt::SampleKind::Guard, p.index);
+  auto fd = open_breakpoint(tid, at, word);
+  if (fd) return fd;
+  wait_for_guardian();
+  return open_breakpoint(tid, at, word);
 }
 
 void Sampler::end_guards(Process& p) {
@@ -80,7 +87,7 @@ void Sampler::guard_entry(Process& p, uint64_t pc) {
   }
   bool is_to_come = pc == entry || (linker && path_at(p.pid, pc) == path_at(p.pid, linker));
   if (!is_to_come) return;  // we have come late
-  auto fd = open_breakpoint(p.pid, entry, rt::sample_word(rt::SampleKind::Guard, p.index));
+  auto fd = open_guard(p, p.pid, entry);
   if (!entry || !fd) return;
   shared_->control().processes[p.index].entry = entry;
   enable(*fd);

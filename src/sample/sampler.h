@@ -122,6 +122,7 @@ class Sampler {
   // guards.cc
   std::vector<uint64_t> sites_to_guard(const Process& p) const;
   void guard(Process& p, const std::vector<pid_t>& tids);
+  Result<Fd> open_guard(const Process& p, pid_t tid, uint64_t at);
   void end_guards(Process& p);
   bool is_whole_guard(const Process& p) const;
   void guard_entry(Process& p, uint64_t pc);
@@ -142,6 +143,7 @@ class Sampler {
   // guardian.cc
   void renew_guardian();
   void dismiss_guardian();
+  void wait_for_guardian();
   [[noreturn]] void stand_by(Fd dismissed, pid_t weir);
 
   // sleepers.cc
@@ -191,7 +193,7 @@ class Sampler {
   Time next_sweep_ = {};
   // The guardian is a copy of this process as it was when it was made. Slots that were collected since are kept for it.
   pid_t guardian_ = 0;
-  Fd guardian_pipe_;
+  Fd guardian_pipe_, guardian_is_apart_;
   bool guardian_is_old_ = true, is_cut_short_ = false;
   Time guardian_made_ = {};
   std::set<uint32_t> retired_;

@@ -1,5 +1,9 @@
-# spec 3, S7: time in the kernel of a program that another one has executed, however late Weir comes: after its entry, too.
+# spec 3, S7: time in the kernel of a program that another one has executed, however late Weir comes: after its entry, too. With all processors busy
+# Weir's guardian, which has copies of the guards at first, comes to run late.
 . "$(dirname "$0")/lib.sh"
+busy=()
+for ((i = 0; i < $(nproc); i++)); do while :; do :; done & busy+=($!); done
+trap 'kill "${busy[@]}"; rm -rf "$T"' EXIT
 cat >"$T/read.py" <<'P'
 import sys
 zeros, room = open('/dev/zero', 'rb', buffering=0), bytearray(1 << 20)
