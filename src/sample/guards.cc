@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
+#include <sys/user.h>
 
 #include <algorithm>
 #include <climits>
@@ -21,6 +22,16 @@ std::string path_at(pid_t pid, uint64_t address) {
   for (const process::Region& r : process::regions(pid).value_or(std::vector<process::Region>()))
     if (r.range.contains(AppPc{address})) return r.path;
   return "";
+}
+
+// Is the thread inside the dynamic linker before its program begins? Later, the program calls it, too. What the linker begins with has the first
+// word of the stack for its return address; what the program begins with takes that word anew.
+bool is_before_entry(pid_t pid, const user_regs_struct& regs, uint64_t linker) {
+  std::string path = path_at(pid, linker);
+  if (!linker || path_at(pid, regs.rip) != path) return false;
+  uint64_t begin = process::stat_of(pid).number(process::StatStartStack), word = 0;
+  process::read(pid, begin - sizeof word, std::as_writable_bytes(std::span(&word, 1)));
+  return regs.rsp == begin || path_at(pid, word) == path;
 }
 
 }  // namespace
@@ -78,15 +89,14 @@ bool Sampler::is_whole_guard(const Process& p) const {
 }
 
 // When a new program has its libraries, and has not begun, we look at it.
-void Sampler::guard_entry(Process& p, uint64_t pc) {
+void Sampler::guard_entry(Process& p, const user_regs_struct& regs) {
   std::ifstream file(fmt::format("/proc/{}/auxv", p.pid), std::ios::binary);
   uint64_t entry = 0, linker = 0;
   for (Elf64_auxv_t a; file.read(reinterpret_cast<char*>(&a), sizeof a);) {
     if (a.a_type == AT_ENTRY) entry = a.a_un.a_val;
     if (a.a_type == AT_BASE) linker = a.a_un.a_val;
   }
-  bool is_to_come = pc == entry || (linker && path_at(p.pid, pc) == path_at(p.pid, linker));
-  if (!is_to_come) return;  // we have come late
+  if (regs.rip != entry && !is_before_entry(p.pid, regs, linker)) return;  // we have come late
   auto fd = open_guard(p, p.pid, entry);
   if (!entry || !fd) return;
   shared_->control().processes[p.index].entry = entry;

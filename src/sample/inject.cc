@@ -189,7 +189,6 @@ Result<> Sampler::put_in(Process& p, pid_t agent, const std::vector<pid_t>& tids
   rt::SampledProcess& told = shared_->control().processes[p.index];
   std::vector<pid_t> waiting = waiting_of(tids);
   auto registers = process::Tracee(agent).registers();
-  uint64_t pc = registers ? registers->rip : 0;
   constexpr size_t some = 16;
   for (size_t i = 0; i < tids.size() && i < some; i++)
     shared_->warm(rt::sample_key(p.index, static_cast<uint32_t>(process::own_id(tids[i]))));
@@ -203,7 +202,7 @@ Result<> Sampler::put_in(Process& p, pid_t agent, const std::vector<pid_t>& tids
   TRY_VOID(exchange_action(remote, our_action()));
   p.has_ours = true;
   p.code.look(p.pid, p.index, *shared_, *images_);
-  if (by_perf_ && !p.has_begun) guard_entry(p, pc);
+  if (by_perf_ && !p.has_begun && registers) guard_entry(p, *registers);
   wait_for_code(p);
   bool is_early = by_perf_ && !p.entry && !p.code.has_library();  // see begin_late_events()
   auto begun = !by_perf_ ? begin_timers(p, remote, tids) : is_early ? Result<>() : begin_events(p, tids, waiting.empty());

@@ -125,7 +125,7 @@ class Sampler {
   Result<Fd> open_guard(const Process& p, pid_t tid, uint64_t at);
   void end_guards(Process& p);
   bool is_whole_guard(const Process& p) const;
-  void guard_entry(Process& p, uint64_t pc);
+  void guard_entry(Process& p, const user_regs_struct& regs);
   void forget_entry(Process& p);
   bool has_waited(Process& p);
   bool is_ready_to_run(Process& p);
