@@ -190,14 +190,15 @@ Result<bool> Threads::seize_new() {
 // waitpid() to tell.
 void Threads::look(Held& thread) {
   int status = 0;
-  siginfo_t info{};
-  if (thread.tid == pid_ && status_word(pid_, "PPid") == std::to_string(getpid()) &&
-      waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WEXITED | WNOWAIT | WNOHANG | __WALL) == 0 &&
-      (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED)) {
-    thread.tid = 0;
-    return;
+  pid_t tid = thread.tid;
+  if (tid == pid_ && status_word(pid_, "PPid") == std::to_string(getpid())) {
+    auto stop = wait_stop(pid_, std::chrono::milliseconds(0));
+    if (!stop) tid = -1;
+    else if (!*stop) tid = 0;
+    else status = **stop;
+  } else {
+    tid = waitpid(tid, &status, WNOHANG | __WALL);
   }
-  pid_t tid = waitpid(thread.tid, &status, WNOHANG | __WALL);
   if (tid == 0) {
     // The first thread has ended before others: nothing is told of that until those have.
     if (thread.tid == pid_ && has_ended(pid_)) bury(std::exchange(thread.tid, 0));

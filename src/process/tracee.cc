@@ -18,17 +18,20 @@
 namespace weir::process {
 
 namespace {
-// No status: WNOHANG is in `options`, and nothing has happened.
+// A stop. How the process has ended is never taken: others ask for that. No status: WNOHANG is in `options`, and nothing has happened.
 Result<std::optional<int>> wait_with(pid_t pid, int options) {
-  siginfo_t info{};
-  int status;
-  if (waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WEXITED | WNOWAIT | __WALL | options))
-    return fail_errno("process {}: cannot be waited for", pid);
-  if (!info.si_pid) return std::nullopt;
-  if (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED)
-    return fail("process {} has ended", pid);
-  if (waitpid(pid, &status, __WALL | WUNTRACED) != pid) return fail_errno("process {}: cannot be waited for", pid);
-  return status;
+  for (;;) {
+    siginfo_t info{};
+    if (waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WEXITED | WNOWAIT | __WALL | options))
+      return fail_errno("process {}: cannot be waited for", pid);
+    if (!info.si_pid) return std::nullopt;
+    if (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED)
+      return fail("process {} has ended", pid);
+    info = {};
+    if (waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WNOHANG | __WALL))
+      return fail_errno("process {}: cannot be waited for", pid);
+    if (info.si_pid) return W_STOPCODE(info.si_status);
+  }
 }
 }  // namespace
 
