@@ -338,6 +338,18 @@ void begin(SampledProcess& p) {
   set_own_action(p.action);
 }
 
+// Our memory is sparse, and all of it would be made: so pages are locked when they are there, and ours not at all. A limit that ours is too much
+// for is not the program's fault: nothing is locked then.
+int64_t lock_all(const UContext& c) {
+  constexpr uint64_t MCL_CURRENT = 1, MCL_FUTURE = 2, MCL_ONFAULT = 4;
+  int64_t result = sys(SYS_mlockall, c.rdi & (MCL_CURRENT | MCL_FUTURE) ? c.rdi | MCL_ONFAULT : c.rdi);
+  if (result == -ENOMEM) return 0;
+  sys(SYS_munlock, sampler_base, reinterpret_cast<const SamplerHeader*>(sampler_base)->image_size);
+  sys(SYS_munlock, sample_tables_base, sample_tables_size);
+  sys(SYS_munlock, sample_slots_base, sample_slots_size);
+  return result;
+}
+
 // Weir may hold the process at this instant.
 void announce_tracing(SampledProcess& p, const UContext& c) {
   constexpr uint64_t traceme = 0, attach = 16, seize = 0x4206;
@@ -355,6 +367,7 @@ void announce_tracing(SampledProcess& p, const UContext& c) {
   else if (c.rax == SYS_execve || c.rax == SYS_execveat) result = execute(p, c);
   else if (c.rax == SYS_prctl && c.rdi == PR_SET_SYSCALL_USER_DISPATCH)
     result = set_dispatch(p, c, fs_base(), thread_id(p));
+  else if (c.rax == SYS_mlockall) result = lock_all(c);
   else if (c.rax == ptrace) return announce_tracing(p, c);
   else return;
   c.rax = static_cast<uint64_t>(result);

@@ -108,7 +108,7 @@ void Code::find_sites() {
   };
   std::vector<Candidate> found;
   needs_any_ = is_tracer_ = false;
-  bool names_execveat = false;
+  bool names_execveat = false, names_mlockall = false;
   for (const Found& f : code_) {
     const std::string& path = f.region.path;
     // (The C library's loader has the calls, too, and makes none of them once a program runs.)
@@ -117,6 +117,7 @@ void Code::find_sites() {
     bool is_library = is_c_library(path);
     needs_any_ |= sites.hides_calls;
     names_execveat |= sites.names_execveat && !is_library;
+    names_mlockall |= sites.names_mlockall && !is_library;
     is_tracer_ |= sites.names_ptrace && !is_library;
     for (Site site : sites.list) {
       site.at += symbols::bias_of(f.region, *f.known->image);
@@ -127,7 +128,7 @@ void Code::find_sites() {
   std::erase_if(found, [&](const Candidate& c) {
     return (c.site.call == Site::Any && !needs_any_) ||
            (c.site.call == Site::ExecuteAt && c.is_of_library && !names_execveat) ||
-           (c.site.call == Site::Trace && !is_tracer_);
+           (c.site.call == Site::Lock && !names_mlockall) || (c.site.call == Site::Trace && !is_tracer_);
   });
   std::ranges::stable_partition(found, &Candidate::is_of_library);
   std::ranges::stable_partition(found, [&](const Candidate& c) { return is_needed(c.site.call); });

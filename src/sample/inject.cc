@@ -56,19 +56,25 @@ std::function<bool()> Sampler::while_serving() {
 }
 
 // All of them, or none.
-Result<> Sampler::map_files(process::RemoteSyscalls& remote, pid_t pid) {
+Result<> Sampler::map_files(process::RemoteSyscalls& remote, const Process& p) {
   std::vector<Shared::File> files = shared_->files();
   std::vector<process::Keeper::Loan> loans;
   for (const Shared::File& f : files) loans.push_back({f.fd, (f.protection & PROT_WRITE) != 0});
-  process::Keeper keeper(pid, loans);
+  process::Keeper keeper(p.pid, loans);
   auto map = [&](const Shared::File& f) -> Result<> {
     int flags = (f.protection & PROT_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC;
     auto file = remote.open(fmt::format("/proc/{}/fd/{}", keeper.pid(), f.fd), flags);
     if (!file) return fail("{}: it cannot open weir's memory; run weir as its user, in its container", file.error().what);
     auto fd = static_cast<uint64_t>(*file);
-    auto mapped = remote.call("mmap", SYS_mmap, f.address, f.size, static_cast<uint64_t>(f.protection),
+    auto protection = static_cast<uint64_t>(f.protection);
+    // One that runs may have said that all it maps is locked (mlockall), which would make all of it. What cannot be read is not made.
+    auto mapped = remote.call("mmap", SYS_mmap, f.address, f.size, p.has_begun ? PROT_NONE : protection,
                               MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, fd, 0);
     TRY_VOID(remote.call("close", SYS_close, fd));
+    if (mapped && p.has_begun) {
+      TRY_VOID(remote.call("munlock", SYS_munlock, f.address, f.size));
+      TRY_VOID(remote.call("mprotect", SYS_mprotect, f.address, f.size, protection));
+    }
     if (!mapped)
       return fail("{}: there is no room for weir at {:#x} (ulimit -v must allow {} GiB)", mapped.error().what, f.address,
                   (rt::sample_slots_size + rt::sample_tables_size) >> 30);
@@ -194,7 +200,7 @@ Result<> Sampler::put_in(Process& p, pid_t agent, const std::vector<pid_t>& tids
     shared_->warm(rt::sample_key(p.index, static_cast<uint32_t>(process::own_id(tids[i]))));
   if (p.has_begun) take_dispatches(p, tids);
   TRY(auto remote, process::RemoteSyscalls::begin(process::Tracee(agent), process::find_syscall(agent)));
-  TRY_VOID(map_files(remote, p.pid));
+  TRY_VOID(map_files(remote, p));
   // (A signal of an earlier program's events may be waiting: what is ignored is forgotten.)
   auto own = exchange_action(remote, {ignore, 0, 0, 0});
   if (!own) return unmap_files(remote), std::unexpected(own.error());

@@ -92,7 +92,7 @@ class Sampler {
 
   // inject.cc. All threads of the process stand still.
   Result<> put_in(Process& p, pid_t agent, const std::vector<pid_t>& tids);
-  Result<> map_files(process::RemoteSyscalls& remote, pid_t pid);
+  Result<> map_files(process::RemoteSyscalls& remote, const Process& p);
   void unmap_files(process::RemoteSyscalls& remote);
   rt::KernelSigaction our_action() const;
   Result<rt::KernelSigaction> exchange_action(process::RemoteSyscalls& remote, const rt::KernelSigaction& action);

@@ -17,11 +17,9 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::pair<int, Site::Call> guarded_calls[] = {{SYS_execve, Site::Execute},
-                                                        {SYS_rt_sigaction, Site::Action},
-                                                        {SYS_execveat, Site::ExecuteAt},
-                                                        {SYS_ptrace, Site::Trace},
-                                                        {SYS_prctl, Site::Dispatch}};
+constexpr std::pair<int, Site::Call> guarded_calls[] = {{SYS_execve, Site::Execute},     {SYS_rt_sigaction, Site::Action},
+                                                        {SYS_execveat, Site::ExecuteAt}, {SYS_mlockall, Site::Lock},
+                                                        {SYS_ptrace, Site::Trace},       {SYS_prctl, Site::Dispatch}};
 
 // The file, by the addresses that it says of itself. What is not there reads as nothing.
 class Contents {
@@ -190,11 +188,11 @@ void keep_functions_alone(const Contents& file, std::vector<Site>& found) {
   }
 }
 
-constexpr elf::Kind kept_sites{"sites", 0x3173657469737257};  // "Wrsites1"
+constexpr elf::Kind kept_sites{"sites", 0x3273657469737257};  // "Wrsites2"
 
 struct KeptHead {
   uint64_t count;
-  uint8_t hides_calls, names_execveat, names_ptrace, unused[5];
+  uint8_t hides_calls, names_execveat, names_ptrace, names_mlockall, unused[4];
 };
 
 struct KeptSite {
@@ -211,6 +209,7 @@ Sites find_sites(const elf::Image& image) {
   look_at_callers(file, sites);
   sites.names_execveat = file.names("fexecve") || file.names("execveat");
   sites.names_ptrace = file.names("ptrace");
+  sites.names_mlockall = file.names("mlockall");
   return sites;
 }
 
@@ -218,7 +217,7 @@ Sites sites_of(const elf::Image& image) {
   if (auto kept = elf::read_kept(image, kept_sites)) {
     KeptHead head{};
     memcpy(&head, kept->bytes.data(), std::min(sizeof head, kept->bytes.size()));
-    Sites sites{{}, head.hides_calls != 0, head.names_execveat != 0, head.names_ptrace != 0};
+    Sites sites{{}, head.hides_calls != 0, head.names_execveat != 0, head.names_ptrace != 0, head.names_mlockall != 0};
     for (size_t at = sizeof head; at + sizeof(KeptSite) <= kept->bytes.size(); at += sizeof(KeptSite)) {
       KeptSite s;
       memcpy(&s, &kept->bytes[at], sizeof s);
@@ -227,7 +226,7 @@ Sites sites_of(const elf::Image& image) {
     if (kept->bytes.size() == sizeof head + head.count * sizeof(KeptSite)) return sites;
   }
   Sites sites = find_sites(image);
-  KeptHead head{sites.list.size(), sites.hides_calls, sites.names_execveat, sites.names_ptrace, {}};
+  KeptHead head{sites.list.size(), sites.hides_calls, sites.names_execveat, sites.names_ptrace, sites.names_mlockall, {}};
   std::vector<std::byte> bytes(sizeof head + sites.list.size() * sizeof(KeptSite));
   memcpy(bytes.data(), &head, sizeof head);
   for (size_t i = 0; i < sites.list.size(); i++) {
