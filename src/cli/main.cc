@@ -7,6 +7,7 @@
 
 #include "cli/verbs.h"
 #include "process/keeper.h"
+#include "process/spawn.h"
 
 namespace weir::cli {
 
@@ -94,6 +95,7 @@ int main(int argc, char** argv) {
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   auto status = weir::cli::dispatch(argc, argv);
+  if (status && *status >= weir::process::by_signal) weir::process::end_as(*status);
   if (status) return *status;
   weir::say("{}", status.error().what);
   return status.error().exit_status;

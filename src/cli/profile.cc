@@ -7,6 +7,7 @@
 
 #include "cli/run_options.h"
 #include "cost/model.h"
+#include "process/spawn.h"
 #include "profile/sources.h"
 #include "store/write.h"
 #include "tools/count/assemble.h"
@@ -118,8 +119,7 @@ Result<int> make_profile(const Words& words, const Settings& s) {
   };
   TRY(int status, engine::run(options));
   // All is said and written; to give back the memory piece by piece would only take time.
-  fflush(nullptr);
-  _exit(status);
+  process::end_as(status);
 }
 
 }  // namespace

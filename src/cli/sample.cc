@@ -1,6 +1,7 @@
 // weir sample: where a program is, looked at many times a second, while it runs natively.
 
 #include "sample/sample.h"
+#include "process/spawn.h"
 
 #include <time.h>
 
@@ -135,8 +136,7 @@ Result<int> sample(const Words& words) {
     return print_summary(s.output);
   };
   TRY(int status, sample::run(options));
-  fflush(nullptr);
-  _exit(status);
+  process::end_as(status);
 }
 
 }  // namespace weir::cli

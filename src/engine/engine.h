@@ -57,7 +57,6 @@ struct Stats {
 };
 
 struct Outcome {
-  int status = 0;  // as the shell would say it
   enum End {
     Ended,        // all processes have
     LeftRunning,  // some outlive the program; another Weir process, left behind, serves them on

@@ -66,7 +66,7 @@ void Server::reap() {
       if (guardian_.is(pid)) renew_guardian();
       if (pid == main_pid_) {
         main_ended_ = true;
-        main_status_ = process::shell_status(status);
+        main_status_ = process::own_end(status);
       }
       if (auto p = processes_.find(pid); p != processes_.end()) p->second.note_status(status);
       process_ended(pid);

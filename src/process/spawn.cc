@@ -1,10 +1,13 @@
 #include "process/spawn.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
 
 #include "base/fd.h"
@@ -61,5 +64,20 @@ Result<Tracee> spawn(const std::vector<std::string>& command, const std::functio
 }
 
 int shell_status(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
+
+int own_end(int status) { return WIFSIGNALED(status) ? by_signal + WTERMSIG(status) : WEXITSTATUS(status); }
+
+void end_as(int end) {
+  fflush(nullptr);
+  if (end < by_signal) _exit(end);
+  int number = end - by_signal;
+  prctl(PR_SET_DUMPABLE, 0);  // a core file of ours would be no help
+  signal(number, SIG_DFL);
+  sigset_t own;
+  sigemptyset(&own), sigaddset(&own, number);
+  sigprocmask(SIG_UNBLOCK, &own, nullptr);
+  raise(number);
+  _exit(128 + number);
+}
 
 }  // namespace weir::process

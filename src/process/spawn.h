@@ -17,4 +17,10 @@ Result<Tracee> spawn(const std::vector<std::string>& command, const std::functio
 // What $? would be, of a status of waitpid().
 int shell_status(int status);
 
+// How we are to end, of a status of waitpid(): the exit status, or `by_signal` and a signal.
+constexpr int by_signal = 256;
+int own_end(int status);
+// At once. What ended the program ends us, too: a shell looks at that, and stops a loop for SIGINT.
+[[noreturn]] void end_as(int end);
+
 }  // namespace weir::process

@@ -33,7 +33,6 @@ struct Options {
 };
 
 struct Outcome {
-  int status = 0;  // as the shell would say it
   profile::SampledBy by;
   std::vector<Program> programs;
   double cost = 0;               // measured: what a sample took in the program, on average, in seconds

@@ -248,9 +248,9 @@ void Sampler::reap() {
     }
     main_ended_ = true;
     cpu_seconds_ = seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
-    status_ = process::shell_status(status);
+    status_ = process::own_end(status);
     if (auto p = processes_.find(main_pid_); p != processes_.end())
-      ended(p->second, WIFSIGNALED(status) ? "signal" : "exit", status_);
+      ended(p->second, WIFSIGNALED(status) ? "signal" : "exit", process::shell_status(status));
   }
 }
 
@@ -469,7 +469,6 @@ Result<int> Sampler::finish() {
   watch_ = {};  // descriptors may be few
   note_unseen_time();
   Outcome outcome;
-  outcome.status = status_;
   outcome.by = {.event = options_.event,
                 .source = by_perf_ ? "perf" : "timer",
                 .rate = is_time() ? options_.rate : 0,

@@ -23,3 +23,13 @@ done
 STATUS=6 same "$T/status" atexit 5
 STATUS=1 same false
 STATUS=0 same true
+# What ended the program ends Weir, too: shells see SIGINT, and stop.
+how() { perl -e 'system { $ARGV[0] } @ARGV; printf "%d %d\n", $? & 127, $? >> 8' -- "$@" 2>/dev/null; }
+for verb in 'run -q' 'profile -q -o none.weir' 'sample -q -o none.weir'; do
+  for name in INT SEGV KILL TERM; do
+    # shellcheck disable=SC2086
+    [[ $(how "$WEIR" $verb -- sh -c "kill -$name \$\$") == $(how sh -c "kill -$name \$\$") ]] || fail "$verb: SIG$name"
+  done
+  # shellcheck disable=SC2086
+  [[ $(how "$WEIR" $verb -- sh -c 'exit 130') == '0 130' ]] || fail "$verb: exit 130"
+done
