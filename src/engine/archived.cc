@@ -88,7 +88,7 @@ std::vector<bool> pages_in_use(const SharedMemory& memory, uint64_t begin, uint6
 }  // namespace
 
 // An image at its home, or at the low addresses that it was linked for, has an arena at a fixed place.
-Result<bool> Space::give_own_arena(Region& region, pid_t pid) {
+Result<bool> Space::give_own_arena(Region& region) {
   if (!region.image || !region.is_pristine || table_address_ != rt::table_base) return false;
   elf::VRange extent = extent_of(*region.image);
   AppRange image{{extent.begin.value + region.bias}, {extent.end.value + region.bias}};
@@ -105,7 +105,7 @@ Result<bool> Space::give_own_arena(Region& region, pid_t pid) {
   if (known != arenas_.end()) return known->code == code;  // it was unmapped, and is back, or it is another part
   auto first_link = static_cast<uint32_t>(image.begin.value);
   auto max_links = static_cast<uint32_t>((image.size() + home_slot_size - 1) / home_slot_size * home_slot_size);
-  if (!has_free_links(first_link, max_links) || !is_free(base.value, arena_size, {}) || !claim(base, arena_size, pid))
+  if (!has_free_links(first_link, max_links) || !is_free(base.value, arena_size, {}) || !claim(base, arena_size))
     return false;
   TRY(region.arena, create_arena(base, arena_size));
   Arena& arena = arenas_[region.arena];
@@ -148,10 +148,9 @@ Result<bool> Space::give_volatile_arena(Region& region, pid_t pid) {
       std::ranges::any_of(arenas_, [&](const Arena& a) { return a.code.overlaps(region.range); }))
     return false;
   auto archive = Archive::open(region.file, archive_name(), region.range);
-  TRY(auto taken, taken_memory_(pid));
+  TRY(auto taken, taken_memory(pid));
   CachePc base = archive ? archive->arena() : find_gap(region.range, size, taken);
-  if (!base || !is_free(base.value, size, taken) || !near(base, size, region.range) || !claim(base, size, pid))
-    return false;
+  if (!base || !is_free(base.value, size, taken) || !near(base, size, region.range) || !claim(base, size)) return false;
   TRY(region.arena, create_arena(base, size));
   Arena& arena = arenas_[region.arena];
   arena.code = region.range;

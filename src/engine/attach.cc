@@ -24,9 +24,9 @@ namespace {
 bool is_image(const process::Region& r) { return r.executable && (r.inode || r.path == "[vdso]"); }
 
 // The space of a process that stands still: all its code is known from the start.
-Result<std::unique_ptr<Space>> space_of(pid_t tid, const Space::MakeTool& make_tool) {
+Result<std::unique_ptr<Space>> space_of(pid_t tid, const Space::MakeTool& make_tool, const Space::Takings& takings) {
   TRY(auto regions, process::regions(tid));
-  TRY(auto space, Space::create(make_tool, regions, false));
+  TRY(auto space, Space::create(make_tool, takings, regions, false));
   for (const process::Region& r : regions) {
     if (is_image(r)) TRY_VOID(space->know(r.range.begin, tid));
     if (r.executable) space->note_code(r.range);
@@ -151,9 +151,9 @@ Result<> Server::attach(pid_t pid) {
   TRY_VOID(threads.stop([&] { return !detach_is_wanted(); }));
   std::vector<pid_t> tids = threads.tids();
   pid_t agent = threads.agent();
-  auto space = space_of(agent, options_.make_tool);
+  auto space = space_of(agent, options_.make_tool, [this] { return takings(); });
   if (!space) return cannot(space.error());
-  prepare(**space);
+  (*space)->set_limit(options_.cache_limit);
   std::vector<user_regs_struct> registers;
   for (pid_t tid : tids) {
     TRY(user_regs_struct regs, process::Tracee(tid).registers());

@@ -40,23 +40,30 @@ void clear_trap_flag(const process::Tracee& tracee, bool is_pushed) {
   (void)tracee.set_registers(*regs);
 }
 
-// One instruction. Returns the signal of its fault, if it has one.
+// Is the thread stopped by what we have it do? (One that somebody has sent, or int3, is the program's.)
+bool is_our_trap(pid_t tid, int status) {
+  siginfo_t info;
+  if (status >> 16) return true;
+  return WSTOPSIG(status) == SIGTRAP && !ptrace(PTRACE_GETSIGINFO, tid, 0, &info) && info.si_code > 0 &&
+         info.si_code < SI_KERNEL;
+}
+
+// One instruction. Returns the signal that it is stopped by instead, if there is one.
 int step(const user_regs_struct& regs, pid_t tid, bool pushes_flags = false) {
   if (ptrace(PTRACE_SINGLESTEP, tid, 0, 0)) return 0;
   auto status = process::wait_stop(tid);
   if (!(regs.eflags & trap_flag)) clear_trap_flag(process::Tracee(tid), pushes_flags);
-  return status && *status >> 16 == 0 && WSTOPSIG(*status) != SIGTRAP ? WSTOPSIG(*status) : 0;
+  return status && !is_our_trap(tid, *status) ? WSTOPSIG(*status) : 0;
 }
 
-// A system call. A step of it would end in a SIGTRAP, and where the call has blocked that the kernel forgets its action.
+// A system call, by its two stops. (A single step raises SIGTRAP: where the call has just blocked that, the kernel forgets its action.)
 int step_over_call(pid_t tid) {
   for (int stops = 0; stops < 2;) {  // before it, and behind
     if (ptrace(PTRACE_SYSCALL, tid, 0, 0)) return 0;
     auto status = process::wait_stop(tid);
     if (!status) return 0;
-    if (*status >> 16) continue;
-    if (WSTOPSIG(*status) != SIGTRAP) return WSTOPSIG(*status);
-    stops++;
+    if (!is_our_trap(tid, *status)) return WSTOPSIG(*status);
+    if (*status >> 16 == 0) stops++;
   }
   return 0;
 }

@@ -69,11 +69,6 @@ std::span<process::Region> mappings_of(std::vector<process::Region>& regions, Ap
 
 }  // namespace
 
-void Server::prepare(Space& space) {
-  space.set_limit(options_.cache_limit);
-  space.set_taken_memory([this](pid_t pid) { return taken_memory(pid); });
-}
-
 Result<> Server::inject(pid_t pid) {
   process::Tracee tracee(pid);
   TRY(user_regs_struct regs, tracee.registers());
@@ -87,8 +82,8 @@ Result<> Server::inject(pid_t pid) {
   if (program == regions.end()) return fail("{}: its entry point is not mapped", process::program_name(pid));
   auto image = symbols::open_image(pid, *program);
   bool sanitized = image && (*image)->uses_address_sanitizer();
-  TRY(auto space, Space::create(options_.make_tool, regions, sanitized));
-  prepare(*space);
+  TRY(auto space, Space::create(options_.make_tool, [this] { return takings(); }, regions, sanitized));
+  space->set_limit(options_.cache_limit);
   std::array loans = {process::Keeper::Loan{runtime_.file.get()}, process::Keeper::Loan{blocks_.file.get(), true}};
   process::Keeper keeper(pid, loans);
   std::array ours = {file_mapping(keeper, runtime_, rt::runtime_base, PROT_READ | PROT_EXEC),

@@ -54,17 +54,14 @@ bool Server::can_ever_give(AppRange range) const {
   return true;
 }
 
-// (What a thread is about to map is read first: it may have mapped it by the time we read what there is.)
-Result<std::vector<process::Region>> Server::taken_memory(pid_t pid) const {
-  std::vector<AppRange> wanted;
+std::vector<AppRange> Server::takings() const {
+  std::vector<AppRange> all;
   for (uint32_t slot = 1; slot < slots_.size(); slot++) {
     const rt::Range& taking = block(slot)->taking;
     AppPc end{__atomic_load_n(&taking.end, __ATOMIC_ACQUIRE)}, begin{__atomic_load_n(&taking.begin, __ATOMIC_RELAXED)};
-    if (slots_[slot].state == SlotState::Running && begin < end) wanted.push_back({begin, end});
+    if (slots_[slot].state == SlotState::Running && begin < end) all.push_back({begin, end});
   }
-  TRY(auto taken, process::regions(pid));
-  for (const AppRange& range : wanted) taken.push_back({.range = range});
-  return taken;
+  return all;
 }
 
 // A thread block that was given away in one process is not used in any.

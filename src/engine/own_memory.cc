@@ -170,8 +170,7 @@ void Space::give(std::vector<AppRange>& parts, size_t mapped) {
 
 // The table stays where it is if it can, and all that its place can be used for.
 Result<std::unique_ptr<Space>> Space::begin_elsewhere(AppRange wanted, bool moves_table) const {
-  TRY(auto s, create_empty([&] { return tool_->copy(); }));
-  s->taken_memory_ = taken_memory_;
+  TRY(auto s, create_empty([&] { return tool_->copy(); }, takings_));
   s->counters_ = counters_;
   s->limit_ = limit_;
   s->given_ = given_;

@@ -70,7 +70,6 @@ bool Server::send_calls(Process& p, uint32_t slot) {
       fmt::format_to_n(open.text, sizeof open.text - 1, "/proc/{}/fd/{}", p.keeper.pid(), file = file_of(piece));
     }
     uint64_t fixed = piece.is_new ? MAP_FIXED_NOREPLACE : MAP_FIXED;
-    if (piece.is_new) flags |= rt::AwaitsRoom;
     out[n++] = {SYS_mmap,
                 {piece.address, piece.size, static_cast<uint64_t>(piece.protection), MAP_SHARED | MAP_NORESERVE | fixed, 0,
                  piece.offset},
@@ -108,6 +107,10 @@ bool Server::called(Process& p, uint32_t slot, uint64_t failed, int64_t result) 
     std::copy(tb->calls + failed - 1, tb->calls + sent, tb->calls);
     tb->request.calls = p.memory->sent = sent - (failed - 1);
     return true;
+  }
+  if (size_t mapped = p.memory->mapped; result == -EEXIST && p.space->give_up({tb->calls[failed - 1].args[0]}, mapped)) {
+    p.memory->mapped = mapped;
+    return false;
   }
   end_with_message(p, fmt::format("system call {}: {}", tb->calls[failed - 1].nr, strerror(error)));
   return false;
@@ -177,9 +180,9 @@ bool Server::must_map_first(Process& p, uint32_t slot, const rt::RequestBlock& r
   if (!target) return false;
   pid_t tid = slots_[slot].tid;
   if (!p.space->find(target) && !p.space->prepare(target, tid, false)) {
-    if (is_shared(p))
-      if (auto ok = part(p); !ok) end_with_message(p, ok.error().what);
-    p.space->prepare(target, tid, true);
+    if (!is_shared(p)) p.space->prepare(target, tid, true);
+    else if (auto ok = part(p); !ok)
+      end_with_message(p, ok.error().what);  // (its copy is mapped before it grows: see claim)
   }
   auto pieces = p.space->pieces().subspan(p.memory->mapped);
   return std::any_of(pieces.begin(), pieces.end(), [](const Piece& piece) { return !piece.is_change; });
@@ -241,6 +244,7 @@ void Server::handle(Process& p, uint32_t slot, rt::RequestBlock& r) {
         end_with_message(p, ok.error().what);
       break;
     case rt::Request::None:
+    case rt::Request::Settle:
     case rt::Request::Hello:
     case rt::Request::ThreadEnd:
     case rt::Request::Called: break;

@@ -218,7 +218,7 @@ class Server {
   bool wants_move(const Process& p, const rt::RequestBlock& r) const;
   bool is_to_move(const Memory& memory) const;
   bool is_postponed(const Process& p, uint32_t slot, const rt::RequestBlock& r);
-  Result<std::vector<process::Region>> taken_memory(pid_t pid) const;
+  std::vector<AppRange> takings() const;
   bool is_executing(const Memory& memory);
   bool make_move();
   void move(Process& p, uint32_t slot, const rt::RequestBlock& r);
@@ -234,7 +234,6 @@ class Server {
   uint32_t slot_of_thread(pid_t tid) const;
 
   // inject.cc
-  void prepare(Space& space);
   Result<> inject(pid_t pid);
   void begin(Process& p, uint32_t slot, rt::RequestBlock& r);
   Result<AppPc> begin_program(Process& p, uint32_t slot);

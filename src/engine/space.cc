@@ -31,25 +31,26 @@ constexpr uint64_t image_margin = 256u << 20;
 }  // namespace
 
 // What a tool publishes has room from the start (base/published.h): much, where addresses are short.
-Result<std::unique_ptr<Space>> Space::create_empty(const MakeTool& make_tool) {
+Result<std::unique_ptr<Space>> Space::create_empty(const MakeTool& make_tool, const Takings& takings) {
   try {
     std::unique_ptr<Space> s(new Space);
     s->tool_ = make_tool();
+    s->takings_ = takings;
     return s;
   } catch (const std::bad_alloc&) {
     return fail("there is no room for what is counted (ulimit -v must allow it)");
   }
 }
 
-Result<std::unique_ptr<Space>> Space::create(const MakeTool& make_tool, std::span<const process::Region> taken,
-                                             bool keeps_off_low) {
+Result<std::unique_ptr<Space>> Space::create(const MakeTool& make_tool, const Takings& takings,
+                                             std::span<const process::Region> taken, bool keeps_off_low) {
   auto is_free = [&](uint64_t begin) {
     AppRange table{{begin}, {begin + rt::table_size}};
     return std::ranges::none_of(taken, [&](const process::Region& r) { return r.range.overlaps(table); });
   };
   bool low = !keeps_off_low && is_free(rt::table_base);
   if (!low && !is_free(rt::high_table_base)) return fail("it has no room for weir's table");
-  TRY(auto s, create_empty(make_tool));
+  TRY(auto s, create_empty(make_tool, takings));
   s->table_address_ = low ? rt::table_base : rt::high_table_base;
   TRY(s->twins_, Twins::create());
   TRY_VOID(s->create_memory());
@@ -237,7 +238,7 @@ Result<> Space::add(const process::Region& r, std::shared_ptr<elf::Image> image,
 // A region is known only if there is room for its code.
 Result<> Space::find_room(Region& region, pid_t pid) {
   auto look = [&]() -> Result<> {
-    TRY(bool own, region.is_volatile ? give_volatile_arena(region, pid) : give_own_arena(region, pid));
+    TRY(bool own, region.is_volatile ? give_volatile_arena(region, pid) : give_own_arena(region));
     if (own) return {};
     TRY(region.arena, arena_near(region.range, pid));
     return {};
@@ -332,35 +333,60 @@ Result<uint32_t> Space::arena_near(AppRange range, pid_t pid) {
   };
   if (auto known = find([&](const Arena& a) { return near(a.base, a.size, range); })) return *known;
   bool has_many = std::ranges::count_if(arenas_, [](const Arena& a) { return !a.code.size(); }) >= many_common_arenas;
-  for (size_t size = arena_size, attempts = 8; size >= smallest_arena && attempts && !has_many;) {
-    TRY(auto taken, taken_memory_(pid));
-    CachePc gap = find_gap(range, size, taken);
-    if (!gap) size /= 2;
-    else if (claim(gap, size, pid)) return create_common_arena(gap, size);
-    else attempts--;
-  }
+  TRY(auto taken, taken_memory(pid));
+  for (size_t size = arena_size; size >= smallest_arena && !has_many; size /= 2)
+    if (CachePc gap = find_gap(range, size, taken); gap && claim(gap, size)) return create_common_arena(gap, size);
   if (auto known = find([&](const Arena& a) { return far_arenas.contains({a.base.value}); })) return *known;
-  TRY(auto taken, taken_memory_(pid));
   for (CachePc at{far_arenas.begin.value}; at.value < far_arenas.end.value; at += arena_size)
-    if (is_free(at.value, arena_size, taken) && claim(at, arena_size, pid)) return create_common_arena(at, arena_size);
+    if (is_free(at.value, arena_size, taken) && claim(at, arena_size)) return create_common_arena(at, arena_size);
   return fail("no room for a code cache near {:#x}", range.begin.value);
 }
 
-// From now on the runtime keeps the program out of there. False: a thread was faster.
+// What there is of the program's, and will be at once.
+Result<std::vector<process::Region>> Space::taken_memory(pid_t pid) const {
+  std::vector<AppRange> takings = takings_();  // (first: it may be there by the time we look)
+  TRY(auto taken, process::regions(pid));
+  for (const AppRange& range : takings) taken.push_back({.range = range});
+  return taken;
+}
+
+// Keeps the program from changing what is mapped in [base, base + size) from now on. False: a thread is about to.
 //
-// A thread tells which addresses it is about to take before it looks whether they are ours: either it sees that they are, or we see what it tells, or it
-// has taken them by now. Who is given some of them by the kernel, which knows of nothing, looks afterwards, and gives them back: we wait for that as we
-// map what is new. (See rt/syscalls.cc.)
-bool Space::claim(CachePc base, size_t size, pid_t pid) {
+// A thread writes what it will take (rt::Taking), then reads the claim; we write the claim, then read what threads will take. So one of the
+// two sees the other. A thread that sees the claim asks, and is answered when it is settled. What the kernel has given to others there
+// meanwhile stays: the arena replaces nothing when it is mapped, which is before it holds code, and is given up then.
+bool Space::claim(CachePc base, size_t size) {
   AppRange range{{base.value}, {base.value + size}};
   claim_ = range;
   write_own();
-  auto taken = taken_memory_(pid);
+  bool is_ours = std::ranges::none_of(takings_(), [&](AppRange taking) { return taking.overlaps(range); });
   claim_ = {};
-  bool is_ours = taken && std::ranges::none_of(*taken, [&](const process::Region& r) { return r.range.overlaps(range); });
   if (is_ours) tell_own(range);
   else write_own();
   return is_ours;
+}
+
+// (What code was to be there is found anew.)
+bool Space::give_up(CachePc base, size_t& mapped) {
+  auto arena = std::ranges::find_if(arenas_, [&](const Arena& a) { return a.base == base && a.contains(base); });
+  if (arena == arenas_.end() || !arena->units.empty()) return false;
+  auto first = std::ranges::find_if(pieces_, [&](const Piece& p) { return p.is_new && p.address == base.value; });
+  if (first == pieces_.end()) return false;
+  mapped = std::min(mapped, static_cast<size_t>(first - pieces_.begin()));
+  AppRange range{{base.value}, {base.value + arena->size}};
+  auto is_its = [&](const Piece& p) {
+    return range.contains({p.address}) || (arena->archive && p.file == arena->archive->file().get());
+  };
+  pieces_.erase(std::remove_if(first, pieces_.end(), is_its), pieces_.end());
+  auto index = static_cast<uint32_t>(arena - arenas_.begin());
+  std::erase_if(regions_, [&](const Region& r) { return r.arena == index; });
+  std::erase(own_, range);
+  Arena none;
+  none.base = base, none.first_link = arena->first_link;
+  *arena = std::move(none);
+  write_own();
+  write_page();
+  return true;
 }
 
 Result<uint32_t> Space::create_common_arena(CachePc base, size_t size) {
@@ -503,8 +529,7 @@ void Space::retire(uint32_t id) {
 }
 
 Result<std::unique_ptr<Space>> Space::copy() const {
-  TRY(auto s, create_empty([&] { return tool_->copy(); }));
-  s->taken_memory_ = taken_memory_;
+  TRY(auto s, create_empty([&] { return tool_->copy(); }, takings_));
   s->counters_ = counters_;
   s->table_address_ = table_address_;
   s->given_ = given_;
@@ -533,6 +558,10 @@ Result<std::unique_ptr<Space>> Space::copy() const {
   s->has_archives_ = has_archives_;
   for (const Arena& a : arenas_) {
     Arena c = a;
+    if (!a.size) {  // it was given up
+      s->arenas_.push_back(std::move(c));
+      continue;
+    }
     TRY(auto memory, SharedMemory::create("weir-cache", a.size));
     c.memory = std::make_shared<SharedMemory>(std::move(memory));
     size_t archived = a.archive ? a.code_pages.size() * Archive::page : 0;  // see copy_archived

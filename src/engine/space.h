@@ -39,7 +39,7 @@ struct Piece {
   int protection;
   bool is_archive = false;  // of a file, else of shared memory
   bool is_change = false;   // something is there already, and goes on working
-  bool is_new = false;      // nothing is there, or what another thread has by chance and gives back: see Space::claim
+  bool is_new = false;      // nothing is there, or the arena is given up: see Space::claim
 };
 
 // A place where translated code asks; see instrument::Exit. Direct ones with the same target form a list.
@@ -123,12 +123,11 @@ class Space {
   static constexpr pid_t no_process = 0;
   static constexpr int no_code = -1;  // exit_status of an error of translate(): nothing can be executed there
   using MakeTool = std::function<std::unique_ptr<instrument::Tool>()>;
+  // What threads are about to map, or to unmap, at this very moment.
+  using Takings = std::function<std::vector<AppRange>()>;
   // For a process that has mapped `taken`. The table lies low, where it is found fastest, unless the program will want those addresses.
-  static Result<std::unique_ptr<Space>> create(const MakeTool& make_tool, std::span<const process::Region> taken,
-                                               bool keeps_off_low);
-  // What a process has mapped, with what its threads are about to map; without one, the former alone.
-  using TakenMemory = std::function<Result<std::vector<process::Region>>(pid_t)>;
-  void set_taken_memory(TakenMemory taken) { taken_memory_ = std::move(taken); }
+  static Result<std::unique_ptr<Space>> create(const MakeTool& make_tool, const Takings& takings,
+                                               std::span<const process::Region> taken, bool keeps_off_low);
   // A copy with memory of its own, for a process that takes a way of its own.
   Result<std::unique_ptr<Space>> copy() const;
 
@@ -179,6 +178,9 @@ class Space {
   void give(std::vector<AppRange>& parts, size_t mapped);
   // Another space for the same process: nothing is translated yet, and `wanted` is the program's.
   Result<std::unique_ptr<Space>> begin_elsewhere(AppRange wanted, bool moves_table) const;
+  // The new arena at `base` could not be mapped, as there is memory of the program's by now: it is forgotten. `mapped`: how many pieces are
+  // mapped, which were thought to be more. False: it is no such arena.
+  bool give_up(CachePc base, size_t& mapped);
   std::span<const AppRange> own() const { return own_; }
   bool is_own(AppPc pc) const;
   bool is_in_table(AppRange range) const {
@@ -237,7 +239,7 @@ class Space {
 
  private:
   Space() = default;
-  static Result<std::unique_ptr<Space>> create_empty(const MakeTool& make_tool);
+  static Result<std::unique_ptr<Space>> create_empty(const MakeTool& make_tool, const Takings& takings);
   Result<> create_memory();
 
   // space.cc
@@ -249,7 +251,8 @@ class Space {
   Result<uint32_t> arena_near(AppRange range, pid_t pid);
   bool is_free(uint64_t begin, size_t size, std::span<const process::Region> taken) const;
   CachePc find_gap(AppRange range, size_t size, std::span<const process::Region> taken) const;
-  bool claim(CachePc base, size_t size, pid_t pid);
+  Result<std::vector<process::Region>> taken_memory(pid_t pid) const;
+  bool claim(CachePc base, size_t size);
   Result<uint32_t> create_common_arena(CachePc base, size_t size);
   Result<uint32_t> create_arena(CachePc base, size_t size);
   Result<> find_room(Region& region, pid_t pid);
@@ -312,7 +315,7 @@ class Space {
   // archived.cc
   const Arena* arena_of_code(AppPc pc) const { return has_archives_ ? find_arena_of_code(pc) : nullptr; }
   const Arena* find_arena_of_code(AppPc pc) const;
-  Result<bool> give_own_arena(Region& region, pid_t pid);
+  Result<bool> give_own_arena(Region& region);
   bool has_free_links(uint32_t first, uint64_t count) const;
   Result<bool> give_volatile_arena(Region& region, pid_t pid);
   void open_archive(Arena& arena, std::shared_ptr<const Archive> archive);
@@ -331,7 +334,7 @@ class Space {
   void take_over(uint32_t arena);
   void save(Arena& arena);
 
-  TakenMemory taken_memory_ = process::regions;
+  Takings takings_;
   std::unique_ptr<instrument::Tool> tool_;
   instrument::Counters counters_;
   SharedMemory table_, page_;

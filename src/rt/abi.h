@@ -85,6 +85,7 @@ enum class Request : uint32_t {
   Begin,   // the first words of a new program → pc: where to go on
   Place,   // args: descriptor of an ELF file, size, attempt → values[0]: where to map it, 0: anywhere
   Mapped,  // args: begin, size, offset, descriptor: code of a file has been mapped
+  Settle,  // answered when nothing is claimed any more: see SpacePage::claim
   Called,  // args: one more than the index of the call that failed, its result: the calls have been made
 };
 
@@ -119,7 +120,6 @@ enum CallFlags : uint64_t {
   Opens = 2,           // its result is the descriptor,
   UsesDescriptor = 4,  // … which is the last argument but one, or, of close, the first
   Optional = 8,        // it may fail
-  AwaitsRoom = 16,     // what another thread has there by chance goes at once
 };
 constexpr uint32_t max_calls = 32;
 
@@ -382,7 +382,7 @@ struct ThreadBlock {
   KernelSigaction own_actions[64];
 
   Call calls[max_calls];
-  Range taking;  // addresses that the program is about to map; `end` is written last, and is 0 where there are none
+  Range taking;  // addresses that the program is about to change; `end` is written last, and is 0 where there are none
   // Their tops are not near a multiple of 4 KiB from what translated code touches: loads there would seem to depend on what was pushed.
   uint8_t room[256];
   alignas(64) uint8_t signal_stack[signal_stack_size];

@@ -306,7 +306,7 @@ Frame* left_handler(ThreadBlock* tb, uint64_t rsp) {
   for (Frame* f = top(tb) - 1; has_handlers && f > bottom(tb) && !begins_stack(*f); f--) {
     if (f->site != signal_site) continue;
     const Interrupted* i = interrupted_by(tb, *f);
-    if (!i || (rsp >= i->stack && rsp < rsp_of(*f))) return nullptr;  // it is still there
+    if (i && rsp >= i->stack && rsp < rsp_of(*f)) return nullptr;  // it is still there
     if (f == bottom(tb) + 1 || distance(rsp_of(f[-1]), rsp) <= depth) return f;
   }
   return nullptr;

@@ -101,13 +101,6 @@ void wait(ThreadBlock* tb) {
   }
 }
 
-void pause_shortly(ThreadBlock* tb) {
-  struct {
-    int64_t seconds, nanoseconds;
-  } time{0, 50'000};
-  sys(SYS_futex, address(&tb->request.state), FUTEX_WAIT, uint64_t(RequestState::Answered), address(&time));
-}
-
 // The system calls that came with an answer. What came of them is told to Weir, which may want more.
 void make_calls(ThreadBlock* tb) {
   RequestBlock& r = tb->request;
@@ -119,10 +112,6 @@ void make_calls(ThreadBlock* tb) {
     if (c.flags & UsesText) a[1] = address(c.text);
     if (c.flags & UsesDescriptor) a[c.nr == SYS_close ? 0 : 4] = uint64_t(descriptor);
     result = sys(c.nr, a[0], a[1], a[2], a[3], a[4], a[5]);
-    for (int looks = 0; result == -EEXIST && (c.flags & AwaitsRoom) && looks < 100'000; looks++) {
-      pause_shortly(tb);
-      result = sys(c.nr, a[0], a[1], a[2], a[3], a[4], a[5]);
-    }
     if (c.flags & Opens) descriptor = result;
     if (is_error(result) && !(c.flags & Optional)) failed = i + 1;
   }

@@ -12,10 +12,10 @@ namespace weir::rt {
 namespace {
 
 constexpr uint64_t syscall_length = 2;
-constexpr uint64_t entry_length = 15;  // of the instructions before `inline`
 constexpr uint64_t page_size = 4096;
+constexpr uint64_t entry_length = 15;  // of the instructions before `inline`
 constexpr int64_t restart = -512;  // no error that a program ever sees: the kernel's ERESTARTSYS
-constexpr uint64_t PROT_WRITE = 2, PROT_EXEC = 4, PROT_GROWSDOWN = 0x01000000, MREMAP_MAYMOVE = 1, MREMAP_FIXED = 2;
+constexpr uint64_t PROT_WRITE = 2, PROT_EXEC = 4, PROT_GROWSDOWN = 0x01000000, MREMAP_FIXED = 2;
 constexpr uint64_t MAP_PRIVATE = 2, MAP_TYPE = 15, MAP_FIXED = 0x10, MAP_ANONYMOUS = 0x20, MAP_32BIT = 0x40,
                    MAP_FIXED_NOREPLACE = 0x100000;
 
@@ -85,7 +85,7 @@ bool is_ours(uint64_t begin, uint64_t size) {
   return first.begin < first.end;
 }
 
-// … or may be in a moment? (The claim is read first: it is part of what is ours before it ends.)
+// Is some of it ours, or claimed? (The claim is read first: it is part of what is ours before it ends.)
 bool is_claimed(uint64_t begin, uint64_t size) {
   const auto* page = reinterpret_cast<const volatile SpacePage*>(space_base);
   for (;;) {
@@ -95,8 +95,8 @@ bool is_claimed(uint64_t begin, uint64_t size) {
   }
 }
 
-// Weir may claim addresses for a new code cache at any time, as it answers another thread: see Space::claim. What the program is about to take is told
-// before we look whether it is Weir's.
+// Weir may claim addresses for a new code cache at any time, as it answers another thread: see Space::claim. What the program is about to
+// change is told before we look whether it is claimed. (What the kernel chooses need not be: Weir's mapping replaces nothing.)
 class Taking {
  public:
   Taking(ThreadBlock* tb, uint64_t begin, uint64_t size) : tb_(tb) {
@@ -110,27 +110,9 @@ class Taking {
   ThreadBlock* tb_;
 };
 
-// … and what the kernel chooses is looked at afterwards. If it is Weir's it is held until there is other memory.
-int64_t kernel_map(const uint64_t* a) {
-  int64_t result = sys(SYS_mmap, a[0], a[1], a[2], a[3], a[4], a[5]);
-  if ((a[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE)) || is_error(result) || !is_claimed(uint64_t(result), a[1])) return result;
-  int64_t other = kernel_map(a);
-  sys(SYS_munmap, uint64_t(result), a[1]);
-  return other;
-}
-int64_t kernel_remap(const uint64_t* a) {
-  int64_t result = sys(SYS_mremap, a[0], a[1], a[2], a[3], a[4]);
-  if (is_error(result) || uint64_t(result) == a[0] || (a[3] & MREMAP_FIXED) || !is_claimed(uint64_t(result), a[2]))
-    return result;
-  const uint64_t room[6] = {0, a[2], 0, MAP_PRIVATE | MAP_ANONYMOUS, ~uint64_t{0}, 0};
-  int64_t other = kernel_map(room);
-  if (is_error(other)) return other;
-  return sys(SYS_mremap, uint64_t(result), a[2], a[2], MREMAP_MAYMOVE | MREMAP_FIXED, uint64_t(other));
-}
-
 // Memory that a call has made executable is told before anybody can go there.
 void announce_code(ThreadBlock* tb, uint64_t begin, uint64_t size) {
-  size = (size + 4095) & ~uint64_t{4095};
+  size = whole_pages(size);
   if (!known_code(begin, size).all) ask(tb, Request::Executable, begin, begin + size);
 }
 
@@ -194,7 +176,7 @@ int64_t mapping_call(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   changes.announce(tb);
   bool moves_code = is_mremap && known_code(a[0], a[1]).any;
   int64_t result = is_mmap ? place(tb, a) : -EEXIST;
-  if (result == -EEXIST) result = is_mmap ? kernel_map(a) : is_mremap ? kernel_remap(a) : sys(nr, a[0], a[1], a[2], a[3]);
+  if (result == -EEXIST) result = sys(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
   if (is_mmap) result = move_code(tb, a, result);
   bool is_executable = is_mremap ? moves_code : nr != SYS_munmap && (a[2] & PROT_EXEC);
   if (is_executable && is_protect && (is_error(result) || (a[2] & PROT_GROWSDOWN)))
@@ -218,6 +200,11 @@ bool get(ThreadBlock* tb, uint64_t begin, uint64_t size, Giving how = Giving::Al
   if (!size || begin + size < begin || !is_claimed(begin, size)) return true;
   ask(tb, Request::Give, begin, begin + size, uint64_t(how));
   return tb->request.values[0];
+}
+
+// Until a claim is ours, or nobody's.
+void settle(ThreadBlock* tb, uint64_t begin, uint64_t size) {
+  if (is_claimed(begin, size) && !is_ours(begin, size)) ask(tb, Request::Settle);
 }
 
 // Unmaps what is the program's.
@@ -249,6 +236,7 @@ int64_t map(ThreadBlock* tb, const uint64_t* a) {
 }
 
 int64_t remap(ThreadBlock* tb, const uint64_t* a) {
+  constexpr uint64_t MREMAP_MAYMOVE = 1;
   uint64_t wanted = a[0] + whole_pages(a[1]), size = a[1] && a[2] > a[1] ? a[2] - a[1] : 0;
   if (a[3] & MREMAP_FIXED) wanted = a[4], size = a[2];
   Taking taking(tb, wanted, whole_pages(size));
@@ -262,8 +250,10 @@ int64_t change_mapping(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   if (nr == SYS_mmap) return map(tb, a);
   if (nr == SYS_mremap) return remap(tb, a);
   Taking taking(tb, a[0], whole_pages(a[1]));
+  settle(tb, a[0], a[1]);
   if (nr == SYS_munmap) return unmap(tb, a);
-  return is_ours(a[0], a[1]) ? -ENOMEM : mapping_call(tb, nr, a);
+  if (is_ours(a[0], a[1])) return -ENOMEM;
+  return nr == SYS_madvise ? sys(nr, a[0], a[1], a[2]) : mapping_call(tb, nr, a);
 }
 
 // The end of the heap moves: not to be stopped by us.
@@ -282,8 +272,7 @@ int64_t move_break(ThreadBlock* tb, const uint64_t* a) {
 int64_t attach_segment(ThreadBlock* tb, const uint64_t* a) {
   constexpr uint64_t SHM_RND = 020000, SHM_REMAP = 040000, SHM_EXEC = 0100000, IPC_STAT = 2;
   uint64_t status[14] = {};  // the kernel's struct shmid_ds: its size is the word behind ipc_perm, which has six
-  bool may_look = a[1] || (a[2] & SHM_EXEC) || !tb->quiet;
-  bool knows = may_look && !is_error(sys(SYS_shmctl, a[0], IPC_STAT, address(status)));
+  bool knows = (a[1] || (a[2] & SHM_EXEC)) && !is_error(sys(SYS_shmctl, a[0], IPC_STAT, address(status)));
   uint64_t size = knows ? status[6] : 0, at = a[2] & SHM_RND ? a[1] & ~(page_size - 1) : a[1];
   Taking taking(tb, at, at ? whole_pages(size) : 0);
   Changes changes;
@@ -291,11 +280,6 @@ int64_t attach_segment(ThreadBlock* tb, const uint64_t* a) {
   if (at && !get(tb, at, size) && (a[2] & SHM_REMAP)) no_room();
   changes.announce(tb);
   int64_t result = sys(SYS_shmat, a[0], a[1], a[2]);
-  if (!at && !is_error(result) && is_claimed(uint64_t(result), size)) {  // as kernel_map() does
-    auto first = uint64_t(result);
-    result = sys(SYS_shmat, a[0], a[1], a[2]);
-    sys(SYS_shmdt, first);
-  }
   changes.announce(tb, !is_error(result));
   if ((a[2] & SHM_EXEC) && !is_error(result)) announce_code(tb, uint64_t(result), size);
   return result;
@@ -469,11 +453,11 @@ void rt_syscall(ThreadBlock* tb) {
     case SYS_munmap:
     case SYS_mprotect:
     case SYS_pkey_mprotect:
-    case SYS_mremap: result = change_mapping(tb, nr, a); break;
+    case SYS_mremap:
+    case SYS_madvise: result = change_mapping(tb, nr, a); break;
     case SYS_brk: result = move_break(tb, a); break;
     case SYS_shmat: result = attach_segment(tb, a); break;
     case SYS_shmdt: result = detach_segment(tb, a); break;
-    case SYS_madvise: result = is_ours(a[0], a[1]) ? -ENOMEM : sys(nr, a[0], a[1], a[2]); break;
     case SYS_mlockall: result = lock_all(tb, a[0]); break;
     case SYS_getrlimit:
     case SYS_setrlimit:
