@@ -366,12 +366,15 @@ bool Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
       }
   }
   if (!pid || access(fmt::format("/proc/{}/task/{}", pid, tid).c_str(), F_OK)) return false;
-  // The parent may have executed another program by now, or have parted: the space is the one that the child has mapped.
+  // The parent may have executed another program by now, or have parted: the space is the one that the child has mapped. Where it was forked while
+  // the parent mapped its own, it has begun with that, and maps all of it.
   auto parent = processes_.find(s.pid);
   uint64_t id = 0;
   process::read(tid, rt::space_base + offsetof(rt::SpacePage, id), std::as_writable_bytes(std::span(&id, 1)));
-  bool is_parents = parent != processes_.end() && parent->second.space->id() == id;
-  auto memory = (s.clone_flags & CLONE_VM) && is_parents ? parent->second.memory : std::make_shared<Memory>(s.memory);
+  bool shares = (s.clone_flags & CLONE_VM) && parent != processes_.end() && parent->second.space == s.space;
+  bool is_parents = shares || (parent != processes_.end() && parent->second.space->id() == id);
+  auto memory = shares ? parent->second.memory : std::make_shared<Memory>(s.memory);
+  if (is_parents && !shares && parent->second.space != s.space) memory->mapped = 0;
   if (s.clone_flags & CLONE_VFORK)
     if (uint32_t waiting = slot_of_thread(s.tid)) slots_[waiting].child = pid;
   Slot old = std::exchange(s, {SlotState::Running, pid, tid, 0, nullptr});

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
@@ -94,6 +95,29 @@ std::optional<rlimit> lend_descriptors(pid_t pid) {
   return limit;
 }
 
+namespace {
+bool has_mapped(pid_t pid, const Piece& piece) {
+  struct stat st;
+  auto regions = process::regions(pid);
+  return regions && !fstat(piece.file, &st) && std::ranges::any_of(*regions, [&](const process::Region& r) {
+           return r.range.contains({piece.address}) && r.inode == st.st_ino;
+         });
+}
+}  // namespace
+
+// There was something where a new arena was to be mapped: the arena, as the process was forked just when its parent had mapped it, or memory of the
+// program. The calls behind it are to be made.
+bool Server::map_without(Process& p, CachePc base) {
+  auto pieces = p.space->pieces().first(p.memory->mapped);
+  auto piece = std::ranges::find_if(pieces, [&](const Piece& x) { return x.is_new && x.address == base.value; });
+  if (piece == pieces.end()) return false;
+  auto index = static_cast<size_t>(piece - pieces.begin());
+  bool is_there = has_mapped(p.pid, *piece);
+  if (!is_there && (is_shared(p) || !p.space->give_up(base))) return false;
+  p.memory->mapped = index + is_there;
+  return true;
+}
+
 // The calls were made, or some. Returns whether the thread is to make the rest.
 bool Server::called(Process& p, uint32_t slot, uint64_t failed, int64_t result) {
   auto lent = std::exchange(p.limit, {});
@@ -108,10 +132,7 @@ bool Server::called(Process& p, uint32_t slot, uint64_t failed, int64_t result) 
     tb->request.calls = p.memory->sent = sent - (failed - 1);
     return true;
   }
-  if (size_t mapped = p.memory->mapped; result == -EEXIST && p.space->give_up({tb->calls[failed - 1].args[0]}, mapped)) {
-    p.memory->mapped = mapped;
-    return false;
-  }
+  if (result == -EEXIST && map_without(p, {tb->calls[failed - 1].args[0]})) return false;
   end_with_message(p, fmt::format("system call {}: {}", tb->calls[failed - 1].nr, strerror(error)));
   return false;
 }
@@ -134,6 +155,7 @@ void Server::serve(uint32_t slot) {
   current_slot_ = slot;
   if (r.kind == rt::Request::Hello) {
     shared.values[0] = hello(slot, static_cast<pid_t>(r.args[0]), static_cast<pid_t>(r.args[1]));
+    if (Process* p = shared.values[0] ? process_of(slot) : nullptr; p && !p->memory->mapped) send_calls(*p, slot);
     return answer(slot);
   }
   Process* p = slots_[slot].state == SlotState::Running ? process_of(slot) : nullptr;

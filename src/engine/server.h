@@ -128,6 +128,7 @@ class Server {
   bool must_map_first(Process& p, uint32_t slot, const rt::RequestBlock& r);
   bool send_calls(Process& p, uint32_t slot);
   bool called(Process& p, uint32_t slot, uint64_t failed, int64_t result);
+  bool map_without(Process& p, CachePc base);
   // Where the target finds request.text.
   static uint64_t text_address(uint32_t slot) {
     return rt::blocks_base + slot * rt::block_stride + offsetof(rt::ThreadBlock, request) +

@@ -67,8 +67,8 @@ Result<> Space::create_memory() {
   static uint64_t last_id = 0;
   TRY(table_, SharedMemory::create("weir-table", rt::table_size));
   TRY(page_, SharedMemory::create("weir-page", rt::space_page_size));
+  add_piece({page_.file.get(), 0, rt::space_base, rt::space_page_size, PROT_READ, false});  // (first: see Server::hello)
   add_piece({table_.file.get(), 0, table_address_, rt::table_size, PROT_READ, false});
-  add_piece({page_.file.get(), 0, rt::space_base, rt::space_page_size, PROT_READ, false});
   add_piece({twins_.file(), 0, rt::twins_base, rt::twins_size, PROT_READ, false});
   page_.as<rt::SpacePage>()->id = ++last_id;
   page_.as<rt::SpacePage>()->table = table_address_;
@@ -367,17 +367,14 @@ bool Space::claim(CachePc base, size_t size) {
 }
 
 // (What code was to be there is found anew.)
-bool Space::give_up(CachePc base, size_t& mapped) {
+bool Space::give_up(CachePc base) {
   auto arena = std::ranges::find_if(arenas_, [&](const Arena& a) { return a.base == base && a.contains(base); });
   if (arena == arenas_.end() || !arena->units.empty()) return false;
-  auto first = std::ranges::find_if(pieces_, [&](const Piece& p) { return p.is_new && p.address == base.value; });
-  if (first == pieces_.end()) return false;
-  mapped = std::min(mapped, static_cast<size_t>(first - pieces_.begin()));
   AppRange range{{base.value}, {base.value + arena->size}};
   auto is_its = [&](const Piece& p) {
     return range.contains({p.address}) || (arena->archive && p.file == arena->archive->file().get());
   };
-  pieces_.erase(std::remove_if(first, pieces_.end(), is_its), pieces_.end());
+  std::erase_if(pieces_, is_its);
   auto index = static_cast<uint32_t>(arena - arenas_.begin());
   std::erase_if(regions_, [&](const Region& r) { return r.arena == index; });
   std::erase(own_, range);

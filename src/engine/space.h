@@ -178,9 +178,8 @@ class Space {
   void give(std::vector<AppRange>& parts, size_t mapped);
   // Another space for the same process: nothing is translated yet, and `wanted` is the program's.
   Result<std::unique_ptr<Space>> begin_elsewhere(AppRange wanted, bool moves_table) const;
-  // The new arena at `base` could not be mapped, as there is memory of the program's by now: it is forgotten. `mapped`: how many pieces are
-  // mapped, which were thought to be more. False: it is no such arena.
-  bool give_up(CachePc base, size_t& mapped);
+  // The new arena at `base` could not be mapped, as there is memory of the program's by now: it is forgotten. False: it holds code.
+  bool give_up(CachePc base);
   std::span<const AppRange> own() const { return own_; }
   bool is_own(AppPc pc) const;
   bool is_in_table(AppRange range) const {

@@ -21,9 +21,10 @@ void Sampler::renew_guardian() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC)) return;
   Fd reads(ends[0]), writes(ends[1]);
-  guardian_is_apart_ = Fd(eventfd(0, EFD_CLOEXEC));
+  Fd event(eventfd(0, EFD_CLOEXEC));
   pid_t weir = getpid(), pid = fork();
   if (pid < 0) return;
+  guardian_event_ = std::move(event);
   if (pid == 0) {
     writes = Fd();
     guardian_pipe_ = Fd();
@@ -47,7 +48,7 @@ void Sampler::dismiss_guardian() {
 // A new guardian has our descriptors until it has run for the first time: what we have closed is still taken then.
 void Sampler::wait_for_guardian() {
   constexpr int patience = 1000;  // ms
-  pollfd apart{guardian_is_apart_.get(), POLLIN, 0};
+  pollfd apart{guardian_event_.get(), POLLIN, 0};
   if (guardian_) poll(&apart, 1, patience);
 }
 
@@ -61,7 +62,7 @@ void Sampler::stand_by(Fd dismissed, pid_t weir) {
   watch_ = {};
   images_->forget_thread();
   for (auto& [pid, p] : processes_) p.events.clear(), p.guards.clear(), p.entry = Fd();
-  eventfd_write(guardian_is_apart_.get(), 1);
+  eventfd_write(guardian_event_.get(), 1);
   Fd process(static_cast<int>(syscall(SYS_pidfd_open, weir, 0)));
   char byte;
   ssize_t n;

@@ -76,8 +76,9 @@ Result<> Sampler::map_files(process::RemoteSyscalls& remote, const Process& p) {
       TRY_VOID(remote.call("mprotect", SYS_mprotect, f.address, f.size, protection));
     }
     if (!mapped)
-      return fail("{}: there is no room for weir at {:#x} (ulimit -v must allow {} GiB)", mapped.error().what, f.address,
-                  (rt::sample_slots_size + rt::sample_tables_size) >> 30);
+      return fail(
+          "{}: there is no room for weir at {:#x} (ulimit -v must allow {} GiB; and ulimit -l, if it locks its memory)",
+          mapped.error().what, f.address, (rt::sample_slots_size + rt::sample_tables_size) >> 30);
     return {};
   };
   for (size_t i = 0; i < files.size(); i++) {

@@ -193,7 +193,7 @@ class Sampler {
   Time next_sweep_ = {};
   // The guardian is a copy of this process as it was when it was made. Slots that were collected since are kept for it.
   pid_t guardian_ = 0;
-  Fd guardian_pipe_, guardian_is_apart_;
+  Fd guardian_pipe_, guardian_event_;  // the event: it has closed what it has of ours
   bool guardian_is_old_ = true, is_cut_short_ = false;
   Time guardian_made_ = {};
   std::set<uint32_t> retired_;
