@@ -130,7 +130,8 @@ Result<int> sample(const Words& words) {
       say("a sample took {:.2f} µs in the program, besides what the kernel takes to interrupt it", outcome.cost * 1e6);
     if (s.run.quiet) return {};
     if (outcome.left_running)
-      say("processes that outlive the program, and are sampled no longer: {}", outcome.left_running);
+      say("processes that outlive the program, and are sampled no longer: {} (weir sample --pid goes on)",
+          outcome.left_running);
     if (outcome.not_followed)
       say("processes that ran unsampled: {}; the last one: {}", outcome.not_followed, outcome.why_not_followed);
     return print_summary(s.output);

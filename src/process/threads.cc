@@ -30,6 +30,8 @@ std::string status_word(pid_t pid, const char* name) {
   return "";
 }
 
+pid_t parent_of(pid_t pid) { return static_cast<pid_t>(strtol(status_word(pid, "PPid").c_str(), nullptr, 10)); }
+
 bool has_ended(pid_t tid) {
   std::string state = status_word(tid, "State");
   return state.empty() || state == "Z" || state == "X";
@@ -191,7 +193,7 @@ Result<bool> Threads::seize_new() {
 void Threads::look(Held& thread) {
   int status = 0;
   pid_t tid = thread.tid;
-  if (tid == pid_ && status_word(pid_, "PPid") == std::to_string(getpid())) {
+  if (tid == pid_ && parent_of(pid_) == getpid()) {
     auto stop = wait_stop(pid_, std::chrono::milliseconds(0));
     if (!stop) tid = -1;
     else if (!*stop) tid = 0;

@@ -18,6 +18,7 @@ bool is_64_bit(pid_t pid);
 
 // A word of /proc/PID/status, as it stands there; empty: there is none.
 std::string status_word(pid_t pid, const char* name);
+pid_t parent_of(pid_t pid);
 
 // Has the thread ended, waited for or not?
 bool has_ended(pid_t tid);

@@ -200,7 +200,7 @@ void Sampler::loop() {
     bool is_called = std::exchange(shared_->control().attention, 0);
     for (auto& [pid, p] : processes_)
       if ((is_called || p.wants_look) && steady_clock::now() >= p.next_look) attend(p);
-    for (auto [pid, since] : std::exchange(newborn_, {})) follow(pid, since);
+    for (auto [pid, born] : std::exchange(newborn_, {})) follow(pid, born.parent, born.since);
     if (steady_clock::now() >= next_sweep_) look_around();
     renew_guardian();
   }
@@ -247,6 +247,7 @@ void Sampler::reap() {
       continue;
     }
     main_ended_ = true;
+    look_at_watch();  // (what it forked last is followed before it is gone)
     cpu_seconds_ = seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
     status_ = process::own_end(status);
     if (auto p = processes_.find(main_pid_); p != processes_.end())
@@ -260,7 +261,7 @@ void Sampler::look_at_watch() {
   only_mapped_ = !records.empty();
   for (const Watch::Record& r : records) {
     auto known = processes_.find(r.pid);
-    if (r.kind == Watch::Record::Forked) follow(r.pid, steady_clock::now());
+    if (r.kind == Watch::Record::Forked) follow(r.pid, r.parent, steady_clock::now());
     if (r.kind == Watch::Record::Executed) executed(r.pid);
     only_mapped_ &= r.kind == Watch::Record::Mapped;
     if (r.kind == Watch::Record::Mapped && known != processes_.end()) known->second.wants_look = true;
@@ -335,10 +336,9 @@ Process& Sampler::add(pid_t pid, pid_t parent) {
 }
 
 // A new process, since then. It goes on in its parent's program, or executes another.
-void Sampler::follow(pid_t pid, Time since) {
+void Sampler::follow(pid_t pid, pid_t parent, Time since) {
   if (!options_.follow || processes_.contains(pid) || !process::own_id(pid)) return;
   if (processes_.size() >= rt::max_sample_processes / 2) return not_followed(pid, "there are too many");
-  auto parent = static_cast<pid_t>(strtol(process::status_word(pid, "PPid").c_str(), nullptr, 10));
   if (!has_ours(pid)) {
     if (!is_told_) executed(pid);  // else we are
     return;
@@ -350,7 +350,7 @@ void Sampler::follow(pid_t pid, Time since) {
   bool shares_memory = share_memory(pid, parent);
   if (shares_memory || from->second.code.is_tracer() || !from->second.code.is_complete()) {
     constexpr auto long_time = 1s;
-    if (steady_clock::now() < since + long_time) return void(newborn_.try_emplace(pid, since));
+    if (steady_clock::now() < since + long_time) return void(newborn_.try_emplace(pid, parent, since));
     if (shares_memory) return not_followed(pid, "it shares the memory of its parent, and is no thread of it");
   }
   Process& p = add(pid, parent);
@@ -362,21 +362,21 @@ void Sampler::follow(pid_t pid, Time since) {
   control.processes[p.index].action = control.processes[q.index].action;
   if (!by_perf_ || begin_stopped(p)) return;
   processes_.erase(pid);
-  if (has_ours(pid)) newborn_.try_emplace(pid, steady_clock::now());  // it blocks the signal
+  if (has_ours(pid)) newborn_.try_emplace(pid, parent, steady_clock::now());  // it blocks the signal
 }
 
 void Sampler::find_children(const Process& p) {
   for (pid_t tid : threads_of(p.pid)) {
     std::ifstream children(fmt::format("/proc/{}/task/{}/children", p.pid, tid));
     for (pid_t child; children >> child;)
-      if (!processes_.contains(child)) newborn_.try_emplace(child, steady_clock::now());
+      if (!processes_.contains(child)) newborn_.try_emplace(child, p.pid, steady_clock::now());
   }
 }
 
 void Sampler::executed(pid_t pid) {
   newborn_.erase(pid);
   if (has_ours(pid)) return;  // this was told of late: we have entered it meanwhile
-  auto parent = static_cast<pid_t>(strtol(process::status_word(pid, "PPid").c_str(), nullptr, 10));
+  pid_t parent = process::parent_of(pid);
   if (auto old = processes_.find(pid); old != processes_.end()) {
     parent = old->second.parent;
     ended(old->second, "exec");

@@ -84,7 +84,7 @@ class Sampler {
   Process& add(pid_t pid, pid_t parent);
   void executed(pid_t pid);
   void ended(Process& p, const char* how, std::optional<int> status = {});
-  void follow(pid_t pid, Time since);
+  void follow(pid_t pid, pid_t parent, Time since);
   void not_followed(pid_t pid, std::string why);
   void find_children(const Process& p);
   void attend(Process& p);
@@ -172,7 +172,11 @@ class Sampler {
   std::optional<Event> switches_;    // wall time,
   uint64_t period_ = 0, began_ = 0;  // … in ticks of the time stamp counter
   std::map<pid_t, Process> processes_;
-  std::map<pid_t, Time> newborn_;  // children that are not sampled yet: since when
+  struct Newborn {
+    pid_t parent;
+    Time since;
+  };
+  std::map<pid_t, Newborn> newborn_;  // children that are not sampled yet
   struct LeftAlone {
     Time since;
     bool is_wanted = false;  // it is to be sampled when its tracer has left it

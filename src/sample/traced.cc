@@ -50,7 +50,7 @@ void Sampler::come_back() {
       not_followed_++;
       why_not_followed_ = "another process traced it";
     } else if (has_ours(pid)) {
-      follow(pid, now - a_while);
+      follow(pid, process::parent_of(pid), now - a_while);
     } else {
       executed(pid);
     }
