@@ -366,8 +366,8 @@ bool Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
       }
   }
   if (!pid || access(fmt::format("/proc/{}/task/{}", pid, tid).c_str(), F_OK)) return false;
-  // The parent may have executed another program by now, or have parted: the space is the one that the child has mapped. Where it was forked while
-  // the parent mapped its own, it has begun with that, and maps all of it.
+  // The parent may have executed another program by now, or have parted: the space is the one that the child has mapped. Where it was
+  // forked while the parent mapped its own, it has begun with that, and maps all of it.
   auto parent = processes_.find(s.pid);
   uint64_t id = 0;
   process::read(tid, rt::space_base + offsetof(rt::SpacePage, id), std::as_writable_bytes(std::span(&id, 1)));

@@ -105,8 +105,8 @@ bool has_mapped(pid_t pid, const Piece& piece) {
 }
 }  // namespace
 
-// There was something where a new arena was to be mapped: the arena, as the process was forked just when its parent had mapped it, or memory of the
-// program. The calls behind it are to be made.
+// There was something where a new arena was to be mapped: the arena, as the process was forked just when its parent had mapped it, or
+// memory of the program. The calls behind it are to be made.
 bool Server::map_without(Process& p, CachePc base) {
   auto pieces = p.space->pieces().first(p.memory->mapped);
   auto piece = std::ranges::find_if(pieces, [&](const Piece& x) { return x.is_new && x.address == base.value; });
@@ -203,8 +203,7 @@ bool Server::must_map_first(Process& p, uint32_t slot, const rt::RequestBlock& r
   pid_t tid = slots_[slot].tid;
   if (!p.space->find(target) && !p.space->prepare(target, tid, false)) {
     if (!is_shared(p)) p.space->prepare(target, tid, true);
-    else if (auto ok = part(p); !ok)
-      end_with_message(p, ok.error().what);  // (its copy is mapped before it grows: see claim)
+    else if (auto ok = part(p); !ok) end_with_message(p, ok.error().what);  // (the copy grows when it is mapped: see claim)
   }
   auto pieces = p.space->pieces().subspan(p.memory->mapped);
   return std::any_of(pieces.begin(), pieces.end(), [](const Piece& piece) { return !piece.is_change; });

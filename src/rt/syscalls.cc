@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t syscall_length = 2;
 constexpr uint64_t page_size = 4096;
 constexpr uint64_t entry_length = 15;  // of the instructions before `inline`
-constexpr int64_t restart = -512;  // no error that a program ever sees: the kernel's ERESTARTSYS
+constexpr int64_t restart = -512;      // no error that a program ever sees: the kernel's ERESTARTSYS
 constexpr uint64_t PROT_WRITE = 2, PROT_EXEC = 4, PROT_GROWSDOWN = 0x01000000, MREMAP_FIXED = 2;
 constexpr uint64_t MAP_PRIVATE = 2, MAP_TYPE = 15, MAP_FIXED = 0x10, MAP_ANONYMOUS = 0x20, MAP_32BIT = 0x40,
                    MAP_FIXED_NOREPLACE = 0x100000;
@@ -85,15 +85,17 @@ bool is_ours(uint64_t begin, uint64_t size) {
   return first.begin < first.end;
 }
 
-// Is some of it ours, or claimed? (The claim is read first: it is part of what is ours before it ends.)
 bool is_claimed(uint64_t begin, uint64_t size) {
   const auto* page = reinterpret_cast<const volatile SpacePage*>(space_base);
   for (;;) {
     uint32_t version = page->version;
     bool is_claim = begin < page->claim.end && page->claim.begin < begin + size;
-    if (version % 2 == 0 && page->version == version) return is_claim || is_ours(begin, size);
+    if (version % 2 == 0 && page->version == version) return is_claim;
   }
 }
+
+// (The claim is read first: it is part of what is ours before it ends.)
+bool is_free(uint64_t begin, uint64_t size) { return !is_claimed(begin, size) && !is_ours(begin, size); }
 
 // Weir may claim addresses for a new code cache at any time, as it answers another thread: see Space::claim. What the program is about to
 // change is told before we look whether it is claimed. (What the kernel chooses need not be: Weir's mapping replaces nothing.)
@@ -134,7 +136,7 @@ int64_t place(ThreadBlock* tb, const uint64_t* a) {
     uint64_t at = tb->request.values[0];
     if (!at) break;
     Taking taking(tb, at, whole_pages(a[1]));
-    if (is_claimed(at, a[1])) continue;
+    if (!is_free(at, a[1])) continue;
     int64_t result = sys(SYS_mmap, at, a[1], a[2], a[3] | MAP_FIXED_NOREPLACE, a[4], a[5]);
     if (result != -EEXIST) return result;
   }
@@ -156,7 +158,7 @@ int64_t move_code(ThreadBlock* tb, const uint64_t* a, int64_t result) {
   auto from = uint64_t(result);
   for (uint64_t to = from; to > from - tries * step && !has_room_in_table(uint64_t(result), a[1]); to -= step) {
     Taking taking(tb, to, whole_pages(a[1]));
-    if (!has_room_in_table(to, a[1]) || is_claimed(to, a[1])) continue;
+    if (!has_room_in_table(to, a[1]) || !is_free(to, a[1])) continue;
     int64_t moved = sys(SYS_mmap, to, a[1], a[2], a[3] | MAP_FIXED_NOREPLACE, a[4], a[5]);
     if (is_error(moved)) continue;
     sys(SYS_munmap, from, a[1]);
@@ -197,14 +199,14 @@ int64_t mapping_call(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
 // The program wants these. False: it cannot have them.
 bool get(ThreadBlock* tb, uint64_t begin, uint64_t size, Giving how = Giving::All) {
   begin &= ~(page_size - 1), size = whole_pages(size);
-  if (!size || begin + size < begin || !is_claimed(begin, size)) return true;
+  if (!size || begin + size < begin || is_free(begin, size)) return true;
   ask(tb, Request::Give, begin, begin + size, uint64_t(how));
   return tb->request.values[0];
 }
 
 // Until a claim is ours, or nobody's.
 void settle(ThreadBlock* tb, uint64_t begin, uint64_t size) {
-  if (is_claimed(begin, size) && !is_ours(begin, size)) ask(tb, Request::Settle);
+  if (is_claimed(begin, size)) ask(tb, Request::Settle);
 }
 
 // Unmaps what is the program's.

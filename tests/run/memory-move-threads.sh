@@ -48,9 +48,9 @@ same "$T/movers"
 # A SIGTRAP that is sent to a thread which is stepped, as its process moves, is not lost.
 compile trap.c <<'C'
 #include "posix.h"
-static volatile int over, got; static volatile pid_t tid;
+static volatile int over, end, got; static volatile pid_t tid;
 static void on(int s) { got++; }
-static void *work(void *none) { tid = gettid(); while (!over) getppid(), mprotect(&over, 0, PROT_READ); return 0; }
+static void *work(void *none) { tid = gettid(); while (!end) getppid(), mprotect(&over, 0, PROT_READ); return 0; }
 static void *move(void *none) {
   for (int i = 0; i < 6; i++) mmap((void *)(0x72000000 + i * 0x20000000ul), 0x10000000, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   over = 1;
@@ -61,7 +61,8 @@ int main(void) {
   signal(SIGTRAP, on), pthread_create(&a, 0, work, 0);
   while (!tid) sched_yield();
   pthread_create(&b, 0, move, 0);
-  do { int before = got; syscall(SYS_tgkill, getpid(), tid, SIGTRAP), sent++; for (int i = 0; got == before && i < 20000; i++) usleep(100); } while (!over);
+  do { int before = got; syscall(SYS_tgkill, getpid(), tid, SIGTRAP), sent++; for (int i = 0; got == before && i < 200000; i++) usleep(100); } while (!over);
+  end = 1;
   pthread_join(b, 0), pthread_join(a, 0);
   printf("%d lost\n", sent - got);
 }
