@@ -3,6 +3,8 @@
 compile fixed.c <<'C'
 #include "posix.h"
 int main(void) {
+  static char buffer[4096];
+  setvbuf(stdout, buffer, _IOFBF, sizeof buffer);  // (the heap lies anywhere, also at such an address)
   int got = 0, tried = 0;
   for (int bit = 16; bit < 47; bit++)
     for (unsigned long add = 0; add < 8; add++) {
