@@ -299,6 +299,7 @@ enum class Routine : uint32_t {
   OsEnter,       // A: the function that makes an OS call
   OsLeave,
   Leaving,      // the function that was called may go elsewhere than back (longjmp, unwinders)
+  Resolved,     // A: the function, by its cell: it has found out who is called, and goes there
   RepeatBegin,  // before a repeated string instruction
   RepeatEnd,    // behind it. A: cell, B: cycles << 16 | elements
 };

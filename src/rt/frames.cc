@@ -99,10 +99,11 @@ struct Taken {
   record.self.add(t.self);
 }
 
-void add(ThreadBlock* tb, uint32_t site, uint32_t callee, bool counted, bool outermost, const Taken& t) {
+// `is_other`: it is not the usual callee, though it may be the first.
+void add(ThreadBlock* tb, uint32_t site, uint32_t callee, bool counted, bool outermost, const Taken& t, bool is_other) {
   uint64_t* record = cells(tb) + (site & ~direct_site);
   if (site & direct_site) return add_to_cells(record, outermost, t);
-  if (site > unknown_site && callee != not_arrived) {
+  if (site > unknown_site && callee != not_arrived && !is_other) {
     if (!record[RecordCallee]) record[RecordCallee] = callee;
     if (record[RecordCallee] == callee) {
       record[RecordCalls] += !counted;
@@ -227,13 +228,13 @@ void abandon_leaf(ThreadBlock* tb, const Frame& handler) {
   if (Interrupted* i = interrupted_by(tb, handler)) end_leaf(tb, i->leaf);
 }
 
-void pop(ThreadBlock* tb) {
+void pop(ThreadBlock* tb, bool is_resolver = false) {
   Taken taken;
   Frame f = take_off(tb, taken);
   if (has_os(f)) forget_searches(tb, top(tb));
   if (f.site == signal_site) abandon_leaf(tb, f);
   bool outermost = f.callee != not_arrived && --cells(tb)[f.callee] == 0;
-  add(tb, f.site, f.callee, is_counted(f), outermost, taken);
+  add(tb, f.site, f.callee, is_counted(f), outermost, taken, is_resolver);
   if (tools(tb)->contexts) at<Context>(tb, contexts_offset)[f.context].self += taken.self;
   if (top(tb) == bottom(tb) || !taken.os) return;
   Frame& parent = top(tb)[-1];
@@ -421,6 +422,15 @@ void arrive(ThreadBlock* tb, uint32_t callee) {
   f.context = context_for(tb, top(tb)[-2], f.site, callee, false);
 }
 
+// The resolver of a linkage table has found out who is called, and goes there. Its own call ends, and the call that led to it begins again, for
+// whoever arrives.
+void begin_resolved(ThreadBlock* tb, uint32_t resolver) {
+  Frame f = top(tb)[-1];
+  if (f.callee != resolver || f.site & direct_site || top(tb) <= bottom(tb) + 1) return;
+  pop(tb, true);
+  push(tb, f.site, not_arrived, f.rsp & ~uint64_t{FrameHasOs | FrameIsCounted});
+}
+
 // Control came to the middle of a function: to a landing pad, or through a table of jumps that has cases in a part elsewhere. Or
 // anywhere in code that is written at run time: then it may be a call.
 void resync(ThreadBlock* tb, uint32_t function, uint64_t rsp) {
@@ -502,6 +512,7 @@ void run_routine(ThreadBlock* tb, Routine routine, uint64_t a, uint64_t b) {
     case Routine::Leaving:
       charge_os(tb, 0);
       break;  // (a frame with OS time is ended by the runtime: by its own site and callee)
+    case Routine::Resolved: begin_resolved(tb, uint32_t(a)); break;
     case Routine::RepeatBegin: tools(tb)->repeat = tb->rcx; break;
     case Routine::RepeatEnd: {
       uint64_t extra = (tools(tb)->repeat - tb->rcx) * (b >> 16) / (b & 0xffff);

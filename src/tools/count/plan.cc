@@ -20,16 +20,49 @@ using x86::no_block;
 
 namespace {
 
+bool starts(std::span<const std::byte> code, std::initializer_list<uint8_t> bytes) {
+  if (code.size() < bytes.size()) return false;
+  auto i = code.begin();
+  return std::all_of(bytes.begin(), bytes.end(), [&](uint8_t b) { return *i++ == std::byte{b}; });
+}
+
+std::span<const std::byte> behind_endbr(std::span<const std::byte> code) {
+  return starts(code, {0xf3, 0x0f, 0x1e, 0xfa}) ? code.subspan(4) : code;
+}
+
 // `jmp [rip + …]`, behind an endbr64 or a bnd: an entry of a procedure linkage table. The first one begins with `push [rip + …]`.
 bool is_stub(std::span<const std::byte> code) {
-  auto starts = [&](std::initializer_list<uint8_t> bytes) {
-    if (code.size() < bytes.size()) return false;
-    auto i = code.begin();
-    return std::all_of(bytes.begin(), bytes.end(), [&](uint8_t b) { return *i++ == std::byte{b}; });
-  };
-  if (starts({0xf3, 0x0f, 0x1e, 0xfa})) code = code.subspan(4);
-  if (starts({0xff, 0x35}) && code.size() > 6) code = code.subspan(6);
-  return starts({0xff, 0x25}) || starts({0xf2, 0xff, 0x25});
+  code = behind_endbr(code);
+  if (starts(code, {0xff, 0x35}) && code.size() > 6) code = code.subspan(6);
+  return starts(code, {0xff, 0x25}) || starts(code, {0xf2, 0xff, 0x25});
+}
+
+// The dynamic linker's function that the entries of linkage tables lead to until they are bound. An entry pushes two words for it, and it is the one
+// kind of function that takes two words of its caller's off the stack before it jumps to what the one call that it makes has returned:
+//     push rbx ; mov rbx, rsp ; … ; call … ; mov r11, rax ; … ; mov rsp, rbx ; mov rbx, [rsp] ; add rsp, 24 ; jmp r11
+// (glibc: sysdeps/x86_64/dl-trampoline.h. After the x86-64 ABI supplement, "Procedure Linkage Table".)
+bool is_resolver(const x86::Function& f, const x86::ReadMemory& code) {
+  if (f.entry != f.bounds.begin || !starts(behind_endbr(code(f.entry, 8)), {0x53, 0x48, 0x89, 0xe3})) return false;
+  constexpr size_t end_size = 14, prefix_size = 1;
+  size_t calls = 0, jumps = 0;
+  bool keeps_result = false, ends_so = false;
+  for (const x86::Block& b : f.blocks) {
+    if (b.ends == BlockEnd::Call) {
+      calls += f.insns_of(b).back().kind() == x86::Kind::Call;
+      keeps_result = starts(code(b.end, 3), {0x49, 0x89, 0xc3});
+    } else if (b.ends == BlockEnd::IndirectJump) {
+      auto bytes = code(b.begin, static_cast<size_t>(b.end - b.begin));
+      for (size_t prefix = 0; prefix <= prefix_size && bytes.size() >= end_size + prefix; prefix++) {
+        auto end = bytes.last(end_size + prefix);
+        ends_so |= starts(end, {0x48, 0x89, 0xdc, 0x48, 0x8b, 0x1c, 0x24, 0x48, 0x83, 0xc4, 0x18}) &&
+                   starts(end.last(3), {0x41, 0xff, 0xe3});
+      }
+      jumps++;
+    } else if (b.ends != BlockEnd::FallThrough) {
+      return false;
+    }
+  }
+  return calls == 1 && jumps == 1 && keeps_result && ends_so;
 }
 
 // mov rsp, r or m, and lea rsp, m: but for rbp, and places next to rsp or rbp, which are of the function's own frame.
@@ -74,7 +107,8 @@ class Count::Planner {
       arrive = call(rt::Routine::Arrival, cell_of(function_)), resync = call(rt::Routine::Resync, cell_of(function_));
     if (s_.is_volatile) plan_.insert(Where::Entry, 0, {resync});
     else plan_.insert(Where::Arrival, 0, {f_.entry == f_.bounds.begin ? arrive : resync});
-    if (goes_elsewhere()) plan_.insert(Where::Entry, 0, {call(rt::Routine::Leaving)});
+    is_resolver_ = is_resolver(f_, s_.code);
+    if (!is_resolver_ && goes_elsewhere()) plan_.insert(Where::Entry, 0, {call(rt::Routine::Leaving)});
     for (BlockId b = 0; b < f_.blocks.size(); b++) watch_end(b);
     for (BlockId b = 0; b < f_.blocks.size() && tool_.clock_ == Clock::Cycles; b++) watch_repetitions(b);
   }
@@ -254,6 +288,10 @@ class Count::Planner {
         break;
       }
       case BlockEnd::IndirectJump:
+        if (is_resolver_) {
+          plan_.insert(Where::Before, index, {call(rt::Routine::Resolved, cell_of(function_))});
+          break;
+        }
         plan_.insert(Where::Before, index,
                      {{.kind = Op::SetJumpSite,
                        .counter = site(b, last.pc, SiteKind::TailCall, {}).record,
@@ -305,6 +343,7 @@ class Count::Planner {
   instrument::Counters& counters_;
   instrument::Plan& plan_;
   uint32_t function_ = 0, first_block_ = 0;
+  bool is_resolver_ = false;
 };
 
 namespace {
