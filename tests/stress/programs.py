@@ -1,8 +1,11 @@
 """Programs of others, natively and under Weir: the same output, the same status (see program_list.py, and docs/reliability.md for results).
 
-Each task runs natively twice, since one whose outputs differ says nothing, and then under each tool, with a time limit. Runs start in an
-empty directory of the same name, in a fixed environment. The results are kept in build/stress-programs.json; `--table` prints them all."""
+Each task runs natively twice, since one whose outputs differ says nothing, and then under each tool, with a time limit: of what reaches it
+the processor time of its last seconds is told (is it slow, or stuck?), and what each thread did goes to ROOM/late-NAME-TOOL. The figures of
+each profile must agree with each other (`weir report --check`). Runs start in an empty directory of the same name, in a fixed environment.
+`--table` prints all results that are kept."""
 import argparse
+import ctypes
 import fnmatch
 import hashlib
 import json
@@ -14,10 +17,13 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 from program_inputs import make_inputs
 from program_list import PROGRAMS
 
+PR_SET_CHILD_SUBREAPER = 36
+LAST = 3  # seconds
 TOOLS = {'run': ['run', '-q'], 'icount': ['run', '-q', '--tool=icount'], 'profile': ['profile', '-q'], 'sample': ['sample', '-q']}
 
 
@@ -38,7 +44,7 @@ def install(packages):
 def start_display():
     """An X server, which says which display it has found free."""
     read, write = os.pipe()
-    server = subprocess.Popen(['Xvfb', '-displayfd', str(write), '-screen', '0', '800x600x24'], pass_fds=[write], stdout=subprocess.DEVNULL,
+    server = subprocess.Popen(['Xvfb', '-displayfd', str(write), '-noreset', '-screen', '0', '800x600x24'], pass_fds=[write], stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL)
     os.close(write)
     with os.fdopen(read) as answer:
@@ -56,8 +62,73 @@ def processor_time():
     return used.ru_utime + used.ru_stime
 
 
-def run(program, prefix, room, limit, display=''):
+def descendants(root):
+    children = {}
+    for path in pathlib.Path('/proc').glob('[0-9]*/stat'):
+        try:
+            children.setdefault(int(path.read_text().rpartition(')')[2].split()[1]), []).append(int(path.parent.name))
+        except OSError:
+            pass  # it has just ended
+    found = list(children.get(root, []))
+    for pid in found:
+        found += children.get(pid, [])
+    return found
+
+
+def used_so_far(pids):
+    ticks = 0
+    for pid in pids:
+        try:
+            ticks += sum(map(int, pathlib.Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[11:15]))
+        except OSError:
+            pass
+    return ticks / os.sysconf('SC_CLK_TCK')
+
+
+def describe_late(child, path):
+    """What a run that has reached its time limit is at."""
+    pids = [child.pid, *descendants(child.pid)]
+    before = used_so_far(pids)
+    time.sleep(LAST)
+    with open(path, 'w') as file:
+        for task in (x for pid in pids for x in pathlib.Path(f'/proc/{pid}/task').glob('*')):
+            try:
+                name, _, rest = (task / 'stat').read_text().rpartition(')')
+                print(name, rest[:2], (task / 'wchan').read_text(), (task / 'syscall').read_text().strip(), file=file)
+            except OSError:
+                pass
+    return f'time limit ({len(pids)} processes, {before:.0f} s of processor time, {used_so_far(pids) - before:.1f} in the last {LAST} s)'
+
+
+def wait(child, known, limit):
+    """Meanwhile those that have lost their parents are reaped, as the first process of a system does it."""
+    end = time.monotonic() + limit
+    while True:
+        try:
+            return child.wait(0.1)
+        except subprocess.TimeoutExpired:
+            if time.monotonic() > end:
+                raise
+        for pid in map(int, pathlib.Path('/proc/thread-self/children').read_text().split()):
+            if pid != child.pid and pid not in known:
+                os.waitpid(pid, os.WNOHANG)
+
+
+def end_orphans(known):
+    """What a run has left behind: it is ours, as we are the one that reaps it (see main)."""
+    while orphans := [x for x in descendants(os.getpid()) if x not in known]:
+        for pid in orphans:
+            try:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+            except (ProcessLookupError, ChildProcessError):
+                pass  # not a child of ours, until its parent has ended
+        time.sleep(0.01)
+
+
+def run(program, tool, prefix, room, limit, display=''):
     """What a run leaves: its output, status and files; and the processor time that it took."""
+    known = descendants(os.getpid())
     directory = room / 'cwd'
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir()
@@ -71,14 +142,15 @@ def run(program, prefix, room, limit, display=''):
         child = subprocess.Popen([*prefix, 'sh', '-c', program.command], cwd=directory, env=environment, stdin=subprocess.DEVNULL, stdout=out,
                                  stderr=err, start_new_session=True)
         try:
-            status = child.wait(limit)
+            status = wait(child, known, limit)
         except subprocess.TimeoutExpired:
-            status = 'time limit'
+            status = describe_late(child, room / f'late-{program.name}-{tool}')
         try:
             os.killpg(child.pid, signal.SIGKILL)  # what it left behind, too
         except ProcessLookupError:
             pass
         child.wait()
+    end_orphans(known)
     seconds = processor_time() - begin
     files = {}
     for name in program.files:
@@ -98,41 +170,72 @@ def difference(expected, got):
 
 
 def try_program(program, options, room, display):
-    result = {'version': version_of(program.packages[0]), 'kind': program.kind, 'native': 0, 'tools': {}, 'notes': []}
-    first, seconds = run(program, [], room, options.limit, display)
-    again, result['native'] = run(program, [], room, options.limit, display)
+    result = {'version': version_of(program.packages[0]), 'native': 0, 'tools': {}, 'note': ''}
+    first, seconds = run(program, 'natively', [], room, options.limit, display)
+    again, result['native'] = run(program, 'natively', [], room, options.limit, display)
     result['native'] = min(seconds, result['native'])
     if found := difference(first, again):
-        result['notes'].append(f'natively it differs: {found}')
+        result['note'] = f'natively it differs: {found}'
         return result
-    if first['status'] == 'time limit' or not (first['out'].strip() or first['files']):
-        result['notes'].append(f'natively: status {first["status"]}, {(room / "err").read_bytes()[-200:].decode(errors="replace")!r}')
+    if str(first['status']).startswith('time limit') or not (first['out'].strip() or first['files']):
+        result['note'] = f'natively: status {first["status"]}, {(room / "err").read_bytes()[-200:].decode(errors="replace")!r}'
         return result
     for tool in filter(None, options.tools.split(',')):
-        store = ['-o', str(room / 'x.weir')] if tool in ('profile', 'sample') else []
-        got, seconds = run(program, [options.weir, *TOOLS[tool], *store, '--'], room, options.limit * 10, display)
-        found = difference(first, got)
-        result['tools'][tool] = {'times': seconds / max(result['native'], 0.01), 'same': not found}
-        if found:
-            words = (room / 'err').read_bytes().decode(errors='replace').splitlines()
-            said = [x for x in words if x.startswith('weir:')] or words[-1:]
-            result['notes'].append(f'{tool}: {found}; {" ".join(said)[:300]}')
+        result['tools'][tool] = try_tool(program, tool, first, options, room, display)
     return result
 
 
-def line_of(name, result):
-    cells = [f'{result["tools"][t]["times"]:.1f}' + ('' if result['tools'][t]['same'] else ' **differs**') if t in result['tools'] else '–' for t in TOOLS]
-    return f'| {result["kind"]} | {name} {result["version"]} | {result["native"]:.2f} | ' + ' | '.join(cells) + ' |'
+def try_tool(program, tool, expected, options, room, display):
+    profile = room / 'x.weir'
+    profile.unlink(missing_ok=True)
+    store = ['-o', str(profile)] if tool in ('profile', 'sample') else []
+    got, seconds = run(program, tool, [options.weir, *TOOLS[tool], *store, '--'], room, options.weir_limit or options.limit * 10, display)
+    result = {'seconds': seconds, 'verdict': '', 'note': ''}
+    if found := difference(expected, got):
+        result['verdict'] = 'time limit' if str(got['status']).startswith('time limit') else 'differs'
+        words = (room / 'err').read_bytes().decode(errors='replace').splitlines()
+        said = [x for x in words if x.startswith('weir:')] or words[-1:]
+        result['note'] = f'{found}; {" ".join(said)[:300]}'
+    elif store:
+        check = subprocess.run([options.weir, 'report', '--check', str(profile)], capture_output=True, text=True)
+        if check.returncode:
+            kept = profile.rename(room / f'broken-{program.name}-{tool}.weir')
+            lines = check.stdout.partition('\nbroken ')[2].splitlines()[1:] + check.stderr.splitlines()
+            result['verdict'] = 'check'
+            result['note'] = f'{kept.name}: {"; ".join(" ".join(x.split()) for x in [*lines[:2], *lines[-1:]])}'
+    return result
+
+
+def cell_of(result, tool):
+    if tool not in result['tools']:
+        return '–'
+    found = result['tools'][tool]
+    if found['verdict'] == 'time limit':
+        return 'time limit'
+    times = f'{found["seconds"] / max(result["native"], 0.001):.1f}'
+    return f'{times} **{found["verdict"]}**' if found['verdict'] else times
+
+
+def notes_of(result):
+    notes = [result['note']] + [f'{tool}: {x["note"]}' for tool, x in result['tools'].items() if x['note']]
+    return [x for x in notes if x]
+
+
+def line_of(program, result):
+    compared = ', '.join(['output', *program.files])
+    cells = ' | '.join(cell_of(result, tool) for tool in TOOLS)
+    return f'| {program.kind} | {program.name} {result["version"]} | {compared} | {result["native"]:.3f} | {cells} |'
 
 
 def print_table(results):
-    print('| kind | program | CPU s natively | × run | × icount | × profile | × sample |\n|---|---|---|---|---|---|---|')
-    for program in PROGRAMS:
-        if program.name in results:
-            print(line_of(program.name, results[program.name]))
-    for name, result in results.items():
-        for note in result['notes']:
-            print(f'{name}: {note}')
+    print('| kind | program | compared | CPU s natively | × run | × icount | × profile | × sample |\n|---|---|---|---|---|---|---|---|')
+    tried = [x for x in PROGRAMS if x.name in results]
+    for program in tried:
+        if results[program.name]['tools']:
+            print(line_of(program, results[program.name]))
+    for program in tried:
+        for note in notes_of(results[program.name]):
+            print(f'{program.name}: {note}')
 
 
 def main():
@@ -140,11 +243,13 @@ def main():
     parser.add_argument('--weir', default='build/weir', type=os.path.realpath)
     parser.add_argument('--only', action='append', default=[], metavar='NAME', help='a name, a pattern of names, or a kind')
     parser.add_argument('--tools', default=','.join(TOOLS), help='of ' + ', '.join(TOOLS))
-    parser.add_argument('--limit', default=30, type=float, help='seconds for a native run, and ten times as many for one under Weir (default: %(default)s)')
+    parser.add_argument('--limit', default=30, type=float, help='seconds for a native run (default: %(default)s)')
+    parser.add_argument('--weir-limit', type=float, metavar='SECONDS', help='for a run under Weir (default: ten times --limit)')
+    parser.add_argument('--results', default='build/stress-programs.json', type=pathlib.Path, help='where they are kept (default: %(default)s)')
     parser.add_argument('--room', help='where to work, kept (default: a temporary directory)')
     parser.add_argument('--table', action='store_true', help='print the results that are there')
     options = parser.parse_args()
-    store = pathlib.Path('build/stress-programs.json')
+    store = options.results
     results = json.loads(store.read_text()) if store.exists() else {}
     if options.table:
         return print_table(results)
@@ -153,6 +258,7 @@ def main():
     for name in ('home', 'tmp', 'in', 'cache'):
         (room / name).mkdir(parents=True, exist_ok=True)
     make_inputs(room / 'in')
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # what the programs leave behind is ours to end
     server, display, bad = None, '', 0
     if any(x.needs == 'x' for x in chosen) and not install(['xvfb']):
         server, display = start_display()
@@ -162,8 +268,8 @@ def main():
                 print(f'{program.name}: skipped, no package {" ".join(missing)}', flush=True)
                 continue
             result = try_program(program, options, room, display)
-            bad += bool(result['notes'])
-            print(line_of(program.name, result), *result['notes'], sep='\n    ', flush=True)
+            bad += bool(notes_of(result))
+            print(line_of(program, result), *notes_of(result), sep='\n    ', flush=True)
             results = json.loads(store.read_text()) if store.exists() else {}
             old = results.get(program.name, {'tools': {}})
             result['tools'] = {**old['tools'], **result['tools']}
