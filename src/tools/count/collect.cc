@@ -196,10 +196,13 @@ uint32_t Count::function_of(uint32_t cell) const {
   return found == cell_of_function_.end() || *found != cell ? 0 : static_cast<uint32_t>(found - cell_of_function_.begin());
 }
 
+// The nearest one: without symbols their ends are guesses, and one may reach over others.
 uint32_t Count::function_around(AppPc pc) const {
+  uint32_t nearest = 0;
   for (uint32_t i = 1; i < functions_.size(); i++)
-    if (functions_[i].begin <= pc && pc < functions_[i].end) return i;
-  return 0;
+    if (functions_[i].begin <= pc && pc < functions_[i].end && functions_[nearest].begin <= functions_[i].begin)
+      nearest = i;
+  return nearest;
 }
 
 // Calls that had not returned: they took what they took up to now. What the clock is now follows from the blocks (wall time is what it was when
