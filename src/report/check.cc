@@ -25,6 +25,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "symbols/written_names.h"
 
 namespace weir::report {
 namespace {
@@ -168,7 +169,7 @@ class Checker {
       thread.row = std::move(row);
     }
     TRY_VOID(reader_.all_functions([&](const store::FunctionInfo& f) {
-      if (f.image != "[code written at run time]") return;
+      if (!symbols::is_written(f.image)) return;
       written_.insert(f.id);
       if (!f.offset) nobody_.insert(f.id);
     }));
