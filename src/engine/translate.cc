@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "engine/space.h"
+#include "x86/encoding.h"
 #include "x86/liveness.h"
 
 namespace weir::engine {
@@ -69,6 +70,18 @@ AppPc likely_end(const x86::Function& f, AppRange bounds, std::span<const std::b
     if (before < code.size() && code[before] == int3 && !is_part(at + -1)) return at;
   }
   return end;
+}
+
+// The first instruction that the end of the bounds cuts in two; null: there is none.
+AppPc cut_instruction(const x86::Function& f, AppRange bounds) {
+  AppPc cut{};
+  for (const x86::Block& b : f.blocks) {
+    if (b.ends != x86::BlockEnd::Undecodable) continue;
+    const x86::Insn& last = f.insns_of(b).back();
+    bool is_cut = last.shape->length == 0 && last.pc > f.entry && bounds.end - last.pc < x86::max_insn_length;
+    if (is_cut && (!cut.value || last.pc < cut)) cut = last.pc;
+  }
+  return cut;
 }
 
 }  // namespace
@@ -165,13 +178,18 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid, rt::Soon* soon) {
     bounds.end = end_pc;
     x86::lift(pc, bounds, code, data, {}, f);
   }
+  // Control goes on at an instruction that the end cuts in two: for a tool, that is behind the function, as another one.
+  if (AppPc cut = cut_instruction(f, bounds); tool_->has_probes() && cut.value) {
+    bounds.end = cut;
+    x86::lift(pc, bounds, code, data, {}, f);
+  }
   x86::BlockId first = f.block_at(pc);
   // An instruction that the end of its function cuts in two (a symbol's size is wrong, or control came to the middle of
   // another instruction) is a function of its own.
-  bool is_cut = first != x86::no_block && f.insns_of(f.blocks[first])[0].shape->length == 0 && bounds.end - pc < 15 &&
-                bounds.end < region->range.end;
+  bool is_cut = first != x86::no_block && f.insns_of(f.blocks[first])[0].shape->length == 0 &&
+                bounds.end - pc < x86::max_insn_length && bounds.end < region->range.end;
   if (is_cut) {
-    bounds = {pc, std::min(pc + 15, region->range.end)};
+    bounds = {pc, std::min(pc + x86::max_insn_length, region->range.end)};
     bytes = code_of(*region, bounds, pid);
     x86::lift(pc, bounds, code, data, {}, f);
     first = f.block_at(pc);
