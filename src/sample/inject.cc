@@ -445,7 +445,7 @@ void Sampler::leave(Process& p) {
   for (bool is_ready = false; !is_ready;) {
     if (std::chrono::steady_clock::now() > end)
       return say("process {}: a thread of it does not stop; weir's handler stays there, and does nothing", p.pid);
-    if (process::own_id(p.pid) == 0) return;
+    if (has_ended(p) || process::own_id(p.pid) == 0) return;
     if (std::ranges::any_of(threads_of(p.pid), is_vforking)) {  // it cannot be stopped, and the others must not wait for it
       for (auto& [pid, q] : processes_) answer(q);
       threads.look();

@@ -33,11 +33,6 @@ constexpr auto longest_pause = 1000ms;
 // Do the two have the same memory? (vfork)
 bool share_memory(pid_t a, pid_t b) { return syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0) == 0; }
 
-bool has_ended(const Process& p) {
-  pollfd gone{p.pidfd.get(), POLLIN, 0};
-  return poll(&gone, 1, 0) == 1;
-}
-
 // Ticks of the time stamp counter in a second.
 double ticks_per_second() {
   auto begin = steady_clock::now();
@@ -57,6 +52,11 @@ double cost_of(std::span<const Program> programs) {
 }
 
 }  // namespace
+
+bool has_ended(const Process& p) {
+  pollfd gone{p.pidfd.get(), POLLIN, 0};
+  return poll(&gone, 1, 0) == 1;
+}
 
 std::vector<pid_t> threads_of(pid_t pid) {
   std::vector<pid_t> tids;

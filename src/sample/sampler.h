@@ -57,6 +57,8 @@ struct Process {
   std::chrono::milliseconds pause{0};  // between such looks: longer, where they find nothing new
 };
 
+bool has_ended(const Process& p);  // perhaps nobody has asked how, and its number is still there
+
 class Sampler {
  public:
   explicit Sampler(const Options& options) : options_(options) {}
