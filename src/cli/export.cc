@@ -44,8 +44,7 @@ Result<> refuse_as_output(const std::string& out, const std::string& profile) {
 }  // namespace
 
 Result<int> export_profile(const Words& words) {
-  std::string file, format, out, before;
-  std::optional<uint32_t> thread, process;
+  std::string file, format, out, before, thread, process;
   std::vector<std::string> source_map;
   std::vector<std::string> formats(std::begin(report::formats), std::end(report::formats));
   formats.push_back("html");
@@ -65,8 +64,8 @@ Result<int> export_profile(const Words& words) {
       ->required()
       ->check(CLI::IsMember(formats));
   app.add_option("-o,--output", out, "where to; -: standard output")->required()->type_name("OUT");
-  app.add_option("--thread", thread, "only this thread (tid, or index)")->type_name("T");
-  app.add_option("--process", process, "only this process (pid, or index)")->type_name("P");
+  app.add_option("--thread", thread, "only this thread (tid, index, or name)")->type_name("T");
+  app.add_option("--process", process, "only this process (pid, index, or the name of its program)")->type_name("P");
   app.add_option("--diff", before, "html: an older profile to compare with")->type_name("OLD");
   app.add_option("--source-map", source_map, "html: OLD=NEW: source paths that begin with OLD are found at NEW")
       ->type_name("OLD=NEW");
@@ -75,7 +74,8 @@ Result<int> export_profile(const Words& words) {
   TRY_VOID(refuse_as_output(out, file));
   if (!before.empty()) TRY_VOID(refuse_as_output(out, before));
   if (format == "html") {
-    if (thread || process) return fail("--format html: has all threads; --thread and --process are for other formats");
+    if (!thread.empty() || !process.empty())
+      return fail("--format html: has all threads; --thread and --process are for other formats");
     view::Options options{file, before, {}};
     TRY(options.source_map, store::parse_source_map(source_map));
     std::optional<Progress> progress(std::in_place);
@@ -87,7 +87,7 @@ Result<int> export_profile(const Words& words) {
   if (!before.empty() || !source_map.empty()) return fail("--diff and --source-map are for --format html");
   TRY(store::Reader reader, store::Reader::open(file));
   TRY_VOID(tell_bad_rows(reader));
-  if (thread || process) TRY_VOID(reader.select(thread, process));
+  if (!thread.empty() || !process.empty()) TRY_VOID(reader.select(thread, process));
   TRY_VOID(report::write_export(reader, format, out));
   return 0;
 }

@@ -103,6 +103,7 @@ Result<int> make_profile(const Words& words, const Settings& s) {
     result.run.os_separate = s.os_calls == "separate";
     result.run.full_paths = s.paths == "full";
     result.run.cpu = model.cpu();
+    result.run.user_time = outcome.user_time, result.run.system_time = outcome.system_time;
     result.run.complete = outcome.end != engine::Outcome::LeftRunning && !outcome.cut_short;
     model.save();
     assembler.finish();

@@ -14,8 +14,7 @@ namespace {
 struct Settings {
   std::string file;
   report::Options options;
-  std::optional<uint32_t> thread, process;
-  std::string format = "text", os_calls, colour = "auto", cpu;
+  std::string thread, process, format = "text", os_calls, colour = "auto", cpu;
   std::vector<std::string> source_map;
   bool check = false, no_pager = false, help = false;
 };
@@ -36,8 +35,8 @@ Result<Settings> parse(const Words& words) {
   app.add_option(
       "FUNCTION", s.options.subject,
       "of detail, callers, source, asm, oscalls: a name, a part of one, or image+0xOFFSET; source takes a file, too");
-  app.add_option("--thread", s.thread, "only this thread (tid, or index)")->type_name("T");
-  app.add_option("--process", s.process, "only this process (pid, or index)")->type_name("P");
+  app.add_option("--thread", s.thread, "only this thread (tid, index, or name)")->type_name("T");
+  app.add_option("--process", s.process, "only this process (pid, index, or the name of its program)")->type_name("P");
   app.add_option("--filter", s.options.filter, "only names that match, as grep -E")->type_name("RE");
   app.add_option("--sort", s.options.sort, "by this column (a JSON field)")->type_name("COLUMN");
   app.add_option("--limit", s.options.limit, "at most so many rows; 0: all")
@@ -62,7 +61,7 @@ Result<Settings> parse(const Words& words) {
   TRY(bool go_on, parse_options(app, words));
   s.help = !go_on;
   if (s.help) return s;
-  if (s.check && (s.thread || s.process || app.count("VIEW")))
+  if (s.check && (app.count("--thread") || app.count("--process") || app.count("VIEW")))
     return fail("--check is of the whole file: it has no view, and no thread");
   TRY(s.options.source_map, store::parse_source_map(s.source_map));
   return s;
@@ -74,7 +73,7 @@ Result<int> report(const Words& words) {
   TRY(Settings s, parse(words));
   if (s.help) return 0;
   TRY(store::Reader reader, store::Reader::open(s.file));
-  if (s.thread || s.process) TRY_VOID(reader.select(s.thread, s.process));
+  if (!s.thread.empty() || !s.process.empty()) TRY_VOID(reader.select(s.thread, s.process));
   TRY(s.options.os, os_time(reader, s.os_calls));
   std::optional<cost::Model> model;
   if (!s.cpu.empty()) {

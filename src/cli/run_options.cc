@@ -62,8 +62,11 @@ std::vector<std::string> command_of(const RunOptions& o, const Words& words) {
 
 Result<std::string> result_name(const std::string& output, const RunOptions& o, const Words& words) {
   TRY(std::string file, file_name("-o", output));
-  if (file.empty()) file = std::filesystem::path(command_of(o, words)[0]).filename().string() + ".weir";
-  return file;
+  if (!file.empty()) return file;
+  // (What a process says of its command may be any text: "redis-server *:6379".)
+  std::string program = o.pids.empty() ? words.program[0] : process::program_name(o.pids[0]);
+  program = std::string(base_name(program.substr(0, program.find(" (deleted)"))));
+  return (program == "?" ? fmt::format("process-{}", o.pids[0]) : program) + ".weir";
 }
 
 namespace {

@@ -66,6 +66,8 @@ struct Outcome {
   bool has_ended_any = false;  // … and so processes were ended
   pid_t weir = 0;              // the process that served the target
   Stats stats;
+  // Processor time of the program and of the children that it waited for, in microseconds; none: it is not known.
+  std::optional<uint64_t> user_time, system_time;
 };
 
 // Returns the exit status.

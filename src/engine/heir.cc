@@ -63,7 +63,7 @@ void Server::inherit() {
     adopt_threads();
     for (auto& [pid, p] : processes_) report(p);
   }
-  Outcome outcome{Outcome::Ended, cut_short_, guardian_.has_ended_any(), weir_pid_, stats_};
+  Outcome outcome{Outcome::Ended, cut_short_, guardian_.has_ended_any(), weir_pid_, stats_, user_time_, system_time_};
   auto written = options_.write(outcome);
   if (written) written = options_.tell(outcome);
   if (!written) say("{}", written.error().what);

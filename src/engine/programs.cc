@@ -59,7 +59,11 @@ Result<> Server::spawn() {
 // Everything that the kernel has to tell of children and of threads that we hold.
 void Server::reap() {
   int status;
-  while (pid_t pid = waitpid(-1, &status, WNOHANG | __WALL | WUNTRACED)) {
+  rusage used;
+  auto microseconds = [](const timeval& t) {
+    return static_cast<uint64_t>(t.tv_sec) * 1'000'000 + static_cast<uint64_t>(t.tv_usec);
+  };
+  while (pid_t pid = wait4(-1, &status, WNOHANG | __WALL | WUNTRACED, &used)) {
     if (pid < 0) break;
     if (WIFEXITED(status) || WIFSIGNALED(status)) {
       seized_.erase(pid);
@@ -67,6 +71,7 @@ void Server::reap() {
       if (pid == main_pid_) {
         main_ended_ = true;
         main_status_ = process::own_end(status);
+        user_time_ = microseconds(used.ru_utime), system_time_ = microseconds(used.ru_stime);
       }
       if (auto p = processes_.find(pid); p != processes_.end()) p->second.note_status(status);
       process_ended(pid);

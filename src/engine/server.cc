@@ -97,7 +97,7 @@ Result<int> Server::run() {
 
 // The guardian stands by until all is written; that of processes that are left running belongs to who serves them on.
 Result<int> Server::finish(Outcome::End end) {
-  Outcome outcome{end, cut_short_, guardian_.has_ended_any(), weir_pid_, stats_};
+  Outcome outcome{end, cut_short_, guardian_.has_ended_any(), weir_pid_, stats_, user_time_, system_time_};
   TRY_VOID(options_.write(outcome));
   if (end != Outcome::LeftRunning) guardian_.dismiss();
   TRY_VOID(options_.tell(outcome));

@@ -274,9 +274,10 @@ class Server {
   pid_t main_pid_ = 0;
   bool main_ended_ = false;
   int main_status_ = 0;
-  bool failed_ = false;     // Weir had to end the program
-  bool cut_short_ = false;  // Weir was killed, and this is its guardian
-  bool behind_ = false;     // see stay_behind()
+  std::optional<uint64_t> user_time_, system_time_;  // of the program, when it has ended
+  bool failed_ = false;                              // Weir had to end the program
+  bool cut_short_ = false;                           // Weir was killed, and this is its guardian
+  bool behind_ = false;                              // see stay_behind()
   bool detaching_ = false;
   std::optional<std::chrono::steady_clock::time_point> deadline_;  // attached: when to detach
   std::chrono::steady_clock::time_point next_look_ = {};

@@ -28,6 +28,9 @@ std::vector<std::string> command_of(pid_t pid) {
   std::istringstream rest(text);
   std::vector<std::string> words;
   for (std::string word; std::getline(rest, word, '\0');) words.push_back(word);
+  // Who writes a title over its arguments (redis, postgres) fills the rest of their room with zeros.
+  if (words.size() > 2 && words.back().empty() && words[words.size() - 2].empty())
+    while (words.size() > 1 && words.back().empty()) words.pop_back();
   return words;
 }
 

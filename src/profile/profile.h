@@ -230,6 +230,8 @@ struct Run {
   bool os_separate = false;              // T5: OS calls shown as functions of their own
   bool full_paths = false;
   int64_t started = 0, ended = 0;
+  // Processor time of the program and of the children that it waited for, under Weir, in microseconds; none: it was not measured.
+  std::optional<uint64_t> user_time, system_time;
   std::string weir_version;
   bool complete = true;              // false: Weir or the machine was stopped before the end
   std::optional<Sampling> sampling;  // none: the profile is exact

@@ -72,8 +72,7 @@ Result<> describe(View& v, const store::FunctionRow& f, std::string_view prefix)
                      f.offset, with_commas(f.size)));
   if (v.is_sampled()) {
     for (auto [what, samples] : {std::pair("self ", f.self), std::pair("total", f.total)})
-      line(fmt::format("{}  {} samples{}  {} of the program", what, with_commas(samples), seconds(v, samples),
-                       percent(v.share(samples))));
+      line(fmt::format("{}  {}  {} of the program", what, v.amount(samples), percent(v.share(samples))));
     return {};
   }
   std::string range;

@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "profile/units.h"
 #include "report/export.h"
 
 namespace weir::report {
@@ -194,9 +195,7 @@ Result<> export_firefox(const store::Reader& reader, const Sink& sink) {
   };
 
   // Times are milliseconds where the clock has a rate.
-  double rate = run.sampling                  ? run.sampling->rate
-                : run.clock == "instructions" ? 0
-                                              : static_cast<double>(run.cycles_per_second);
+  double rate = profile::units_per_second(run);
   double per_weight = rate > 0 ? 1000 / rate : 1;
   bool is_wall = run.sampling ? run.sampling->event == "wall" : run.clock == "wall";
   ThreadTables::Weights weights = {rate > 0 ? "tracing-ms" : "samples", rate > 0 && !is_wall};

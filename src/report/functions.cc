@@ -120,13 +120,19 @@ Result<> function_table(View& v, uint64_t count) {
   return {};
 }
 
+namespace {
+
+// "1.2 G cycles = code + OS calls".
+std::string total_of(const View& v) { return v.amount(v.totals.all()) + (v.counts_os_time() ? " = code + OS calls" : ""); }
+
+}  // namespace
+
 Result<> functions(View& v) {
   if (v.is_sampled())
-    v.out.heading(fmt::format("{} functions in {} samples{}", with_commas(v.totals.functions_run),
-                              with_commas(v.totals.all()), seconds(v, v.totals.all())));
+    v.out.heading(fmt::format("{} functions in {}", with_commas(v.totals.functions_run), v.amount(v.totals.all())));
   else
-    v.out.heading(fmt::format("{} of {} functions ran; {} cycles{} = code + OS calls", with_commas(v.totals.functions_run),
-                              with_commas(v.totals.functions), with_unit(v.totals.all()), seconds(v, v.totals.all())));
+    v.out.heading(fmt::format("{} of {} functions ran; {}", with_commas(v.totals.functions_run),
+                              with_commas(v.totals.functions), total_of(v)));
   return function_table(v, v.limit(30));
 }
 
@@ -149,16 +155,28 @@ std::string endings(const View& v) {
   return text;
 }
 
+// ", 1.23 s CPU (1.1 user, 0.13 system)": what it took with the probes.
+std::string processor_time(const profile::Run& run) {
+  if (!run.user_time || !run.system_time) return "";
+  double user = double(*run.user_time) / 1e6, system = double(*run.system_time) / 1e6;
+  return fmt::format(", {:.4g} s CPU ({:.4g} user, {:.4g} system)", user + system, user, system);
+}
+
 void exact_lines(const View& v, const Line& line) {
   const store::Totals& t = v.totals;
-  line("total", fmt::format("{} cycles{} = code + OS calls", with_unit(t.all()), seconds(v, t.all())));
-  line("  code", fmt::format("{} cycles  {}, {} instructions", with_unit(t.cycles), percent(v.share(t.cycles)),
-                             with_unit(t.instructions)));
-  line("  OS calls",
-       fmt::format("{} cycles  {}, {}", with_unit(t.os_time), percent(v.share(t.os_time)), counted(t.os_calls, "call")));
+  line("total", total_of(v));
+  std::string calls = counted(t.os_calls, "call");
+  if (v.counts_os_time()) {
+    line("  code", fmt::format("{} {}  {}, {} instructions", with_unit(t.cycles), v.unit(), percent(v.share(t.cycles)),
+                               with_unit(t.instructions)));
+    line("  OS calls", fmt::format("{} {}{}  {}, {}", with_unit(t.os_time), v.unit(), v.os_seconds(t.os_time),
+                                   percent(v.share(t.os_time)), calls));
+  } else {
+    line("OS calls", fmt::format("{}: their time is not in the total; see oscalls", calls));
+  }
   if (t.waited)
     line("waited",
-         fmt::format("{} cycles{} for a child or a person: not in the total", with_unit(t.waited), seconds(v, t.waited)));
+         fmt::format("{} cycles{} for a child or a person: not in the total", with_unit(t.waited), v.os_seconds(t.waited)));
   line("functions", fmt::format("{} of {} ran", with_commas(t.functions_run), with_commas(t.functions)));
 }
 
@@ -172,8 +190,11 @@ Result<> summary(View& v) {
   v.out.fact("host_cpu", run.host_cpu);
   v.out.fact("directory", run.directory);
   v.out.fact("wall_seconds", wall);
+  v.out.fact("user_seconds", share_if(!!run.user_time, double(run.user_time.value_or(0)) / 1e6));
+  v.out.fact("system_seconds", share_if(!!run.system_time, double(run.system_time.value_or(0)) / 1e6));
   v.out.fact("cycles_per_second", run.cycles_per_second);
   v.out.fact("processes", t.processes);
+  v.out.fact("programs", t.programs);
   v.out.fact("threads", t.threads);
   v.out.fact("functions_known", t.functions);
   v.out.fact("functions_run", t.functions_run);
@@ -188,13 +209,12 @@ Result<> summary(View& v) {
   line("ended", endings(v));
   if (v.is_sampled()) sampling_lines(v, line);
   else exact_lines(v, line);
-  line("threads",
-       fmt::format("{} in {} process{}", with_commas(t.threads), with_commas(t.processes), t.processes == 1 ? "" : "es"));
+  line("threads", threads_and_processes(t));
   if (v.is_sampled()) line("host", run.host_cpu.empty() ? "unknown" : printable(run.host_cpu));
   else if (run.clock == "wall") line("clock", "wall: probes count, so small functions look slower than they are");
-  else if (run.clock == "instructions") line("clock", "instructions");
-  else line("model", fmt::format("{} (host: {})", run.cpu, run.host_cpu));
-  line("wall time", fmt::format("{:.3f} s under Weir {}", wall, run.weir_version));
+  else if (run.clock == "instructions") line("clock", "instructions: all times are numbers of them");
+  else line("model", fmt::format("cycles of {} (host: {}), which are no seconds", run.cpu, run.host_cpu));
+  line("measured", fmt::format("{:.4g} s wall{} under Weir {}", wall, processor_time(run), run.weir_version));
   if (!v.bad_rows.empty()) line("note", v.bad_rows);
   for (const store::ProcessRow& p : v.processes)
     for (const std::string& note : p.notes) line("note", fmt::format("process {}: {}", p.pid, printable(note)));

@@ -1,4 +1,5 @@
 // OS calls, threads, coverage: one table each.
+#include <algorithm>
 #include <map>
 
 #include "report/views.h"
@@ -28,13 +29,19 @@ Result<> os_calls(View& v) {
   std::map<uint32_t, std::vector<store::OsRow>> by_call;
   TRY_VOID(v.reader.os_calls(true, function, [&](const store::OsRow& o) { by_call[o.number].push_back(o); }));
 
-  v.out.heading(v.totals.os_calls ? fmt::format("{} OS calls took {} cycles{}, {} of the program",
-                                                with_commas(v.totals.os_calls), with_unit(v.totals.os_time),
-                                                seconds(v, v.totals.os_time), percent(v.share(v.totals.os_time)))
-                                  : "no OS calls were made");
+  store::Cycles all = 0;
+  for (auto& [number, rows] : by_call)
+    for (const store::OsRow& o : rows) all += o.time;
+  // Where instructions are counted, the calls' time is part of nothing.
+  store::Cycles whole = v.counts_os_time() ? v.totals.all() : all;
+  v.out.heading(v.totals.os_calls
+                    ? fmt::format("{} OS calls took {} cycles{}{}", with_commas(v.totals.os_calls), with_unit(all),
+                                  v.os_seconds(all),
+                                  v.counts_os_time() ? fmt::format(", {} of the program", percent(v.share(all))) : "")
+                    : "no OS calls were made");
   if (v.totals.waited)
     v.out.line(fmt::format("waits for a child or a person, not charged: {} cycles{}", with_unit(v.totals.waited),
-                           seconds(v, v.totals.waited)));
+                           v.os_seconds(v.totals.waited)));
   v.out.table("oscalls", {{"", "share", Kind::Share},
                           {"time", "time", Kind::Cycles},
                           {"calls", "calls", Kind::Count},
@@ -48,8 +55,8 @@ Result<> os_calls(View& v) {
   uint64_t limit = v.limit(30), seen = 0;
   TRY_VOID(v.reader.os_calls(false, function, [&](const store::OsRow& o) {
     if (seen++ >= limit) return;
-    v.out.row({v.share(o.time), o.time, o.calls, o.errors, o.uncharged, o.waited, o.os_class, uint64_t{o.number}, o.name,
-               makers(by_call[o.number])});
+    v.out.row({View::ratio(o.time, whole), o.time, o.calls, o.errors, o.uncharged, o.waited, o.os_class, uint64_t{o.number},
+               o.name, makers(by_call[o.number])});
   }));
   if (seen == 0 && function != store::none) v.out.line("the function makes no OS calls itself");
   v.end_table(seen, limit);
@@ -70,15 +77,52 @@ Result<> os_calls(View& v) {
   return {};
 }
 
+std::string threads_and_processes(const store::Totals& t) {
+  std::string text = fmt::format("{} in {}", counted(t.threads, "thread"),
+                                 t.processes == 1 ? "1 process" : with_commas(t.processes) + " processes");
+  if (t.programs != t.processes) text += fmt::format(", which ran {}", counted(t.programs, "program"));
+  return text;
+}
+
+namespace {
+
+// Those with the most time first, where nothing else is asked for; names and numbers in growing order.
+Result<> sort_threads(std::vector<store::ThreadRow>& rows, const std::string& column) {
+  using Row = store::ThreadRow;
+  auto sort = [&](auto key, bool descending) {
+    if (descending) std::ranges::stable_sort(rows, std::ranges::greater(), key);
+    else std::ranges::stable_sort(rows, std::ranges::less(), key);
+    return Result<>();
+  };
+  if (column.empty()) return sort([](const Row& t) { return t.cycles + t.os_time; }, true);
+  if (column == "cycles") return sort(&Row::cycles, true);
+  if (column == "os_time") return sort(&Row::os_time, true);
+  if (column == "instructions") return sort(&Row::instructions, true);
+  if (column == "functions") return sort(&Row::functions, true);
+  if (column == "pid") return sort([](const Row& t) { return std::pair(t.pid, t.tid); }, false);
+  if (column == "tid") return sort(&Row::tid, false);
+  if (column == "name") return sort([](const Row& t) { return t.name; }, false);
+  return fail("threads can be sorted by cycles, os_time, instructions, functions, pid, tid or name, not by '{}'", column);
+}
+
+// Text has as much of it as tells programs apart.
+std::string command_of(const View& v, const store::ProcessRow* process) {
+  constexpr size_t enough = 100;
+  std::string command = process ? quoted_command(process->command) : "";
+  return v.out.is_text() && display_width(command) > enough ? fmt::format("{} …", first_columns(command, enough)) : command;
+}
+
+}  // namespace
+
 Result<> threads(View& v) {
   TRY(std::vector<store::ThreadRow> rows, v.reader.threads());
-  v.out.heading(fmt::format("{} thread{} in {} process{}", v.totals.threads, v.totals.threads == 1 ? "" : "s",
-                            v.totals.processes, v.totals.processes == 1 ? "" : "es"));
+  TRY_VOID(sort_threads(rows, v.options.sort));
+  v.out.heading(threads_and_processes(v.totals));
   v.out.table("threads", {{"", "share", Kind::Share},
                           {"cycles", v.unit(), Kind::Cycles},
                           v.seconds_column("seconds", "seconds"),
-                          {"os_time", v.is_sampled() ? nullptr : "OS time", Kind::Cycles},
-                          {"instructions", v.is_sampled() ? nullptr : "instr.", Kind::Cycles},
+                          {"os_time", v.counts_os_time() ? "OS time" : nullptr, Kind::Cycles},
+                          {"instructions", v.counts_os_time() ? "instr." : nullptr, Kind::Cycles},
                           {"functions", nullptr, Kind::Count},
                           {"pid", "pid", Kind::Id},
                           {"tid", "tid", Kind::Id},
@@ -98,8 +142,7 @@ Result<> threads(View& v) {
     v.out.row({v.share(t.cycles + t.os_time), t.cycles, v.in_seconds(t.cycles), v.if_exact(t.os_time),
                v.if_exact(t.instructions), t.functions, uint64_t{t.pid}, uint64_t{t.tid}, number_if(status),
                text_if_any(process ? process->ended_by : ""),
-               process ? ending(process->exit_status, process->ended_by) : "", t.name,
-               process ? quoted_command(process->command) : ""});
+               process ? ending(process->exit_status, process->ended_by) : "", t.name, command_of(v, process)});
   }
   v.end_table(seen, limit);
   return {};

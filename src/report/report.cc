@@ -41,7 +41,7 @@ Result<> check_options(const Options& o) {
     if (!given || std::ranges::find(fit, o.view) != fit.end()) return {};
     return fail("{} is for {}; '{}' has no use for it", option, fmt::join(fit, ", "), o.view);
   };
-  TRY_VOID(only_for(!o.sort.empty(), "--sort", {"summary", "functions", "detail", "callers"}));
+  TRY_VOID(only_for(!o.sort.empty(), "--sort", {"summary", "functions", "detail", "callers", "threads"}));
   TRY_VOID(only_for(!o.filter.empty(), "--filter", {"summary", "functions", "callers", "tree", "coverage"}));
   if (Result<Pattern> made = Pattern::make(o.filter); !made) return fail("--filter {}", made.error().what);
   TRY_VOID(only_for(!!o.cost, "--cpu", {"summary", "functions"}));
@@ -82,9 +82,15 @@ std::string site_name(const store::CallRow& call) {
   return name;
 }
 
-std::string seconds(const View& v, store::Cycles cycles) {
-  if (!(v.per_second() > 0)) return "";
-  double s = static_cast<double>(cycles) / v.per_second();
+std::string View::amount(store::Cycles time) const {
+  return fmt::format("{} {}{}", is_sampled() ? with_commas(time) : with_unit(time), unit(), seconds(per_second(), time));
+}
+
+std::string View::os_seconds(store::Cycles time) const { return seconds(profile::os_units_per_second(run), time); }
+
+std::string seconds(double units_per_second, store::Cycles time) {
+  if (!(units_per_second > 0)) return "";
+  double s = static_cast<double>(time) / units_per_second;
   if (s >= 1) return fmt::format(" ({:.3g} s)", s);
   if (s >= 1e-3) return fmt::format(" ({:.3g} ms)", s * 1e3);
   return fmt::format(" ({:.3g} µs)", s * 1e6);

@@ -26,8 +26,8 @@ void sampling_lines(const View& v, const Line& line) {
   const profile::Sampling& s = *v.run.sampling;
   std::string each = s.rate > 0 ? fmt::format("{:.6g} a second of {} time", s.rate, s.event == "cpu" ? "CPU" : s.event)
                                 : fmt::format("one for {} {}", with_commas(s.period), s.event);
-  line("samples",
-       printable(fmt::format("{}{}, {} ({})", with_commas(v.totals.all()), seconds(v, v.totals.all()), each, s.source)));
+  line("samples", printable(fmt::format("{}{}, {} ({})", with_commas(v.totals.all()),
+                                        seconds(v.per_second(), v.totals.all()), each, s.source)));
   // As many words a line as fit.
   constexpr size_t most = 60;
   const char* what = "quality";

@@ -203,7 +203,7 @@ Result<> source_of_file(View& v, const std::string& file) {
   v.out.fact("file", file);
   Listing listing(v, v.totals.cycles);
   listing.heading(fmt::format("* {}{}; shares of {} {}", printable(file), in_brackets(text), with_unit(v.totals.cycles),
-                              v.is_sampled() ? "samples" : "cycles of code"));
+                              v.is_sampled() ? "samples" : fmt::format("{} of code", v.unit())));
   listing.begin();
   // All lines of the file, or those that are known.
   std::set<uint32_t> numbers;

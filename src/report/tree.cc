@@ -126,8 +126,7 @@ Result<> tree(View& v) {
     return it->second;
   };
 
-  v.out.heading(
-      fmt::format("call paths; shares of {} {}{}", with_unit(v.totals.all()), v.unit(), seconds(v, v.totals.all())));
+  v.out.heading(fmt::format("call paths; shares of {}", v.amount(v.totals.all())));
   v.out.table("nodes", {{"", "total %", Kind::Share},
                         {"total", v.is_sampled() ? "samples" : "total", Kind::Cycles},
                         v.seconds_column("total_seconds", "seconds"),

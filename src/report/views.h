@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "base/text.h"
+#include "profile/units.h"
 #include "report/report.h"
 
 namespace weir::report {
@@ -20,14 +21,17 @@ struct View {
   std::unordered_map<uint32_t, store::Cycles> self_anew = {};  // by function, where it is shown for another CPU
 
   bool is_sampled() const { return run.sampling.has_value(); }
-  const char* unit() const { return is_sampled() ? "samples" : "cycles"; }
-  double per_second() const { return is_sampled() ? run.sampling->rate : static_cast<double>(run.cycles_per_second); }
+  const char* unit() const { return profile::unit_of(run); }
+  double per_second() const { return profile::units_per_second(run); }
   // What samples do not tell: nothing, of a sampled profile.
   Cell if_exact(uint64_t n) const { return number_if(!is_sampled(), n); }
   // A column of seconds, which only sampled profiles have (where they are samples of time); and what stands in it.
   Column seconds_column(const char* key, const char* title) const {
     return {is_sampled() ? key : "", is_sampled() && per_second() > 0 ? title : nullptr, Kind::Time};
   }
+  // "1.2 k samples (12 ms)": a time of the code; " (1.2 ms)" of one in OS calls, which is measured whatever the clock is.
+  std::string amount(store::Cycles time) const;
+  std::string os_seconds(store::Cycles time) const;
   Cell in_seconds(store::Cycles c) const {
     return share_if(per_second() > 0, per_second() > 0 ? static_cast<double>(c) / per_second() : 0);
   }
@@ -43,6 +47,8 @@ struct View {
   }
   // Of `seen` rows, `limit` were shown.
   void end_table(uint64_t seen, uint64_t limit);
+  // Is the time in OS calls in the total? Not where instructions are counted.
+  bool counts_os_time() const { return run.clock != "instructions" && !is_sampled(); }
   bool is_terminal() const { return out.style().width != 0; }
 };
 
@@ -66,6 +72,9 @@ Result<> cost_anew(View& v);
 // A table of functions with at most `count` rows.
 Result<> function_table(View& v, uint64_t count);
 
+// "3 threads in 2 processes, which ran 5 programs".
+std::string threads_and_processes(const store::Totals& t);
+
 // Lines about a function: what, how often, how long, by whom. `prefix` stands before each.
 Result<> describe(View& v, const store::FunctionRow& f, std::string_view prefix);
 
@@ -81,6 +90,6 @@ Result<> check_is_exact(const View& v, std::string_view what);
 std::string site_name(const store::CallRow& call);
 // "/src/tables.c:8", or nothing.
 std::string place(const std::string& file, uint32_t line);
-std::string seconds(const View& v, store::Cycles cycles);  // " (1.2 ms)", where the clock's rate is known
+std::string seconds(double units_per_second, store::Cycles time);  // " (1.2 ms)", of a time that is one
 
 }  // namespace weir::report

@@ -45,10 +45,13 @@ const char* name_of(OsClass c) {
   return "";
 }
 
+Value if_any(const std::optional<uint64_t>& n) { return n ? Value(*n) : Value(); }
+
 void add_run(Tables& tables, const Run& run) {
   tables.rows("weir").add(run.sampling ? sampled_kind : exact_kind, schema_version, run.weir_version);
   tables.rows("run").add(run.directory, run.cpu, run.host_cpu, run.cycles_per_second, run.clock, run.os_separate,
-                         run.full_paths, run.started, run.ended, run.complete);
+                         run.full_paths, run.started, run.ended, run.complete, if_any(run.user_time),
+                         if_any(run.system_time));
   Rows words = tables.rows("run_word");
   for (size_t i = 0; i < run.command.size(); i++) words.add("command", i, run.command[i]);
   for (size_t i = 0; i < run.environment.size(); i++) words.add("environment", i, run.environment[i]);

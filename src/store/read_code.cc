@@ -154,7 +154,7 @@ Result<> Reader::os_calls(bool by_function, uint32_t function, const Each<OsRow>
       "c.function "
       "LEFT JOIN string n ON n.id = f.name WHERE c.thread IN selected {1} GROUP BY c.number {2} "
       "ORDER BY sum(c.time + coalesce({0}, 0)) DESC, c.number",
-      since_schema_2("c.waited"), function == none ? "" : fmt::format("AND c.function = {}", function),
+      since(2, "c.waited"), function == none ? "" : fmt::format("AND c.function = {}", function),
       by_function ? ", c.function" : ""));
   while (rows.next()) {
     OsRow row{rows.small(0), by_function ? rows.u32(1) : none,

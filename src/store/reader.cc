@@ -5,10 +5,14 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
+#include <charconv>
+#include <set>
 
 #include "base/fd.h"
 #include "base/pattern.h"
+#include "base/text.h"
 #include "store/schema.h"
 
 namespace weir::store {
@@ -110,23 +114,41 @@ Result<Reader> Reader::open(const std::string& path) {
   return Reader(std::move(db), version);
 }
 
-Result<> Reader::select(std::optional<uint32_t> thread, std::optional<uint32_t> process) {
+namespace {
+
+std::optional<uint32_t> number_in(const std::string& text) {
+  uint32_t n = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return n;
+}
+
+bool has_name(const ProcessRow& p, const std::string& name) {
+  return base_name(p.program) == name || (!p.command.empty() && base_name(p.command[0]) == name);
+}
+
+}  // namespace
+
+Result<> Reader::select(const std::string& thread, const std::string& process) {
+  TRY(std::vector<ProcessRow> processes, this->processes());
+  TRY(std::vector<ThreadRow> threads, all_threads());
+  std::set<uint32_t> named;
+  for (const ProcessRow& p : processes)
+    if (has_name(p, process)) named.insert(p.id);
   // A number is an id of the system; where no thread has that, it is an index.
-  auto condition = [&](const char* system, const char* index, std::optional<uint32_t> n) -> Result<std::string> {
-    if (!n) return "1";
-    TRY(uint64_t known, db_.number(fmt::format("SELECT count(*) FROM thread t LEFT JOIN process p ON p.id = t.process "
-                                               "WHERE {} = {}",
-                                               system, *n)));
-    return fmt::format("{} = {}", known ? system : index, *n);
-  };
-  TRY(std::string threads, condition("t.tid", "t.id", thread));
-  TRY(std::string processes, condition("p.pid", "t.process", process));
-  TRY_VOID(fill_selected(fmt::format("{} AND {}", threads, processes)));
-  TRY(uint64_t found, db_.number("SELECT count(*) FROM selected"));
-  if (found == 0)
-    return fail("{}: no {}{}; see: weir report {} threads", path(), thread ? fmt::format("thread {}", *thread) : "process",
-                process ? fmt::format("{} {}", thread ? " in process" : "", *process) : "", path());
-  return {};
+  std::optional<uint32_t> tid = number_in(thread), pid = number_in(process);
+  bool is_tid = tid && std::ranges::find(threads, *tid, &ThreadRow::tid) != threads.end();
+  bool is_pid = pid && std::ranges::find(threads, *pid, &ThreadRow::pid) != threads.end();
+  std::string ids;
+  for (const ThreadRow& t : threads) {
+    bool is_thread = thread.empty() || (tid ? (is_tid ? t.tid : t.id) == *tid : t.name == thread);
+    bool is_process = process.empty() || (pid ? (is_pid ? t.pid : t.process) == *pid : named.contains(t.process));
+    if (is_thread && is_process) ids += fmt::format("{}{}", ids.empty() ? "" : ", ", t.id);
+  }
+  if (ids.empty())
+    return fail("{}: no {}{}; see: weir report {} threads", path(), thread.empty() ? "process" : "thread " + thread,
+                process.empty() ? "" : (thread.empty() ? " " : " in process ") + process, path());
+  return fill_selected(fmt::format("t.id IN ({})", ids));
 }
 
 Result<> Reader::select_id(std::optional<uint32_t> thread) {
@@ -149,9 +171,10 @@ Result<std::string> Reader::kind() const {
 
 Result<profile::Run> Reader::run() const {
   profile::Run run;
-  Statement rows = db_.prepare(
+  Statement rows = db_.prepare(fmt::format(
       "SELECT directory, cpu, host_cpu, cycles_per_second, clock, os_separate, full_paths, started, ended, complete, "
-      "(SELECT version FROM weir) FROM run");
+      "(SELECT version FROM weir), {}, {} FROM run",
+      since(6, "user_time"), since(6, "system_time")));
   if (rows.next()) {
     run.directory = rows.text(0);
     run.cpu = rows.text(1);
@@ -164,6 +187,8 @@ Result<profile::Run> Reader::run() const {
     run.ended = rows.time(8);
     run.complete = rows.u64(9);
     run.weir_version = rows.text(10);
+    run.user_time = rows.maybe(11);
+    run.system_time = rows.maybe(12);
   }
   TRY_VOID(rows.end());
   Statement words = db_.prepare("SELECT kind, text FROM run_word ORDER BY kind, position");
@@ -206,25 +231,46 @@ Result<std::optional<profile::Sampling>> Reader::sampling() const {
 
 Result<Totals> Reader::totals() const {
   Totals t;
+  // By the clock of instructions there is one number of them: that of the functions. (Entries of linkage tables belong to none.)
   Statement rows = db_.prepare(
-      "SELECT sum(cycles), sum(os_time), sum(instructions), count(*), count(DISTINCT process) FROM thread "
-      "WHERE id IN selected");
+      "SELECT sum(cycles), sum(os_time), sum(CASE (SELECT clock FROM run) WHEN 'instructions' THEN cycles ELSE "
+      "instructions "
+      "END), count(*) FROM thread WHERE id IN selected");
   if (rows.next()) {
     t.cycles = rows.u64(0);
     t.os_time = rows.u64(1);
     t.instructions = rows.u64(2);
     t.threads = rows.u64(3);
-    t.processes = rows.u64(4);
   }
   TRY_VOID(rows.end());
+  TRY_VOID(count_processes(t));
   TRY(t.functions, db_.number("SELECT count(*) FROM function"));
   TRY(t.functions_run,
       db_.number(fmt::format("SELECT count(DISTINCT function) FROM function_count WHERE thread IN selected AND {}", ran)));
   TRY(t.os_calls, db_.number("SELECT sum(calls) FROM os_count WHERE thread IN selected"));
-  TRY(t.waited, db_.number(fmt::format("SELECT sum({}) FROM os_count WHERE thread IN selected", since_schema_2("waited"))));
+  TRY(t.waited, db_.number(fmt::format("SELECT sum({}) FROM os_count WHERE thread IN selected", since(2, "waited"))));
   TRY(t.contexts, db_.number("SELECT count(*) FROM context"));
   TRY(t.blocks, db_.number("SELECT count(*) FROM block"));
   return t;
+}
+
+// A process that executes a program has a row for what it was, and one for the program. What a fork begins is a process, and no program.
+Result<> Reader::count_processes(Totals& t) const {
+  Statement rows = db_.prepare(fmt::format(
+      "SELECT pid, {}, id IN (SELECT process FROM thread WHERE id IN selected), parent IS NULL FROM process ORDER BY pid, "
+      "started, id",
+      since(2, "ended_by")));
+  uint32_t last = none;
+  bool was_exec = false, is_counted = false;
+  while (rows.next()) {
+    uint32_t pid = rows.small(0);
+    bool goes_on = pid == last && was_exec, is_selected = rows.u64(2);
+    if (!goes_on) is_counted = false;
+    if (is_selected && !is_counted) t.processes++, is_counted = true;
+    t.programs += is_selected && (goes_on || rows.u64(3));
+    last = pid, was_exec = rows.text(1) == "exec";
+  }
+  return rows.end();
 }
 
 Result<std::vector<ThreadRow>> Reader::threads() const { return threads_where("t.id IN selected"); }
@@ -248,7 +294,7 @@ Result<std::vector<ThreadRow>> Reader::threads_where(const char* condition) cons
 Result<std::vector<ProcessRow>> Reader::processes() const {
   std::vector<ProcessRow> processes;
   Statement rows = db_.prepare(fmt::format(
-      "SELECT id, pid, parent, started, ended, exit_status, {} FROM process ORDER BY id", since_schema_2("ended_by")));
+      "SELECT id, pid, parent, started, ended, exit_status, {} FROM process ORDER BY id", since(2, "ended_by")));
   Statement words = db_.prepare("SELECT kind, text FROM process_word WHERE process = ? ORDER BY kind, position");
   while (rows.next()) {
     ProcessRow p;

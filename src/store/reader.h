@@ -156,8 +156,8 @@ struct BlockCounts {
 
 struct Totals {
   Cycles cycles = 0, os_time = 0, waited = 0;  // waited: for a person or a child, in no other time
-  uint64_t instructions = 0, threads = 0, processes = 0, functions = 0, functions_run = 0, os_calls = 0, contexts = 0,
-           blocks = 0;
+  uint64_t instructions = 0, threads = 0, processes = 0, programs = 0, functions = 0, functions_run = 0, os_calls = 0,
+           contexts = 0, blocks = 0;
   Cycles all() const { return cycles + os_time; }
 };
 
@@ -169,8 +169,9 @@ class Reader {
   // "exact profile"; others may come.
   Result<std::string> kind() const;
 
-  // From here on only the counts of these threads: by tid (or index), by pid (or index).
-  Result<> select(std::optional<uint32_t> thread, std::optional<uint32_t> process);
+  // From here on only the counts of these threads. A thread is told by its tid (or index), or its name; a process by its pid (or index), or
+  // the name of the program that it ran. Empty: any.
+  Result<> select(const std::string& thread, const std::string& process);
 
   Result<> select_id(std::optional<uint32_t> thread);  // by ThreadRow::id; none: all
 
@@ -225,8 +226,9 @@ class Reader {
   Reader(Database db, uint64_t version) : db_(std::move(db)), version_(version) {}
   Result<> fill_selected(std::string_view condition);
   Result<std::vector<ThreadRow>> threads_where(const char* condition) const;
+  Result<> count_processes(Totals& t) const;
   // A column that older files do not have.
-  const char* since_schema_2(const char* column) const { return version_ >= 2 ? column : "NULL"; }
+  const char* since(uint64_t version, const char* column) const { return version_ >= version ? column : "NULL"; }
   Database db_;
   uint64_t version_;
 };

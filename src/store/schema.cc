@@ -8,7 +8,7 @@ namespace weir::store {
 const char* const create_tables = R"(
 CREATE TABLE weir(kind TEXT NOT NULL, schema INTEGER NOT NULL, version TEXT NOT NULL);
 CREATE TABLE run(directory TEXT, cpu TEXT, host_cpu TEXT, cycles_per_second INTEGER, clock TEXT, os_separate INTEGER,
-  full_paths INTEGER, started INTEGER, ended INTEGER, complete INTEGER);
+  full_paths INTEGER, started INTEGER, ended INTEGER, complete INTEGER, user_time INTEGER, system_time INTEGER);
 CREATE TABLE run_word(kind TEXT NOT NULL, position INTEGER NOT NULL, text TEXT NOT NULL,
   PRIMARY KEY(kind, position)) WITHOUT ROWID;
 CREATE TABLE sampling(event TEXT, source TEXT, rate REAL, period INTEGER, unwind TEXT, confidence INTEGER, verify INTEGER,

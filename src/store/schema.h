@@ -6,7 +6,7 @@
 namespace weir::store {
 
 inline constexpr int application_id = 0x57656972;  // "Weir": what `file` and PRAGMA application_id see
-inline constexpr int schema_version = 5;
+inline constexpr int schema_version = 6;
 inline constexpr int64_t most = int64_t{1} << 60;  // no time or count of a run is larger
 inline constexpr const char* exact_kind = "exact profile";
 inline constexpr const char* sampled_kind = "sampled profile";

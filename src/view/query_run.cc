@@ -2,20 +2,12 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "profile/units.h"
 #include "store/compare.h"
 #include "view/queries.h"
 
 namespace weir::view {
 namespace {
-
-const char* unit_of(const profile::Run& run) {
-  return run.sampling ? "samples" : run.clock == "instructions" ? "instructions" : "cycles";
-}
-
-// What a time of 1 is worth; 0: no time.
-double units_per_second(const profile::Run& run) {
-  return run.sampling ? run.sampling->rate : static_cast<double>(run.cycles_per_second);
-}
 
 void put_sampling(JsonWriter& json, const profile::Sampling& s) {
   json.key("sampling").begin_object().member("event", s.event).member("source", s.source).member("rate", s.rate);
@@ -61,15 +53,23 @@ Result<> Queries::summary(const Parameters&, JsonWriter& json) {
   TRY(profile::Run run, reader_->run());
   TRY(store::Totals t, reader_->totals());
   TRY(std::vector<store::ProcessRow> processes, reader_->processes());
-  json.member("kind", kind).member("unit", unit_of(run)).member("calls_known", !run.sampling);
+  json.member("kind", kind).member("unit", profile::unit_of(run)).member("calls_known", !run.sampling);
   json.member("paths_known", t.contexts > 0).member("blocks_known", t.blocks > 0 && !run.sampling);
   json.member("file", options_.file).strings("command", run.command).member("directory", run.directory);
   json.member("cpu", run.cpu).member("host_cpu", run.host_cpu).member("clock", run.clock);
   json.member("weir_version", run.weir_version).member("wall_seconds", static_cast<double>(run.ended - run.started) / 1e6);
-  json.member("units_per_second", units_per_second(run)).member("ended", ended(processes)).member("complete", run.complete);
+  json.member("units_per_second", profile::units_per_second(run))
+      .member("os_units_per_second", profile::os_units_per_second(run));
+  if (run.user_time && run.system_time)
+    json.member("processor_seconds", static_cast<double>(*run.user_time + *run.system_time) / 1e6);
+  else json.key("processor_seconds").null();
+  json.member("ended", ended(processes)).member("complete", run.complete);
   json.member("total", t.all()).member("cycles", t.cycles).member("os_time", t.os_time).member("waited", t.waited);
   json.member("instructions", t.instructions).member("functions_known", t.functions);
-  json.member("functions_run", t.functions_run).member("threads", t.threads).member("processes", t.processes);
+  json.member("functions_run", t.functions_run)
+      .member("threads", t.threads)
+      .member("processes", t.processes)
+      .member("programs", t.programs);
   json.member("contexts", t.contexts).member("os_calls", t.os_calls);
   if (run.sampling) put_sampling(json, *run.sampling);
   std::vector<std::string> notes = notes_of(run, processes);

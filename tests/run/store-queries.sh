@@ -38,6 +38,11 @@ A+0|B|1|50000
 A+0x5|C|1|40000
 END
 [[ $(ask tables 4 | head -n 1) == '/src/tables.c|2|160|39200' ]] || fail "query 4: $(ask tables 4)"
+# With threads, too: a line ran as often as all of them ran it.
+sqlite3 "$T/tables.weir" 'INSERT INTO thread SELECT 7777, process, 7777, name, cycles, instructions, os_time FROM thread LIMIT 1;
+  INSERT INTO block_count SELECT block, 7777, count, extra FROM block_count'
+[[ $(ask tables 4 | head -n 1) == '/src/tables.c|2|320|78400' ]] || fail "query 4 with threads: $(ask tables 4)"
+"$FIXTURE" tables "$T/tables.weir"
 expect tables 5 <<<'report'
 [[ $(ask rich 6 | head -n 1) == 'nanosleep|2|1|8000|timed' ]] || fail "query 6: $(ask rich 6)"
 [[ $(ask rich 7 | tail -n 1) == '101|101|child|177|9000' ]] || fail "query 7: $(ask rich 7)"
@@ -52,4 +57,4 @@ expect rich 9 <<<'square(int)|800'
 expect tables 10 <<<''
 [[ $(ask rich 10 | wc -l) == 4 ]] || fail "query 10: $(ask rich 10)"
 [[ $(sqlite3 "$T/tables.weir" 'PRAGMA integrity_check') == ok ]] || fail "SQLite finds faults"
-[[ $(sqlite3 "$T/tables.weir" 'PRAGMA application_id; PRAGMA user_version; SELECT schema FROM weir') == $'1466263922\n5\n5' ]] || fail "versions"
+[[ $(sqlite3 "$T/tables.weir" 'PRAGMA application_id; PRAGMA user_version; SELECT schema FROM weir') == $'1466263922\n6\n6' ]] || fail "versions"

@@ -166,7 +166,7 @@ TEST_F(SampledTest, S9_SourceAndAssembly) {
   EXPECT_NE(show(view("source", "[cut off: no unwind rule]")).find("no lines are known"), std::string::npos);
   // In a thread that it was not sampled in.
   store::Reader reader = open();
-  ASSERT_TRUE(reader.select(502, {}));
+  ASSERT_TRUE(reader.select("502", ""));
   std::string text = show_with(reader, view("source", "spin.c"));
   EXPECT_NE(text.find("* not sampled"), std::string::npos) << text;
   EXPECT_EQ(text.find("#  "), std::string::npos) << text;
@@ -174,7 +174,7 @@ TEST_F(SampledTest, S9_SourceAndAssembly) {
 
 TEST_F(SampledTest, S9_TheTreeOfOneThread) {
   store::Reader reader = open();
-  ASSERT_TRUE(reader.select(500, {}));
+  ASSERT_TRUE(reader.select("500", ""));
   json nodes = json::parse(show_with(reader, view("tree"), {Format::Json, 0, false}))["nodes"];
   std::string text;
   for (const json& n : nodes)

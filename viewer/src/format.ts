@@ -50,6 +50,12 @@ export function plural(n: number, one: string, many = one + 's'): string {
   return `${withCommas(n)} ${n === 1 ? one : many}`;
 }
 
+// "3 threads in 2 processes, which ran 5 programs".
+export function threadsAndProcesses(s: { threads: number; processes: number; programs: number }): string {
+  const ran = s.programs !== s.processes ? `, which ran ${plural(s.programs, 'program')}` : '';
+  return `${plural(s.threads, 'thread')} in ${plural(s.processes, 'process', 'processes')}${ran}`;
+}
+
 // The beginning of a text that is no name.
 export function cut(text: string, width: number): string {
   return text.length > width ? text.slice(0, width - 1) + '…' : text;

@@ -171,6 +171,18 @@ std::string what_is_lost(const Thread& t, const profile::Thread& out) {
 
 }  // namespace
 
+namespace {
+
+// OS calls take none of the program's instructions: what they took stands with them alone.
+void leave_out_os_time(profile::Thread& t) {
+  t.os_time = 0;
+  for (profile::FunctionCount& f : t.functions) f.os_time = f.os_time_total = 0;
+  for (profile::CallCount& c : t.calls) c.os_time_total = 0;
+  for (profile::Context& c : t.contexts) c.os_time = 0;
+}
+
+}  // namespace
+
 void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process) {
   const auto& [functions, blocks, sites] = tool.ids;
   profile::Thread out;
@@ -221,6 +233,7 @@ void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process)
   for (profile::FunctionCount& f : out.functions)
     f.total = std::max(f.total, f.self), f.os_time_total = std::max(f.os_time_total, f.os_time);
   add_up_os_calls(out.os_calls);
+  if (tool.is_by_instructions()) leave_out_os_time(out);
   ran_.resize(p_.functions.size());
   for (const profile::FunctionCount& f : out.functions) ran_[f.function] = true;
   auto note = [&](const std::string& text) {

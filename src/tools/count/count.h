@@ -126,6 +126,7 @@ class Count : public instrument::Tool {
   const Pool& pool() const { return pool_; }
   std::span<const Site> sites() const { return sites_; }
   bool is_by_wall() const { return clock_ == Clock::Wall; }
+  bool is_by_instructions() const { return clock_ == Clock::Instructions; }
   // The threads that have been collected since it was last asked.
   std::vector<Thread> take(uint32_t pid);
   ProfileIds ids;

@@ -16,7 +16,9 @@ export interface Summary {
   clock: string;
   weir_version: string;
   wall_seconds: number;
-  units_per_second: number; // 0: times are no times
+  units_per_second: number; // 0: times are no seconds: cycles of a model, instructions, events
+  os_units_per_second: number; // the same of times in OS calls, which are measured
+  processor_seconds: number | null; // user and system time of the program, under Weir
   ended: string;
   complete: boolean;
   total: number; // code and OS calls
@@ -28,6 +30,7 @@ export interface Summary {
   functions_run: number;
   threads: number;
   processes: number;
+  programs: number; // that they ran
   contexts: number;
   os_calls: number;
   notes: string[];

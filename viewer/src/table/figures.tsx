@@ -10,8 +10,8 @@ export function amount(n: number): string {
 
 // " · 39.2 ms" of a time, where it is one.
 export function inSeconds(of: number): string {
-  const { unit, units_per_second } = summary.value;
-  return unit !== 'instructions' && units_per_second > 0 ? ` · ${seconds(of / units_per_second)}` : '';
+  const { units_per_second } = summary.value;
+  return units_per_second > 0 ? ` · ${seconds(of / units_per_second)}` : '';
 }
 
 // A share with a bar behind it.

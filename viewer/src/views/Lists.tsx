@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { source, useAnswer } from '../data/ask';
 import type { Changes, CoverageRow, FunctionRow, OsTable, ThreadRow } from '../data/types';
-import { baseName, commandLine, percent, plural, printable, seconds, shortName, withCommas, withUnit } from '../format';
+import { baseName, commandLine, percent, plural, printable, seconds, shortName, threadsAndProcesses, withCommas, withUnit } from '../format';
 import { comparing, get, go, moveTo, select, selected, summary, thread, tune } from '../state';
 import { amount, Change, Count, Share, Time } from '../table/figures';
 import { Table, type Column } from '../table/Table';
@@ -58,7 +58,7 @@ export function Threads() {
               <div class="bar">
                 <Filter name="threads" what="threads" />
                 <span>
-                  {plural(summary.value.threads, 'thread')} in {plural(summary.value.processes, 'process', 'processes')}.{' '}
+                  {threadsAndProcesses(summary.value)}.{' '}
                   {all.length > 1 && (source.live ? 'Select one to see its time alone in every view.' : 'This file has their sums; weir view shows each alone.')}
                 </span>
                 {current && <button onClick={() => go({ thread: null })}>All threads</button>}

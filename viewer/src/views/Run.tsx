@@ -1,6 +1,6 @@
 // The run: what ran, how it ended, and how good the data is.
 import type { Sampling } from '../data/types';
-import { commandLine, percent, plural, printable, withCommas, withUnit } from '../format';
+import { commandLine, percent, plural, printable, threadsAndProcesses, withCommas, withUnit } from '../format';
 import { summary } from '../state';
 import { amount, inSeconds } from '../table/figures';
 import { FactList, type Fact } from './FactList';
@@ -64,7 +64,8 @@ export function Run() {
     ['Kind', s.kind],
     ...(s.sampling ? sampledFacts(s.sampling) : countedFacts()),
     ['Call paths', s.paths_known ? withCommas(s.contexts) : s.sampling ? 'none' : 'not recorded'],
-    ['Threads', `${withCommas(s.threads)} in ${plural(s.processes, 'process', 'processes')}`],
+    ['Threads', threadsAndProcesses(s)],
+    ...(s.processor_seconds === null ? [] : [['Processor', `${s.processor_seconds.toFixed(3)} s under Weir, probes included`] as Fact]),
     ['Wall time', `${s.wall_seconds.toFixed(3)} s under Weir ${s.weir_version}`],
   ];
   return (
