@@ -10,9 +10,9 @@ _weir() {
 
   case ${COMP_WORDS[1]} in
     report) _weir_report && return ;;
-    view) _weir_files 'port diff source-map' '--port= --no-open --diff= --source-map= --help' && return ;;
-    diff) _weir_files 'threshold limit filter' '--threshold= --limit= --filter= --format= --os-calls= --color= --no-pager --help' && return ;;
-    export) _weir_files 'thread process source-map' '--format= --output= --thread= --process= --diff= --source-map= --help' && return ;;
+    view) _weir_files 'port diff map source-map' '--port= --no-open --diff= --map= --source-map= --help' && return ;;
+    diff) _weir_files 'threshold level map limit filter' '--threshold= --per-function --level= --totals --map= --limit= --filter= --format= --os-calls= --color= --no-pager --help' && return ;;
+    export) _weir_files 'thread process map source-map' '--format= --output= --thread= --process= --diff= --map= --source-map= --help' && return ;;
   esac
 
   # Bash cuts "--tool=icount" at the "=": put such words together again, and remember where they began.
@@ -119,7 +119,7 @@ _weir_files() {
   _weir_before
   case $_weir_option in
     --format)
-      if [[ ${COMP_WORDS[1]} == diff ]]; then _weir_offer "$last" -W 'text json csv'
+      if [[ ${COMP_WORDS[1]} == diff ]]; then _weir_offer "$last" -W 'text markdown json csv'
       else _weir_offer "$last" -W 'html callgrind folded pprof speedscope firefox dot svg csv json llvm bolt'; fi ;;
     --os-calls) _weir_offer "$last" -W 'self separate' ;;
     --color) _weir_offer "$last" -W 'auto always never' ;;

@@ -26,6 +26,7 @@ offers 'calls' weir report weir.bash --sort ca
 offers 'callgrind csv' weir export weir.bash --format c
 offers 'folded firefox' weir export weir.bash --format f
 offers 'json' weir diff a b --format j
+offers 'markdown' weir diff a b --format m
 offers '--port=' weir view weir.bash --p
 offers 'speedscope svg' weir export weir.bash --format s
 offers 'weir.bash' weir export weir.b

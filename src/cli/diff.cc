@@ -1,6 +1,7 @@
 // weir diff: two profiles, and what changed.
 
 #include <filesystem>
+#include <memory>
 
 #include "cli/options.h"
 #include "cli/terminal.h"
@@ -27,57 +28,130 @@ Result<std::string> last_with_old() {
   return newest;
 }
 
+// "5", "5%", "5 %".
+CLI::Validator percent_between(double least, double most) {
+  auto check = [=](std::string& text) -> std::string {
+    std::string number = text;
+    if (number.ends_with('%')) number.pop_back();
+    while (number.ends_with(' ')) number.pop_back();
+    double percent = 0;
+    if (!CLI::detail::lexical_cast(number, percent) || !(percent >= least && percent <= most))
+      return fmt::format("{} is no percentage from {} to {}; say 5 or 5%", text, least, most);
+    text = number;
+    return "";
+  };
+  return CLI::Validator(check, "");
+}
+
+struct Files {
+  std::vector<std::string> before, now;
+};
+
+// OLD NEW, or OLD… : NEW…; one name: that profile, and its older one; none: the last that has one.
+Result<Files> files_of(const std::vector<std::string>& words) {
+  Files files;
+  auto colon = std::ranges::find(words, ":");
+  if (colon != words.end()) {
+    files.before.assign(words.begin(), colon);
+    files.now.assign(colon + 1, words.end());
+    if (files.before.empty() || files.now.empty() || std::ranges::find(files.now, ":") != files.now.end())
+      return fail("name the profiles before, one colon, and those now: weir diff A1 A2 A3 : B1 B2 B3");
+  } else if (words.size() > 2) {
+    return fail("{} profiles: put a colon between those before and those now: weir diff A1 A2 A3 : B1 B2 B3", words.size());
+  } else if (words.size() == 2) {
+    files = {{words[0]}, {words[1]}};
+  } else {
+    std::string now = words.empty() ? "" : words[0];
+    if (now.empty()) {
+      TRY(now, last_with_old());
+    }
+    files = {{now + ".old"}, {now}};
+  }
+  return files;
+}
+
+// Readers that stay where they are.
+Result<std::vector<std::unique_ptr<store::Reader>>> open_all(const std::vector<std::string>& files) {
+  std::vector<std::unique_ptr<store::Reader>> readers;
+  for (const std::string& file : files) {
+    TRY(store::Reader reader, store::Reader::open(file));
+    TRY_VOID(tell_bad_rows(reader));
+    readers.push_back(std::make_unique<store::Reader>(std::move(reader)));
+  }
+  return readers;
+}
+
+report::Readers pointers(const std::vector<std::unique_ptr<store::Reader>>& readers) {
+  report::Readers all;
+  for (const auto& r : readers) all.push_back(r.get());
+  return all;
+}
+
 }  // namespace
 
 Result<int> diff(const Words& words) {
-  std::string before, now, format = "text", colour = "auto", os_calls;
+  std::string format = "text", colour = "auto", os_calls;
+  std::vector<std::string> profiles;
   report::DiffOptions options;
   bool no_pager = false;
   CLI::App app{
-      "Compares two profiles, function by function, matched by name. What became worse is listed apart.\n\n"
+      "Compares two profiles, or several of each side, function by function. The first line is the verdict. What became\n"
+      "worse is listed apart. Functions and images that got another name are found by what is in them.\n\n"
       "  weir diff old.weir new.weir\n"
-      "  weir diff                                  the last profile here, and the one before it (.old)\n"
-      "  weir diff base.weir new.weir --threshold 2 exit status 1 when code grew by more than 2 %, for CI\n\n"
+      "  weir diff                                   the last profile here, and the one before it (.old)\n"
+      "  weir diff base.weir new.weir --threshold 2% exit status 1 when the code grew by more than 2 %, for CI\n"
+      "  weir diff a1.weir a2.weir a3.weir : b1.weir b2.weir b3.weir\n"
+      "                                              several runs a side: what is worse for certain, though runs vary\n"
+      "  weir diff old.weir new.weir --format markdown > comment.md\n"
+      "  weir diff old.weir new.weir --map libold.so=libnew.so\n\n"
       "weir view NEW --diff OLD shows the same in the graph and the flame graph."};
   app.name("weir diff");
-  app.add_option("OLD", before, "the profile before");
-  app.add_option("NEW", now, "the profile now");
-  app.add_option(
-         "--threshold", options.threshold,
-         "exit status 1 if the code of the program, or of one function (with --filter: that matches), grew by more than "
-         "this share (in percent) of the code before; OS time, which differs from run to run, does not count")
-      ->check(number_between(0, 1e6))
+  app.add_option("PROFILES", profiles, "OLD NEW, or OLD... : NEW...");
+  app.add_option("--threshold", options.threshold,
+                 "exit status 1 if the code of the program grew by more than this share of what it was: 5 or 5%; OS time, "
+                 "which differs from run to run, does not count. Of two single sampled runs, if a function's share did")
+      ->transform(percent_between(0, 1e6))
       ->type_name("PERCENT");
+  app.add_flag("--per-function", options.per_function,
+               "the threshold holds for each function, too, though the whole became no worse");
+  app.add_option("--level", options.level,
+                 "how certain a change must be that is measured with an error (samples, runs that vary)")
+      ->transform(percent_between(50, 99.9999))
+      ->type_name("PERCENT")
+      ->default_str("99%");
+  app.add_flag("--totals", options.totals,
+               "judge the whole of two single sampled runs as well, by the error of sampling alone");
+  app.add_option("--map", options.map, "this image, or function, of the run before is that one now; may be repeated")
+      ->type_name("OLD=NEW")
+      ->allow_extra_args(false);
   app.add_option("--limit", options.limit, "at most so many rows a list; 0: all")
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 53))
       ->type_name("N");
-  app.add_option("--filter", options.filter, "only names that match, as grep -E")->type_name("RE");
-  app.add_option("--format", format, "text, json or csv")
-      ->check(CLI::IsMember({"text", "json", "csv"}))
+  app.add_option("--filter", options.filter, "only names that match, as grep -E; the threshold holds for each of them")
+      ->type_name("RE");
+  app.add_option("--format", format, "text, markdown, json or csv")
+      ->check(CLI::IsMember({"text", "markdown", "json", "csv"}))
       ->capture_default_str();
-  app.add_option("--os-calls", os_calls,
-                 "self: OS time is the calling function's; separate: functions of their own, [read]; else as NEW was made")
+  app.add_option(
+         "--os-calls", os_calls,
+         "separate: OS calls are listed, too, as functions of their own, [read]; self: they are not; else as NEW was made")
       ->check(CLI::IsMember({"self", "separate"}));
   app.add_option("--color", colour, "auto, always or never")->check(CLI::IsMember({"auto", "always", "never"}));
   app.add_flag("--no-pager", no_pager, "write to the terminal directly");
   TRY(bool go_on, parse_options(app, words));
   if (!go_on) return 0;
-  if (before.empty()) {
-    TRY(now, last_with_old());
-    before = now + ".old";
-  } else if (now.empty()) {  // one name: that profile, and its older one
-    now = before;
-    before = now + ".old";
-  }
-  TRY(store::Reader old_reader, store::Reader::open(before));
-  TRY(store::Reader new_reader, store::Reader::open(now));
-  TRY_VOID(tell_bad_rows(old_reader));
-  TRY_VOID(tell_bad_rows(new_reader));
-  TRY(options.os, os_time(new_reader, os_calls));
-  auto as = format == "json" ? report::Format::Json : format == "csv" ? report::Format::Csv : report::Format::Text;
+  TRY(Files files, files_of(profiles));
+  TRY(auto before, open_all(files.before));
+  TRY(auto now, open_all(files.now));
+  TRY(options.os, os_time(*now.front(), os_calls));
+  static const std::map<std::string, report::Format> formats = {{"text", report::Format::Text},
+                                                                {"markdown", report::Format::Markdown},
+                                                                {"json", report::Format::Json},
+                                                                {"csv", report::Format::Csv}};
+  report::Format as = formats.at(format);
   Screen screen(as == report::Format::Text && !no_pager);
   report::Output output(style_of_stdout(as, colour), [&](std::string_view text) { return screen.write(text); });
-  TRY(bool beyond, report::show_diff(old_reader, new_reader, options, output));
+  TRY(bool beyond, report::show_diff(pointers(before), pointers(now), options, output));
   return beyond ? 1 : 0;
 }
 

@@ -45,7 +45,7 @@ Result<> refuse_as_output(const std::string& out, const std::string& profile) {
 
 Result<int> export_profile(const Words& words) {
   std::string file, format, out, before, thread, process;
-  std::vector<std::string> source_map;
+  std::vector<std::string> source_map, map;
   std::vector<std::string> formats(std::begin(report::formats), std::end(report::formats));
   formats.push_back("html");
   CLI::App app{
@@ -67,16 +67,21 @@ Result<int> export_profile(const Words& words) {
   app.add_option("--thread", thread, "only this thread (tid, index, or name)")->type_name("T");
   app.add_option("--process", process, "only this process (pid, index, or the name of its program)")->type_name("P");
   app.add_option("--diff", before, "html: an older profile to compare with")->type_name("OLD");
+  app.add_option("--map", map,
+                 "html, with --diff: this image, or function, of the profile before is that one now; may be repeated")
+      ->type_name("OLD=NEW")
+      ->allow_extra_args(false);
   app.add_option("--source-map", source_map, "html: OLD=NEW: source paths that begin with OLD are found at NEW")
       ->type_name("OLD=NEW");
   TRY(bool go_on, parse_options(app, words));
   if (!go_on) return 0;
   TRY_VOID(refuse_as_output(out, file));
+  if (!map.empty() && before.empty()) return fail("--map is for comparisons: name the older profile, --diff OLD");
   if (!before.empty()) TRY_VOID(refuse_as_output(out, before));
   if (format == "html") {
     if (!thread.empty() || !process.empty())
       return fail("--format html: has all threads; --thread and --process are for other formats");
-    view::Options options{file, before, {}};
+    view::Options options{file, before, map, {}};
     TRY(options.source_map, store::parse_source_map(source_map));
     std::optional<Progress> progress(std::in_place);
     TRY(std::string html, view::html_of(options, {}, [&](double part) { progress->tell(part); }));
@@ -84,7 +89,8 @@ Result<int> export_profile(const Words& words) {
     TRY_VOID(report::write_output(out, [&](const Sink& sink) { return sink(html), Result<>(); }));
     return 0;
   }
-  if (!before.empty() || !source_map.empty()) return fail("--diff and --source-map are for --format html");
+  if (!before.empty() || !source_map.empty() || !map.empty())
+    return fail("--diff, --map and --source-map are for --format html");
   TRY(store::Reader reader, store::Reader::open(file));
   TRY_VOID(tell_bad_rows(reader));
   if (!thread.empty() || !process.empty()) TRY_VOID(reader.select(thread, process));

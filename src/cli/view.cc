@@ -56,10 +56,16 @@ Result<int> view_profile(const Words& words) {
       ->type_name("N");
   app.add_flag("--no-open", no_open, "do not open a browser, print the address only");
   app.add_option("--diff", options.before, "an older profile to compare with")->type_name("OLD");
+  app.add_option("--map", options.map,
+                 "with --diff: this image, or function, of the profile before is that one now; may be repeated")
+      ->type_name("OLD=NEW")
+      ->allow_extra_args(false);
   app.add_option("--source-map", source_map, "OLD=NEW: source paths that begin with OLD are found at NEW")
       ->type_name("OLD=NEW");
   TRY(bool go_on, parse_options(app, words));
   if (!go_on) return 0;
+  if (!options.map.empty() && options.before.empty())
+    return fail("--map is for comparisons: name the older profile, --diff OLD");
   TRY(options.source_map, store::parse_source_map(source_map));
   TRY(std::unique_ptr<view::Queries> queries, view::Queries::open(options));
   std::jthread ahead;

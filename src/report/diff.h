@@ -1,22 +1,24 @@
-// `weir diff`: what changed between two runs. docs/report.md has the fields.
+// `weir diff`: what changed between two runs, or between several of each. docs/report.md has the fields.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "report/judge.h"
 #include "report/output.h"
 #include "store/compare.h"
 
 namespace weir::report {
 
-struct DiffOptions {
-  store::OsTime os = store::OsTime::InSelf;
-  std::string filter;               // a regular expression for names
-  std::optional<uint64_t> limit;    // rows a list; 0: all; none: what fits a screen in text, all otherwise
-  std::optional<double> threshold;  // percent of the code before
+struct DiffOptions : Rules {
+  store::OsTime os = store::OsTime::InSelf;  // Apart: OS calls are listed, too
+  std::optional<uint64_t> limit;             // rows a list; 0: all; none: what fits a screen in text, all in JSON and CSV
+  std::vector<std::string> map;              // OLD=NEW: images or functions that are the same
 };
 
 // True: more than the threshold.
-Result<bool> show_diff(const store::Reader& before, const store::Reader& now, const DiffOptions& options, Output& out);
+using Readers = std::vector<const store::Reader*>;
+Result<bool> show_diff(const Readers& before, const Readers& now, const DiffOptions& options, Output& out);
 
 }  // namespace weir::report

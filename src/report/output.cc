@@ -17,6 +17,26 @@ bool is_number(Kind kind) {
   return kind == Kind::Count || kind == Kind::Cycles || kind == Kind::Share || kind == Kind::Time || kind == Kind::Id;
 }
 
+bool is_name(Kind kind) { return kind == Kind::Name || kind == Kind::Image || kind == Kind::Path || kind == Kind::Code; }
+
+// As it stands there, whatever it holds: a name may have stars and brackets in it.
+std::string in_markdown(std::string_view text) {
+  std::string escaped;
+  for (char c : text) {
+    if (std::string_view("\\`*_[]<>|#~").find(c) != std::string_view::npos) escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
+// Between backticks; nothing but a bar means anything there, and that only in tables.
+std::string as_code(std::string_view text) {
+  if (text.empty()) return "";
+  std::string code;
+  for (char c : text) c == '`' ? code += "'" : c == '|' ? code += "\\|" : code += c;
+  return fmt::format("`{}`", code);
+}
+
 std::string csv_cell(const Cell& cell) {
   if (auto* n = std::get_if<uint64_t>(&cell)) return std::to_string(*n);
   if (auto* d = std::get_if<double>(&cell)) return fmt::format("{:.6g}", *d);
@@ -104,10 +124,12 @@ void Output::end_group() {
 
 void Output::line(std::string_view text) {
   if (is_text()) write(std::string(text) + "\n");
+  if (is_markdown()) write(in_markdown(text) + "\n");
 }
 
 void Output::heading(std::string_view text) {
   if (is_text()) write(styled(text, bold) + "\n");
+  if (is_markdown()) write(fmt::format("**{}**\n", in_markdown(text)));
 }
 
 void Output::table(std::string_view key, std::vector<Column> columns) {
@@ -244,8 +266,32 @@ void Output::write_text_table() {
   rows_.clear();
 }
 
+void Output::write_markdown_table() {
+  std::string header = "|", rule = "|";
+  std::vector<Column> shown;
+  std::ranges::copy_if(columns_, std::back_inserter(shown), [](const Column& c) { return c.title; });
+  for (const Column& c : shown) {
+    header += fmt::format(" {} |", in_markdown(c.title));
+    rule += is_name(c.kind) ? "---|" : "--:|";
+  }
+  write(fmt::format("\n{}\n{}\n", header, rule));  // (a table is a paragraph of its own)
+  for (const TextRow& row : rows_) {
+    if (row.cells.empty()) continue;
+    std::string line = "|";
+    for (size_t i = 0; i < shown.size(); i++)
+      line +=
+          fmt::format(" {} |", is_name(shown[i].kind) ? as_code(shortened(row.cells[i], 100)) : in_markdown(row.cells[i]));
+    write(line + "\n");
+  }
+  rows_.clear();
+}
+
 void Output::end_table(uint64_t more) {
   if (style_.format == Format::Json) json_.end_array();
+  if (is_markdown()) {
+    write_markdown_table();
+    if (more) write(fmt::format("\n… and {} more\n", with_commas(more)));
+  }
   if (is_text()) {
     write_text_table();
     if (more) line(styled(fmt::format("… and {} more (--limit 0)", with_commas(more)), faint));

@@ -1,4 +1,4 @@
-// One description of a report, three forms of it: text for people, JSON and CSV for programs.
+// One description of a report, four forms of it: text for people, Markdown for a comment on a change, JSON and CSV for programs.
 //
 //   out.begin("functions");
 //   out.fact("total", 123);                    JSON: a member of the object
@@ -19,7 +19,7 @@
 
 namespace weir::report {
 
-enum class Format : uint8_t { Text, Json, Csv };
+enum class Format : uint8_t { Text, Json, Csv, Markdown };
 
 struct Style {
   Format format = Format::Text;
@@ -61,6 +61,8 @@ class Output {
   Output(Style style, std::function<bool(std::string_view)> sink) : style_(style), sink_(std::move(sink)) {}
 
   bool is_text() const { return style_.format == Format::Text; }
+  bool is_markdown() const { return style_.format == Format::Markdown; }
+  bool is_json() const { return style_.format == Format::Json; }
   const Style& style() const { return style_; }
 
   void begin(std::string_view view);
@@ -68,7 +70,7 @@ class Output {
   void fact(std::string_view key, const std::vector<std::string>& values);
   void begin_group(std::string_view key);  // JSON: facts up to end_group() are members of an object of their own
   void end_group();
-  void line(std::string_view text = "");  // text only
+  void line(std::string_view text = "");  // text and Markdown only
   void heading(std::string_view text);    // the same, in bold
   void table(std::string_view key, std::vector<Column> columns);
   // `indent` columns before the last column of text; a `faint` row is one that matters less.
@@ -92,6 +94,7 @@ class Output {
   };
   std::vector<size_t> text_widths(const std::vector<Column>& shown) const;
   void write_text_table();
+  void write_markdown_table();
   std::string styled(std::string_view text, const char* code) const;
   void write(std::string_view text);
   void flush();

@@ -9,44 +9,96 @@
 namespace weir::store {
 namespace {
 
-Result<std::vector<FunctionRow>> rows_of(const Reader& reader, OsTime os) {
-  std::vector<FunctionRow> rows;
-  FunctionQuery query;
-  query.os = os;
-  query.order = "offset";
-  query.ascending = true;
-  TRY_VOID(reader.functions(query, [&](const FunctionRow& f) { rows.push_back(f); }));
-  return rows;
+// The figures of one side: of each function the sum over its runs, and its code in each of them.
+struct Figures {
+  FunctionRow sum;
+  std::vector<Cycles> code;
+  bool is_there = false;
+};
+
+struct SideFigures {
+  std::vector<Figures> functions;           // as in the subject
+  std::map<std::string, Figures> os_calls;  // by name
+};
+
+void add(Figures& to, FunctionRow f, size_t run, size_t runs, double scale) {
+  for (Cycles* time : {&f.self, &f.total, &f.os_time, &f.os_time_total}) *time = scaled(*time, scale);
+  if (!to.is_there) {
+    to.code.resize(runs);
+    to.is_there = true;
+    to.code[run] = f.self;
+    to.sum = std::move(f);
+    return;
+  }
+  to.code[run] += f.self;
+  to.sum.calls += f.calls, to.sum.self += f.self, to.sum.total += f.total;
+  to.sum.os_calls += f.os_calls, to.sum.os_time += f.os_time, to.sum.os_time_total += f.os_time_total;
+  if (f.self_min) to.sum.self_min = std::min(to.sum.self_min.value_or(*f.self_min), *f.self_min);
+  if (f.self_max) to.sum.self_max = std::max(to.sum.self_max.value_or(0), *f.self_max);
 }
 
-using Key = std::pair<std::string, std::string>;
-Key key_of(const FunctionRow& f) { return {f.name, std::string(base_name(f.image))}; }
+uint64_t mean(uint64_t sum, size_t runs) { return (sum + runs / 2) / runs; }
+
+void end(Figures& f, size_t runs, OsTime os) {
+  if (os == OsTime::InSelf) f.sum.self += f.sum.os_time;
+  for (uint64_t* sum : {&f.sum.calls, &f.sum.self, &f.sum.total, &f.sum.os_calls, &f.sum.os_time, &f.sum.os_time_total})
+    *sum = mean(*sum, runs);
+}
+
+Result<SideFigures> figures_of(const Subject& side, OsTime os, const std::vector<double>& scales) {
+  SideFigures figures;
+  figures.functions.resize(side.functions.size());
+  size_t runs = side.runs.size();
+  for (size_t run = 0; run < runs; run++) {
+    FunctionQuery query;
+    query.os = OsTime::Apart;
+    double scale = scales.empty() ? 1 : scales[run];
+    TRY_VOID(side.runs[run]->functions(query, [&](const FunctionRow& f) {
+      if (f.id == none) {
+        if (os == OsTime::Apart) add(figures.os_calls[f.name], f, run, runs, scale);
+      } else if (auto index = side.index_of_id[run].find(f.id); index != side.index_of_id[run].end()) {
+        add(figures.functions[index->second], f, run, runs, scale);
+      }
+    }));
+  }
+  for (Figures& f : figures.functions) end(f, runs, os);
+  for (auto& [name, f] : figures.os_calls) end(f, runs, OsTime::Apart);
+  return figures;
+}
+
+void put(Pair& pair, Figures* before, Figures* now) {
+  if (before && before->is_there) pair.before = std::move(before->sum), pair.code_before = std::move(before->code);
+  if (now && now->is_there) pair.now = std::move(now->sum), pair.code_now = std::move(now->code);
+}
 
 }  // namespace
 
-Result<std::vector<Pair>> compare(const Reader& now, const Reader& before, OsTime os, double scale) {
-  TRY(std::vector<FunctionRow> new_rows, rows_of(now, os));
-  TRY(std::vector<FunctionRow> old_rows, rows_of(before, os));
-  for (FunctionRow& f : old_rows)
-    for (Cycles* time : {&f.self, &f.total, &f.os_time, &f.os_time_total}) *time = scaled(*time, scale);
-  std::map<Key, std::vector<size_t>> old_of;  // indices, the first to match last
-  for (size_t i = old_rows.size(); i-- > 0;) old_of[key_of(old_rows[i])].push_back(i);
-  std::vector<bool> matched(old_rows.size());
+Result<std::vector<Pair>> compare(const Match& match, OsTime os, const Scales& scales) {
+  TRY(SideFigures now, figures_of(match.now, os, scales.now));
+  TRY(SideFigures before, figures_of(match.before, os, scales.before));
+  std::vector<bool> done_now(now.functions.size()), done_before(before.functions.size());
   std::vector<Pair> pairs;
-  for (FunctionRow& f : new_rows) {
+  auto add = [&](Pair pair, Figures* b, Figures* n) {
+    put(pair, b, n);
+    if (pair.before || pair.now) pairs.push_back(std::move(pair));
+  };
+  for (const FunctionPair& f : match.functions) {
+    done_before[f.before] = done_now[f.now] = true;
     Pair pair;
-    if (auto same = old_of.find(key_of(f)); same != old_of.end() && !same->second.empty()) {
-      size_t i = same->second.back();
-      same->second.pop_back();
-      matched[i] = true;
-      pair.before = old_rows[i];
-    }
-    pair.now = std::move(f);
-    pairs.push_back(std::move(pair));
+    pair.is_renamed = f.is_renamed, pair.is_moved = f.is_moved, pair.similarity = f.similarity;
+    add(std::move(pair), &before.functions[f.before], &now.functions[f.now]);
   }
-  std::ranges::stable_sort(pairs, {}, [](const Pair& p) { return p.either().id; });
-  for (size_t i = 0; i < old_rows.size(); i++)
-    if (!matched[i]) pairs.push_back({std::nullopt, std::move(old_rows[i])});
+  for (size_t n = 0; n < now.functions.size(); n++)
+    if (!done_now[n]) add({}, nullptr, &now.functions[n]);
+  for (size_t b = 0; b < before.functions.size(); b++)
+    if (!done_before[b]) add({}, &before.functions[b], nullptr);
+  for (auto& [name, figures] : now.os_calls) {
+    auto same = before.os_calls.find(name);
+    add({}, same == before.os_calls.end() ? nullptr : &same->second, &figures);
+  }
+  for (auto& [name, figures] : before.os_calls)
+    if (!now.os_calls.contains(name)) add({}, &figures, nullptr);
+  std::ranges::stable_sort(pairs, {}, [](const Pair& p) { return std::pair(!p.now, p.either().id); });
   return pairs;
 }
 

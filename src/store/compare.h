@@ -1,21 +1,28 @@
-// Two runs, function by function. Functions are matched by name and image (without its directory): addresses, ids and lines
-// change with every build. Those that share a name (static functions) are matched in the order of their addresses.
+// Two programs, or two builds of one, function by function: the figures of functions that match.h has found to be the same.
 #pragma once
 
 #include <map>
 
+#include "store/match.h"
 #include "store/reader.h"
 
 namespace weir::store {
 
 struct Pair {
-  std::optional<FunctionRow> now, before;  // none: it did not run; one of the two is there
+  std::optional<FunctionRow> now, before;  // means over the runs of a side; none: it ran in none; one of the two is there
+  std::vector<Cycles> code_now, code_before;  // self time in each run, without OS time; of an OS call its time
+  bool is_renamed = false, is_moved = false;
+  double similarity = 1;
   const FunctionRow& either() const { return now ? *now : *before; }
+  bool is_code() const { return either().id != none; }
 };
 
-// Of the selected threads. The functions of `now` in the order of their ids, then those that only ran before, whose times are
-// multiplied by `scale`.
-Result<std::vector<Pair>> compare(const Reader& now, const Reader& before, OsTime os, double scale = 1);
+// Of the selected threads of the runs that were matched. The functions of `now` in the order of their ids, then those that only ran before.
+// Times of the runs are multiplied by their scales (none: by 1).
+struct Scales {
+  std::vector<double> before, now;
+};
+Result<std::vector<Pair>> compare(const Match& match, OsTime os, const Scales& scales = {});
 
 // An error, unless both are of one kind and count the same. What times of the run before are multiplied by: 1, but for samples
 // that were taken at another rate.

@@ -6,7 +6,6 @@
 
 #include "base/pattern.h"
 #include "base/text.h"
-#include "store/compare.h"
 
 namespace weir::view {
 namespace {
@@ -41,22 +40,22 @@ Result<std::function<bool(const std::string&)>> matcher_of(const Model::Order& o
 
 }  // namespace
 
-Result<Model> Model::load(const store::Reader& now, const store::Reader* before, double scale) {
+Result<Model> Model::load(const store::Reader& now, const Comparison* compared) {
   Model model;
-  model.compared_ = before;
-  model.scale_ = scale;
-  TRY_VOID(model.add_functions(now, before));
+  model.compared_ = compared;
+  model.scale_ = compared ? compared->scale : 1;
+  TRY_VOID(model.add_functions(now, compared));
   TRY_VOID(model.add_calls(now, false));
-  if (before) TRY_VOID(model.add_calls(*before, true));
+  if (compared) TRY_VOID(model.add_calls(compared->before(), true));
   model.link();
   return model;
 }
 
-Result<> Model::add_functions(const store::Reader& now, const store::Reader* before) {
-  if (!before) {
+Result<> Model::add_functions(const store::Reader& now, const Comparison* compared) {
+  if (!compared) {
     TRY_VOID(now.functions({}, [&](const store::FunctionRow& f) { functions_.push_back(Function{f, {}}); }));
   } else {
-    TRY(std::vector<store::Pair> pairs, store::compare(now, *before, store::OsTime::InSelf, scale_));
+    TRY(std::vector<store::Pair> pairs, store::compare(compared->match, store::OsTime::InSelf, {{scale_}, {1}}));
     // The same number whatever threads are selected: the page keeps ids.
     TRY(store::Totals totals, now.totals());
     first_before_ = static_cast<uint32_t>(totals.functions);
@@ -66,6 +65,8 @@ Result<> Model::add_functions(const store::Reader& now, const store::Reader* bef
       Function f{p.either(), {}};
       if (!p.now) f.id = first_before_ + p.before->id;
       if (p.before) f.before = {p.before->calls, p.before->self, p.before->total};
+      if (p.before && p.is_renamed) f.before->name = p.before->name;
+      if (p.before && p.is_moved) f.before->image = p.before->image;
       if (p.before) page_id_of_before_[p.before->id] = f.id;
       f.ran = p.now.has_value();
       if (!f.ran) {

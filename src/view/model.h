@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "store/compare.h"
 #include "store/reader.h"
 
 namespace weir::view {
@@ -17,6 +18,14 @@ using store::Cycles;
 struct Before {
   uint64_t calls = 0;
   Cycles self = 0, total = 0;
+  std::string name = "", image = "";  // where it had another
+};
+
+// A run to compare with: its functions are matched with those of the run now, and its times multiplied by `scale`.
+struct Comparison {
+  const store::Match& match;
+  double scale = 1;
+  const store::Reader& before() const { return *match.before.runs.front(); }
 };
 
 struct Function : store::FunctionRow {  // `id` is that of the page
@@ -37,8 +46,7 @@ struct Edge {
 
 class Model {
  public:
-  // Times of the run before are multiplied by `scale`.
-  static Result<Model> load(const store::Reader& now, const store::Reader* before, double scale = 1);
+  static Result<Model> load(const store::Reader& now, const Comparison* compared);
 
   const std::vector<Function>& functions() const { return functions_; }
   const std::vector<Edge>& edges() const { return edges_; }                             // by caller
@@ -63,7 +71,7 @@ class Model {
   Result<const std::vector<uint32_t>*> ordered(const Order& order);
 
  private:
-  Result<> add_functions(const store::Reader& now, const store::Reader* before);
+  Result<> add_functions(const store::Reader& now, const Comparison* compared);
   Result<> add_calls(const store::Reader& reader, bool of_before);
   void link();
   void mark_recursion();

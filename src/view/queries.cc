@@ -39,6 +39,7 @@ std::optional<uint32_t> thread_of(const Parameters& p) {
 Result<std::unique_ptr<Queries>> Queries::open(const Options& options) {
   std::unique_ptr<Queries> queries(new Queries(options));
   TRY_VOID(queries->open_files());
+  if (!options.map.empty()) TRY_VOID(queries->match());  // (an error is told at once)
   return queries;
 }
 
@@ -73,6 +74,7 @@ Result<> Queries::open_files() {
   same_threads_ = std::move(same_threads);
   threads_ = std::move(thread_ids);
   selected_.reset();
+  match_.reset();
   return {};
 }
 
@@ -130,10 +132,24 @@ const store::Reader* Queries::compared() const {
   return before_ && (!selected_ || same_threads_.contains(*selected_)) ? &*before_ : nullptr;
 }
 
+Result<const store::Match*> Queries::match() {
+  if (match_) return &*match_;
+  std::optional<uint32_t> was = selected_;
+  TRY_VOID(select(std::nullopt));
+  TRY(match_, store::match({&*reader_}, {&*before_}, options_.map));
+  TRY_VOID(select(was));
+  return &*match_;
+}
+
 Result<std::shared_ptr<Model>> Queries::model(std::optional<uint32_t> thread) {
   if (auto it = models_.find(thread); it != models_.end()) return it->second;
+  std::optional<Comparison> comparison;
   TRY_VOID(select(thread));
-  TRY(Model made, Model::load(*reader_, compared(), scale_));
+  if (compared()) {
+    TRY(const store::Match* found, match());
+    comparison.emplace(*found, scale_);
+  }
+  TRY(Model made, Model::load(*reader_, comparison ? &*comparison : nullptr));
   constexpr size_t most = 4;
   if (models_.size() >= most) models_.erase(thread ? std::next(models_.begin()) : models_.begin());
   return models_[thread] = std::make_shared<Model>(std::move(made));

@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "store/annotate.h"
+#include "store/compare.h"
 #include "view/model.h"
 #include "view/paths.h"
 
@@ -20,8 +21,9 @@ using Parameters = std::map<std::string, std::string>;
 
 struct Options {
   std::string file;
-  std::string before;           // a run to compare with; empty: none
-  store::SourceMap source_map;  // where sources are now
+  std::string before;            // a run to compare with; empty: none
+  std::vector<std::string> map;  // OLD=NEW: images or functions that are the same
+  store::SourceMap source_map;   // where sources are now
 };
 
 // Which file a name stands for, and what was last written to it.
@@ -71,6 +73,8 @@ class Queries {
   Result<> check_files() const;
   // The run before, of the threads that the selected ones are compared with; null where there are none.
   const store::Reader* compared() const;
+  // Of all threads; found when it is first asked for.
+  Result<const store::Match*> match();
 
   Result<> summary(const Parameters& p, JsonWriter& json);
   Result<> functions(const Parameters& p, JsonWriter& json);
@@ -116,6 +120,7 @@ class Queries {
   FileState state_, state_before_;  // when they were opened
   bool is_sampled_ = false;
   double scale_ = 1;                           // of times before
+  std::optional<store::Match> match_;          // of the functions of both files
   std::map<uint32_t, uint32_t> same_threads_;  // the thread before that each is compared with
   std::set<uint64_t> threads_;                 // ids
   std::optional<uint32_t> selected_;

@@ -35,6 +35,8 @@ void Queries::put(JsonWriter& json, const Function& f, bool compared, bool is_pa
   if (!f.before) return static_cast<void>(json.null());
   json.begin_object().member("self", f.before->self).member("total", f.before->total);
   if_whole("calls", f.before->calls);
+  if (!f.before->name.empty()) json.member("name", f.before->name);
+  if (!f.before->image.empty()) json.member("image", f.before->image);
   json.end_object();
 }
 
@@ -180,13 +182,14 @@ Result<> Queries::changes(const Parameters& p, JsonWriter& json) {
   auto change = [](const Function& f) {
     return static_cast<int64_t>(f.self) - static_cast<int64_t>(f.before ? f.before->self : 0);
   };
-  std::vector<uint32_t> worse, better, added, removed;
+  std::vector<uint32_t> worse, better, added, removed, renamed;
   for (uint32_t i = 0; i < m->functions().size(); i++) {
     const Function& f = m->functions()[i];
     if (!f.ran) removed.push_back(i);
     else if (!f.before) added.push_back(i);
     else if (change(f) > 0) worse.push_back(i);
     else if (change(f) < 0) better.push_back(i);
+    else if (!f.before->name.empty() || !f.before->image.empty()) renamed.push_back(i);
   }
   auto list = [&](const char* key, std::vector<uint32_t>& rows) {
     std::ranges::stable_sort(rows, std::ranges::greater(), [&](uint32_t i) { return std::abs(change(m->functions()[i])); });
@@ -203,6 +206,7 @@ Result<> Queries::changes(const Parameters& p, JsonWriter& json) {
   list("better", better);
   list("added", added);
   list("removed", removed);
+  list("renamed", renamed);
   return {};
 }
 

@@ -23,10 +23,12 @@ jq -e '.new | any(.name == "added" and .calls == 1 and .calls_before == 0)' json
 jq -e '.worse | all(.self > .self_before)' json >/dev/null && jq -e '.better | all(.self < .self_before)' json >/dev/null || fail "mixed"
 [[ $("$WEIR" diff a.weir.old a.weir --format csv | head -n 1) == kind,share,* ]] || fail "csv"
 status=0; "$WEIR" diff a.weir.old a.weir --threshold 5 >text || status=$?
-[[ $status == 1 ]] && grep -q 'beyond 5 %: the code of the program grew' text || fail "threshold: $status $(<text)"
+[[ $status == 1 ]] && grep -q 'beyond the threshold of 5 %: slower by' text || fail "threshold: $status $(<text)"
 "$WEIR" diff a.weir a.weir --threshold 0 >text || fail "the same run is beyond 0 %"
-grep -q 'nothing grew' text || fail "$(<text)"
-status=0; "$WEIR" diff a.weir a.weir.old --threshold 1 >text || status=$?
+grep -q '^within the threshold of 0 %: the same' text || fail "$(<text)"
+"$WEIR" diff a.weir a.weir.old --threshold 1 >text || fail "the whole became faster: $(<text)"
+head -n 1 text | grep -q 'within the threshold of 1 %: faster by' || fail "the verdict is not the first line: $(<text)"
+status=0; "$WEIR" diff a.weir a.weir.old --threshold 1% --per-function >text || status=$?
 [[ $status == 1 ]] && grep -q 'quick grew by' text || fail "one function that grew: $status $(<text)"
 "$WEIR" profile -q --clock=instructions -o i.weir -- ./work 10 10
 expect_fail 125 'same --clock' "$WEIR" diff "$T/a.weir" "$T/i.weir"

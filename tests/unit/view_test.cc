@@ -292,7 +292,11 @@ TEST_F(ViewTest, V8_WorseBetterNewAndGone) {
   auto& t = before.threads[0];
   t.functions[3].self = 25000;  // B
   t.functions[4].self = 20000;  // C
+  // What has another body is another function: E is not D by another name.
   before.functions[5].name = before.functions[5].linkage_name = "E";
+  before.images[0].build_id = "another";
+  for (const profile::Block& b : before.blocks)
+    if (b.function == 5) std::fill_n(before.code.begin() + b.code, b.size, std::byte{0x90});
   put_before(renumbered(before));
   json changes = ask("changes");
   EXPECT_EQ(names_of(changes["worse"]), Names{"C"});
@@ -310,12 +314,26 @@ TEST_F(ViewTest, V8_WorseBetterNewAndGone) {
   EXPECT_EQ(gone["callers"][0]["id"], id_of("B"));
 }
 
+TEST_F(ViewTest, V8_RenamedFunctionsAreTheSame) {
+  profile::Profile before = fixture::tables();
+  before.functions[5].name = before.functions[5].linkage_name = "E";
+  put_before(renumbered(before));
+  json changes = ask("changes");
+  for (const char* kind : {"worse", "better", "added", "removed"}) EXPECT_EQ(changes[kind], json::array()) << kind;
+  ASSERT_EQ(names_of(changes["renamed"]), Names{"D"});
+  EXPECT_EQ(changes["renamed"][0]["before"]["name"], "E");
+  EXPECT_EQ(changes["renamed"][0]["before"]["self"], 40000);
+}
+
 TEST_F(ViewTest, V8_PathsOfTwoRunsLieOverEachOther) {
   profile::Profile now = with_random_paths(1, 2000), before = with_random_paths(2, 2000);
   put(now);
   put_before(renumbered(before));
   auto reader = store::Reader::open(options.file), reader_before = store::Reader::open(options.before);
-  auto model = Model::load(*reader, &*reader_before);
+  auto match = store::match({&*reader}, {&*reader_before});
+  ASSERT_TRUE(match);
+  Comparison comparison{*match};
+  auto model = Model::load(*reader, &comparison);
   auto paths = Paths::load(*reader, &*reader_before, *model);
   ASSERT_TRUE(paths);
   for (bool reversed : {false, true}) {

@@ -72,6 +72,8 @@ export interface Before {
   calls: number | null; // null: samples do not tell
   self: number;
   total: number;
+  name?: string; // where it had another
+  image?: string; // where it was in another
 }
 
 export interface FunctionRow {
@@ -252,6 +254,7 @@ export interface Changes {
   better: FunctionRow[];
   added: FunctionRow[];
   removed: FunctionRow[];
+  renamed: FunctionRow[]; // or moved, and otherwise the same
 }
 
 export interface FileSource {

@@ -6,7 +6,7 @@ import { baseName, commandLine, percent, plural, printable, seconds, shortName, 
 import { comparing, get, go, moveTo, select, selected, summary, thread, tune } from '../state';
 import { amount, Change, Count, Share, Time } from '../table/figures';
 import { Table, type Column } from '../table/Table';
-import { FunctionName } from './columns';
+import { FunctionName, was } from './columns';
 import { With } from './Waiting';
 
 // What `f` goes to: rows without these letters go.
@@ -202,13 +202,13 @@ export function ChangesView() {
   if (!compared) return null;
   const fromTo = (before: number, now: number) => (now === before ? `the same ${amount(now)}` : <>{withUnit(before)} → {amount(now)}, <Change now={now} before={before} /> ({percent(now / (before || 1) - 1)})</>);
   const table = (label: string, about: string, all: FunctionRow[]) => {
-    const rows = matching(all, 'changed', (f) => f.name);
+    const rows = matching(all, 'changed', (f) => `${f.name} ${f.before?.name ?? ''}`);
     const columns: (Column<FunctionRow> | false)[] = [
       { key: 'change', title: 'Δ self', width: '6em', right: true, cell: (f) => <Change now={f.self} before={f.before?.self ?? 0} /> },
       { key: 'share', title: 'of before', about: 'share of the total of the run before', width: '5.4em', spare: 1, right: true, cell: (f) => <Share of={Math.abs(f.self - (f.before?.self ?? 0))} whole={compared.total} kind={f.self > (f.before?.self ?? 0) ? 'worse' : 'better'} /> },
       { key: 'total', title: 'Δ total', width: '6em', spare: 2, right: true, cell: (f) => <Change now={f.total} before={f.before?.total ?? 0} /> },
       summary.value.calls_known && { key: 'calls', title: 'Δ calls', width: '6em', spare: 3, right: true, cell: (f) => <Change now={f.calls ?? 0} before={f.before?.calls ?? 0} /> },
-      { key: 'name', title: 'Function', width: 'minmax(12em, 1fr)', cell: (f, room) => <FunctionName name={f.name} room={room} /> },
+      { key: 'name', title: 'Function', width: 'minmax(12em, 1fr)', cell: (f, room) => <FunctionName name={f.name} room={room} was={was(f)} /> },
     ];
     return (
       <div class="calls">
@@ -230,11 +230,12 @@ export function ChangesView() {
       </div>
       <With answer={answer} what="Comparing">
         {(c) => (
-          <div class="quarters" style={{ gridTemplateRows: `${heightOf(c.worse, c.better)} ${heightOf(c.added, c.removed)}` }}>
+          <div class="quarters" style={{ gridTemplateRows: `${heightOf(c.worse, c.better)} ${heightOf(c.added, c.removed)}` + (c.renamed.length > 0 ? ` ${heightOf(c.renamed, [])}` : '') }}>
             {table('Worse', 'more self time than before', c.worse)}
             {table('Better', 'less self time', c.better)}
             {table('New', sampling ? 'not in the samples before' : 'did not run before', c.added)}
             {table('Gone', sampling ? 'in the samples before' : 'ran before', c.removed)}
+            {c.renamed.length > 0 && table('Renamed', 'or moved, otherwise the same', c.renamed)}
           </div>
         )}
       </With>

@@ -9,12 +9,19 @@ export function place(row: { file: string | null; line: number | null }): string
   return row.file ? baseName(row.file) + (row.line ? ':' + row.line : '') : '';
 }
 
-export function FunctionName({ name, room }: { name: string; room: number }) {
+export function FunctionName({ name, room, was = '' }: { name: string; room: number; was?: string }) {
   return (
-    <span class="name" title={cut(name, 2000)}>
+    <span class="name" title={cut(name, 2000) + (was && ` (was ${cut(was, 2000)})`)}>
       {shortName(name, Math.min(160, room))}
+      {was && <span class="faint"> (was {shortName(was, 60)})</span>}
     </span>
   );
+}
+
+// What a renamed or moved function was in the run before; '' where it is the same.
+export function was({ before }: FunctionRow): string {
+  if (!before) return '';
+  return [before.name ?? '', before.image ? `in ${baseName(before.image)}` : ''].filter(Boolean).join(' ');
 }
 
 export function nothingRan(): string {
@@ -33,7 +40,7 @@ export function functionColumns(): Column<FunctionRow>[] {
     comparing.value && { key: 'change_total', title: 'Δ total', width: '5.4em', spare: 2, right: true, sortable: true, cell: (f) => <Change now={f.total} before={f.before === null ? null : f.before?.total} /> },
     calls_known && { key: 'self_max', title: 'Max self', about: 'of one call', width: '5.4em', spare: 9, right: true, sortable: true, cell: (f) => <Time of={f.self_max} /> },
     os_time > 0 && { key: 'os_time', title: 'OS time', about: 'in OS calls that it makes itself', width: '5.4em', spare: 7, right: true, sortable: true, cell: (f) => <Time of={f.os_time} /> },
-    { key: 'name', title: 'Function', width: 'minmax(17em, 2fr)', sortable: true, cell: (f, room) => <FunctionName name={f.name} room={room} /> },
+    { key: 'name', title: 'Function', width: 'minmax(17em, 2fr)', sortable: true, cell: (f, room) => <FunctionName name={f.name} room={room} was={was(f)} /> },
     { key: 'image', title: 'Image', width: 'minmax(8em, 1fr)', spare: 4, sortable: true, cell: (f) => <span class="faint" title={f.image}>{baseName(f.image)}</span> },
     { key: 'file', title: 'Declared at', width: 'minmax(6em, 1fr)', spare: 8, sortable: true, cell: (f) => <span class="faint" title={f.file ?? ''}>{place(f)}</span> },
   ];
