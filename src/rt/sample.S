@@ -28,6 +28,54 @@ rt_blocked:
         popq %rax
         iretq
 
+// void rt_resume(const UContext*, uint64_t fpstate, uint64_t features): back to a thread without rt_sigreturn. `features`: what XSAVE has saved;
+// 0: FXSAVE has. Signals of the program's may come from the system call on, and find us on the stack: nothing that is needed lies below rsp.
+        .globl rt_resume, rt_resume_end
+rt_resume:
+        movq %rdi, %rbx
+        movq %rsi, %rbp
+        movq %rdx, %r12
+        movl $14, %eax                    // rt_sigprocmask
+        movl $2, %edi
+        leaq 296(%rbx), %rsi
+        xorl %edx, %edx
+        movl $8, %r10d
+        syscall
+        testq %rbp, %rbp
+        jz 2f
+        movl %r12d, %eax
+        movq %r12, %rdx
+        shrq $32, %rdx
+        testq %r12, %r12
+        jz 1f
+        xrstor64 (%rbp)
+        jmp 2f
+1:      fxrstor64 (%rbp)
+2:      movzwl 190(%rbx), %eax
+        pushq %rax
+        pushq 160(%rbx)
+        pushq 176(%rbx)
+        movzwl 184(%rbx), %eax
+        pushq %rax
+        pushq 168(%rbx)
+        movq 40(%rbx), %r8
+        movq 48(%rbx), %r9
+        movq 56(%rbx), %r10
+        movq 64(%rbx), %r11
+        movq 72(%rbx), %r12
+        movq 80(%rbx), %r13
+        movq 88(%rbx), %r14
+        movq 96(%rbx), %r15
+        movq 104(%rbx), %rdi
+        movq 112(%rbx), %rsi
+        movq 120(%rbx), %rbp
+        movq 136(%rbx), %rdx
+        movq 144(%rbx), %rax
+        movq 152(%rbx), %rcx
+        movq 128(%rbx), %rbx
+        iretq
+rt_resume_end:
+
 // void rt_call_on(uint64_t stack, void (*function)(void*), void* argument)
         .globl rt_call_on
 rt_call_on:

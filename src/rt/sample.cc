@@ -13,6 +13,9 @@ namespace weir::rt {
 static_assert(SAMPLER_VERSION == sampler_version);
 
 extern "C" [[noreturn]] void rt_hand_over(int sig, SigInfo* info, UContext* context, uint64_t handler);
+extern "C" [[noreturn, gnu::visibility("hidden")]] void rt_resume(const UContext* context, uint64_t fpstate,
+                                                                  uint64_t features);
+extern "C" [[gnu::visibility("hidden")]] char rt_resume_end[];
 extern "C" void rt_call_on(uint64_t stack, void (*function)(void*), void* argument);
 
 namespace {
@@ -241,6 +244,17 @@ SampledProcess& own_process() {
   return control().processes[0];
 }
 
+// In the frame that the kernel has made for us.
+[[noreturn, gnu::cold]] void deliver(int sig, UContext* context, const KernelSigaction& action, uint64_t blocked,
+                                     bool may_call, volatile uint8_t* selector) {
+  context = on_right_stack(context, action.flags);
+  if (action.flags & SA_RESTORER) *(reinterpret_cast<uint64_t*>(context) - 1) = action.restorer;
+  uint64_t mask = blocked | action.mask | (action.flags & SA_NODEFER ? 0 : signal_bit(sig));
+  if (may_call) sys(SYS_rt_sigprocmask, 2, address(&mask), 0, 8);
+  if (selector) *selector = dispatch_block;
+  rt_hand_over(sig, info_of(context), context, action.handler);
+}
+
 // As the kernel would have delivered it.
 [[gnu::cold]] void hand_over(int sig, SigInfo* info, UContext* context) {
   uint64_t fs = fs_base();
@@ -256,12 +270,7 @@ SampledProcess& own_process() {
   if (action.handler == SIG_DFL || action.handler == SIG_IGN) end_by(sig, *info);
   if (!(action.flags & SA_RESTART)) end_interrupted(*context);
   if (action.flags & SA_RESETHAND) p.action.handler = SIG_DFL;
-  context = on_right_stack(context, action.flags);
-  if (action.flags & SA_RESTORER) *(reinterpret_cast<uint64_t*>(context) - 1) = action.restorer;
-  uint64_t mask = context->sigmask | action.mask | (action.flags & SA_NODEFER ? 0 : signal_bit(sig));
-  if (p.may_call) sys(SYS_rt_sigprocmask, 2, address(&mask), 0, 8);
-  if (selector) *selector = dispatch_block;
-  rt_hand_over(sig, info_of(context), context, action.handler);
+  deliver(sig, context, action, context->sigmask, p.may_call, selector);
 }
 
 // ---- What Weir must know of in time --------------------------------------------------------------------------------------
@@ -375,19 +384,69 @@ void announce_tracing(SampledProcess& p, const UContext& c) {
   c.rcx = c.rip, c.r11 = c.eflags;
 }
 
+// ---- Interrupted calls ------------------------------------------------------------------------------------------------
+// On a shadow stack the kernel has put a word for rt_sigreturn alone.
+bool has_shadow_stack() {
+  uint64_t top = 0;
+  asm volatile("rdsspq %0" : "+r"(top));
+  return top != 0;
+}
+
+bool is_resuming(const UContext& c) {
+  return c.rip >= reinterpret_cast<uint64_t>(rt_resume) && c.rip < address(rt_resume_end);
+}
+
+static_assert(offsetof(UContext, r8) == 40 && offsetof(UContext, cs) == 184 &&
+              offsetof(UContext, ss) == 190);  // rt_resume's
+// As rt_sigreturn does it, but that the kernel keeps what it has noted of an interrupted call.
+[[noreturn, gnu::cold]] void resume(const UContext& c) {
+  constexpr int32_t SS_AUTODISARM = INT32_MIN;
+  if (c.stack_flags & SS_AUTODISARM) sys(SYS_sigaltstack, address(&c.stack_sp));
+  const auto* state = reinterpret_cast<const Extended*>(c.fpstate);
+  rt_resume(&c, c.fpstate, state && state->magic == extended_magic ? state->features : 0);
+}
+
+void forget_handler(int sig, KernelSigaction action) {
+  action.handler = SIG_DFL;
+  sys(SYS_rt_sigaction, static_cast<uint64_t>(sig), address(&action), 0, 8);
+}
+
+// (What waits is asked for last: what comes later finds the thread on its way back.)
+[[gnu::cold]] void go_on(SigInfo* info, UContext& c, bool is_dispatched) {
+  constexpr int most = 64;
+  if (is_begun_again(c) && is_always_begun_again(c)) return;
+  const uint64_t number = number_of(c), blocked = blocked_in(number, c), ours = signal_bit(info->signo);
+  const bool is_restarted = is_begun_again(c) && number != SYS_restart_syscall;
+  const bool goes_on = !is_dispatched && !has_shadow_stack() && is_noted(number, c);
+  KernelSigaction action{};
+  for (int i = 0, sig; i < most && (sig = find_handler(blocked | ours, action)); i++) {
+    if (is_restarted && action.flags & SA_RESTART) return;
+    if (is_dispatched) return end_interrupted(c);
+    if (!take(sig, *info)) continue;
+    end_interrupted(c);
+    if (action.flags & SA_RESETHAND) forget_handler(sig, action);
+    deliver(sig, &c, action, blocked, true, nullptr);
+  }
+  if (!goes_on) return;
+  if (!is_begun_again(c)) c.rip -= syscall_size;
+  c.rax = SYS_restart_syscall;
+  resume(c);
+}
+
 }  // namespace
 
 extern "C" void rt_sample(int sig, SigInfo* info, UContext* context) {
   uint64_t word = word_of(*info);
   SampledProcess& p = control().processes[process_of(word)];
   if (!word) return hand_over(sig, info, context);
+  if (is_resuming(*context)) resume(*context);
   volatile uint8_t* selector = p.dispatch_count ? blocking(p, fs_base()) : nullptr;
   if (selector) *selector = dispatch_allow;
   if (!has_room(*context)) __atomic_fetch_add(&p.lost, 1, __ATOMIC_RELAXED);
   else if (kind_of(word) != SampleKind::Guard) count(p, word, *info, *context);
   // By its place, not by its kind: of two signals that come at the same time, the kernel keeps one.
   if (is_guarded(p, context->rip)) guard(p, *context);
-  else if (is_begun_again(*context) && p.may_call) end_if_another_would(*context, signal_bit(sig));
+  else if (is_interrupted(*context) && p.may_call) go_on(info, *context, selector);
   if (p.dispatch_count && !selector) selector = blocking(p, fs_base());  // (it may be since this very call)
   if (selector) return_blocking(*context, selector);
 }
