@@ -82,15 +82,25 @@ Result<> Server::attach_all() {
   return {};
 }
 
-// The runtime, the thread blocks and the space.
-Result<> Server::map_all(process::RemoteSyscalls& remote, const Space& space) {
+// The runtime, the thread blocks and the space. A process of another user than root, whom Weir runs as, opens them through a keeper.
+Result<> Server::map_all(process::RemoteSyscalls& remote, pid_t agent, const Space& space) {
   std::vector<Piece> pieces(space.pieces().begin(), space.pieces().end());
   pieces.push_back({runtime_.file.get(), 0, rt::runtime_base, runtime_.mapping.size(), PROT_READ | PROT_EXEC});
   pieces.push_back({blocks_.file.get(), 0, rt::blocks_base, slot_limit_ * rt::block_stride, PROT_READ | PROT_WRITE});
+  std::vector<process::Keeper::Loan> loans;
+  for (const Piece& piece : pieces)
+    if (std::ranges::find(loans, piece.file, &process::Keeper::Loan::file) == loans.end())
+      loans.push_back({piece.file, (piece.protection & PROT_WRITE) != 0});
+  process::Keeper keeper(agent, loans);
   for (const Piece& piece : pieces) {
     int flags = (piece.protection & PROT_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC;
-    auto file = remote.open(fmt::format("/proc/{}/fd/{}", getpid(), piece.file), flags);
-    if (!file) return fail("{}: it cannot open weir's memory; run weir as its user, in its container", file.error().what);
+    auto file = remote.open(fmt::format("/proc/{}/fd/{}", keeper.pid(), piece.file), flags);
+    if (!file)
+      return fail(
+          "{}: it cannot open weir's memory through /proc, as it is in another container, or has another root; run weir "
+          "there, or "
+          "weir sample --pid, which needs no /proc",
+          file.error().what);
     auto fd = static_cast<uint64_t>(*file);
     auto mapped = remote.call("mmap", SYS_mmap, piece.address, piece.size, static_cast<uint64_t>(piece.protection),
                               MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, fd, piece.offset);
@@ -130,7 +140,7 @@ Result<> Server::take_actions(process::RemoteSyscalls& remote, uint32_t slot, pi
 // What the process needs before one of its threads can be in the cache.
 Result<> Server::make_ready(pid_t agent, const Space& space, uint32_t first_slot) {
   TRY(auto remote, process::RemoteSyscalls::begin(process::Tracee(agent), process::find_syscall(agent)));
-  auto done = map_all(remote, space);
+  auto done = map_all(remote, agent, space);
   if (done) done = take_actions(remote, first_slot, agent);
   if (!done) {
     (void)give_back_actions(remote, first_slot, agent, false);
@@ -202,6 +212,7 @@ Result<> Server::attach(pid_t pid) {
   p.program = std::move(program);
   p.command = process::command_of(pid);
   p.started = process::microseconds_now();
+  p.perf_map = process::open_perf_map(pid, p.own_pid, process::began(pid));
   p.memory->mapped = (*space)->pieces().size();
   p.space = std::move(*space);
   stats_.processes++;

@@ -182,7 +182,7 @@ class Server {
   Result<> attach_all();
   Result<> attach(pid_t pid);
   Result<> make_ready(pid_t agent, const Space& space, uint32_t first_slot);
-  Result<> map_all(process::RemoteSyscalls& remote, const Space& space);
+  Result<> map_all(process::RemoteSyscalls& remote, pid_t agent, const Space& space);
   Result<> take_actions(process::RemoteSyscalls& remote, uint32_t slot, pid_t tid);
   Result<> set_action(process::RemoteSyscalls& remote, uint32_t slot, uint64_t sig, const rt::KernelSigaction& action);
   Result<rt::KernelSigaction> action_of(process::RemoteSyscalls& remote, uint32_t slot, uint64_t sig);

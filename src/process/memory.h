@@ -33,6 +33,7 @@ Result<std::string> read_whole(const std::string& path);
 // What /proc/PID/stat says, numbered as in proc(5), from 1 on; empty words where there is none.
 enum StatField {
   StatState = 3,
+  StatSystemTime = 15,
   StatStartTime = 22,
   StatStartCode = 26,
   StatEndCode,

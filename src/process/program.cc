@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <sstream>
@@ -38,6 +39,14 @@ int64_t microseconds_now() {
   timespec t;
   clock_gettime(CLOCK_REALTIME, &t);
   return t.tv_sec * int64_t{1'000'000} + t.tv_nsec / 1000;
+}
+
+int64_t began(pid_t pid) {
+  timespec up;
+  clock_gettime(CLOCK_BOOTTIME, &up);
+  double running = double(up.tv_sec) + double(up.tv_nsec) / 1e9 -
+                   double(stat_of(pid).number(StatStartTime)) / double(sysconf(_SC_CLK_TCK));
+  return microseconds_now() - static_cast<int64_t>(running * 1e6);
 }
 
 // (As long as the process lives, it may be in a /tmp of its own.)

@@ -22,5 +22,7 @@ bool is_stopped(pid_t pid);
 void stop_with(pid_t pid);
 
 int64_t microseconds_now();
+// When the process began, in microseconds since 1970, to a hundredth of a second.
+int64_t began(pid_t pid);
 
 }  // namespace weir::process

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -14,6 +15,7 @@
 
 #include "base/fd.h"
 #include "process/memory.h"
+#include "process/threads.h"
 
 namespace weir::process {
 
@@ -294,6 +296,84 @@ Result<int> RemoteSyscalls::open(const std::string& path, int flags) {
   TRY_VOID(tracee_.write(saved_.rsp, kept));
   if (!fd) return std::unexpected(fd.error());
   return static_cast<int>(*fd);
+}
+
+namespace {
+
+// What recvmsg(2) needs in the tracee, and what it leaves there.
+struct Receiving {
+  int sockets[2];
+  char byte;
+  iovec part;
+  msghdr head;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+};
+
+Receiving receiving_at(uint64_t at) {
+  auto pointer = [at](size_t offset) { return reinterpret_cast<void*>(at + offset); };
+  Receiving r{};
+  r.part = {pointer(offsetof(Receiving, byte)), 1};
+  r.head.msg_iov = static_cast<iovec*>(pointer(offsetof(Receiving, part)));
+  r.head.msg_iovlen = 1;
+  r.head.msg_control = pointer(offsetof(Receiving, control));
+  r.head.msg_controllen = sizeof r.control;
+  return r;
+}
+
+Result<> send_descriptor(int socket, int file) {
+  char byte = 0;
+  iovec part{&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof file)] = {};
+  msghdr head{};
+  head.msg_iov = &part, head.msg_iovlen = 1;
+  head.msg_control = control, head.msg_controllen = sizeof control;
+  cmsghdr* c = CMSG_FIRSTHDR(&head);
+  c->cmsg_level = SOL_SOCKET, c->cmsg_type = SCM_RIGHTS, c->cmsg_len = CMSG_LEN(sizeof file);
+  memcpy(CMSG_DATA(c), &file, sizeof file);
+  if (sendmsg(socket, &head, MSG_NOSIGNAL) < 0) return fail_errno("a descriptor cannot be sent");
+  return {};
+}
+
+// A copy of a descriptor of the process.
+Result<Fd> copy_of(pid_t tid, int fd) {
+  pid_t pid = static_cast<pid_t>(strtol(status_word(tid, "Tgid").c_str(), nullptr, 10));
+  Fd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  Fd copy(static_cast<int>(syscall(SYS_pidfd_getfd, process.get(), fd, 0)));
+  if (!copy) return fail_errno("process {}: pidfd_getfd", pid);
+  return copy;
+}
+
+}  // namespace
+
+Result<int> RemoteSyscalls::receive(int file) {
+  pid_t tid = tracee_.pid();
+  Receiving r{};
+  std::vector<std::byte> kept(sizeof r);
+  auto bytes_of = [&] { return std::as_writable_bytes(std::span(&r, 1)); };
+  if (read(tid, saved_.rsp, kept) != kept.size()) return fail("process {}: cannot read its stack", tid);
+  auto passed = [&]() -> Result<int> {
+    TRY_VOID(call("socketpair", SYS_socketpair, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, saved_.rsp));
+    int sockets[2] = {};
+    if (read(tid, saved_.rsp, std::as_writable_bytes(std::span(sockets))) != sizeof sockets)
+      return fail("process {}: cannot read its stack", tid);
+    auto sent = [&]() -> Result<uint64_t> {
+      TRY(Fd ours, copy_of(tid, sockets[1]));
+      TRY_VOID(send_descriptor(ours.get(), file));
+      r = receiving_at(saved_.rsp);
+      TRY_VOID(tracee_.write(saved_.rsp, bytes_of()));
+      return call("recvmsg", SYS_recvmsg, static_cast<uint64_t>(sockets[0]), saved_.rsp + offsetof(Receiving, head),
+                  MSG_CMSG_CLOEXEC);
+    }();
+    for (int s : sockets) (void)call("close", SYS_close, static_cast<uint64_t>(s));
+    if (!sent) return std::unexpected(sent.error());
+    if (read(tid, saved_.rsp, bytes_of()) != sizeof r) return fail("process {}: cannot read its stack", tid);
+    int received = -1;
+    if (r.head.msg_controllen < CMSG_LEN(sizeof received)) return fail("process {}: it has no room for a descriptor", tid);
+    memcpy(&received, r.control + CMSG_LEN(0), sizeof received);
+    return received;
+  }();
+  TRY_VOID(tracee_.write(saved_.rsp, kept));
+  return passed;
 }
 
 }  // namespace weir::process

@@ -94,6 +94,9 @@ class RemoteSyscalls {
                         uint64_t e = 0, uint64_t f = 0);
   // open(2) in the tracee.
   Result<int> open(const std::string& path, int flags);
+  // A descriptor of ours becomes one of the tracee's, whoever and wherever it is: through a pair of sockets that it makes, of which we
+  // take one. (Linux 5.6)
+  Result<int> receive(int file);
 
  private:
   RemoteSyscalls(const Tracee& t, const user_regs_struct& saved, uint64_t at, uint64_t code, uint64_t mask,

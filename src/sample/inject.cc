@@ -1,5 +1,6 @@
 // Into a process, and out of it again. It stands still meanwhile; one of its threads makes the system calls.
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -11,7 +12,6 @@
 #include <fstream>
 #include <thread>
 
-#include "process/keeper.h"
 #include "sample/sampler.h"
 
 namespace weir::sample {
@@ -55,16 +55,24 @@ std::function<bool()> Sampler::while_serving() {
   };
 }
 
+namespace {
+// A file of ours becomes a descriptor of the process. It opens it itself, through /proc; or is given it: another user may not look there,
+// and in another container it is not there.
+Result<int> hand_over(process::RemoteSyscalls& remote, const Shared::File& f) {
+  int flags = (f.protection & PROT_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC;
+  if (auto opened = remote.open(fmt::format("/proc/{}/fd/{}", getpid(), f.fd), flags)) return opened;
+  Fd ours(open(fmt::format("/proc/self/fd/{}", f.fd).c_str(), flags));  // (to read only what it may only read)
+  if (!ours) return fail_errno("weir's memory cannot be opened");
+  return remote.receive(ours.get());
+}
+}  // namespace
+
 // All of them, or none.
 Result<> Sampler::map_files(process::RemoteSyscalls& remote, const Process& p) {
   std::vector<Shared::File> files = shared_->files();
-  std::vector<process::Keeper::Loan> loans;
-  for (const Shared::File& f : files) loans.push_back({f.fd, (f.protection & PROT_WRITE) != 0});
-  process::Keeper keeper(p.pid, loans);
   auto map = [&](const Shared::File& f) -> Result<> {
-    int flags = (f.protection & PROT_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC;
-    auto file = remote.open(fmt::format("/proc/{}/fd/{}", keeper.pid(), f.fd), flags);
-    if (!file) return fail("{}: it cannot open weir's memory; run weir as its user, in its container", file.error().what);
+    auto file = hand_over(remote, f);
+    if (!file) return fail("{}: it cannot be given weir's memory", file.error().what);
     auto fd = static_cast<uint64_t>(*file);
     auto protection = static_cast<uint64_t>(f.protection);
     // One that runs may have said that all it maps is locked (mlockall), which would make all of it. What cannot be read is not made.
