@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/fd.h"
-#include "base/result.h"
+#include "base/write_file.h"
 
 namespace weir {
 
@@ -22,7 +22,7 @@ class TemporaryFile {
     file.fd_ = Fd(open(file.name_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode));
     if (file.fd_) return file;
     file.name_.clear();
-    return fail_errno("{}: cannot be written", path);
+    return cannot_write(path);
   }
   TemporaryFile(TemporaryFile&& o) noexcept : name_(std::exchange(o.name_, {})), fd_(std::move(o.fd_)) {}
   TemporaryFile& operator=(TemporaryFile&&) = delete;
@@ -33,13 +33,22 @@ class TemporaryFile {
   const std::string& name() const { return name_; }
   int fd() const { return fd_.get(); }
   Result<> sync() {
-    if (fsync(fd_.get()) != 0) return fail_errno("{}: cannot be written", name_);
+    if (fsync(fd_.get()) != 0) return cannot_write(name_);
     return {};
   }
   Result<> move_to(const std::string& path) {
-    if (rename(name_.c_str(), path.c_str()) != 0) return fail_errno("{}: cannot be written", path);
+    if (rename(name_.c_str(), path.c_str()) != 0) return cannot_write(path);
     name_.clear();
     return {};
+  }
+  // The same where no file is yet; false: there is one, which stays.
+  Result<bool> move_to_new(const std::string& path) {
+    if (link(name_.c_str(), path.c_str()) == 0) return true;  // (the first name goes with us)
+    if (errno == EEXIST) return false;
+    if (renameat2(AT_FDCWD, name_.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) != 0)
+      return errno == EEXIST ? Result<bool>(false) : cannot_write(path);
+    name_.clear();
+    return true;
   }
 
  private:

@@ -8,6 +8,17 @@
 #include "base/temporary_file.h"
 
 namespace weir {
+
+std::unexpected<Error> cannot_write(const std::string& path) {
+  int error = errno;
+  const char* remedy = error == ENOSPC || error == EDQUOT    ? "make room, or name another place"
+                       : error == EACCES || error == EPERM   ? "name a place that is yours, or become the user whose it is"
+                       : error == EROFS                      ? "nothing there can be written; name another place"
+                       : error == ENOENT || error == ENOTDIR ? "make its directory first"
+                                                             : "name another place";
+  return fail("{}: cannot be written: {}; {}", path, strerror(error), remedy);
+}
+
 namespace {
 
 struct Closer {
@@ -27,7 +38,7 @@ Result<> write_into(const std::string& name, const std::function<FILE*()>& open,
   sink("");  // (an empty file is one, too)
   if (!error && fflush(file.get()) != 0) error = errno;
   errno = error;
-  if (error) return fail_errno("{}: cannot be written", name);
+  if (error) return cannot_write(name);
   return {};
 }
 
@@ -44,7 +55,7 @@ Result<> write_file(const std::string& path, pid_t run, const Writer& write) {
   if (none) place = path;
   struct stat st{};
   bool is_there = stat(place.c_str(), &st) == 0;
-  if (is_there && access(place.c_str(), W_OK) != 0) return fail_errno("{}: cannot be written", path);
+  if (is_there && access(place.c_str(), W_OK) != 0) return cannot_write(path);
   std::filesystem::path directory = place.has_parent_path() ? place.parent_path() : ".";
   if ((is_there && !S_ISREG(st.st_mode)) || is_open_already(path) || access(directory.c_str(), W_OK) != 0)
     return write_into(path, [&] { return fopen(path.c_str(), "we"); }, write);

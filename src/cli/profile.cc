@@ -108,7 +108,7 @@ Result<int> make_profile(const Words& words, const Settings& s) {
     model.save();
     assembler.finish();
     profile::note_sources(result);
-    return store::write(result, s.output, outcome.weir);
+    return write_profile(result, s.output, outcome.weir);
   };
   options.tell = [&](const engine::Outcome& outcome) -> Result<> {
     if (outcome.cut_short) return say_cut_short(outcome, s.output), Result<>();

@@ -157,8 +157,7 @@ Result<int> run(const Words& words) {
   TRY(Settings s, parse(words, done));
   if (done) return 0;
   bool is_new = !s.json.empty() && access(s.json.c_str(), F_OK) != 0;
-  if (!s.json.empty() && !std::ofstream(s.json, std::ios::app))
-    return fail_errno("{}: cannot be written", s.json);  // (told before the run)
+  if (!s.json.empty() && !std::ofstream(s.json, std::ios::app)) return cannot_write(s.json);  // (told before the run)
   Counts counts;
   engine::Options options = engine_options(s.run, words);
   options.keep_addresses = s.keep_addresses;

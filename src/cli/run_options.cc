@@ -10,6 +10,7 @@
 #include "cli/terminal.h"
 #include "process/program.h"
 #include "report/report.h"
+#include "store/write.h"
 
 namespace weir::cli {
 
@@ -78,7 +79,28 @@ std::string host_cpu() {
   return "";
 }
 
+// Is there somebody who could make room now? Not where Weir is a guardian, or goes on behind the program.
+bool asks_to_try_again(const Error& error, pid_t run) {
+  bool is_foreground = isatty(STDERR_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp();
+  if (run != getpid() || !is_foreground) return false;
+  say("{}; it is still in memory: make room, and press Enter to try again (Ctrl-D gives it up)", error.what);
+  char answer[256];
+  return read(STDIN_FILENO, answer, sizeof answer) > 0;
+}
+
 }  // namespace
+
+Result<> write_profile(const profile::Profile& profile, const std::string& file, pid_t run) {
+  for (;;) {
+    auto place = store::write_somewhere(profile, file, run);
+    if (place && place->why.empty()) return {};
+    if (place) {
+      std::string move = quoted_command({"mv", place->file, file});
+      return fail("{}; the profile is in {}; when that is mended: {}", place->why, place->file, move);
+    }
+    if (!asks_to_try_again(place.error(), run)) return fail("{}; nothing was written", place.error().what);
+  }
+}
 
 void describe_run(profile::Run& run, bool keep_environment) {
   run.ended = process::microseconds_now();

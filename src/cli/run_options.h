@@ -29,6 +29,9 @@ Result<> check_run_options(const RunOptions& options, const Words& words, std::s
 std::vector<std::string> command_of(const RunOptions& options, const Words& words);
 // Where the profile goes, by -o or by the program's name.
 Result<std::string> result_name(const std::string& output, const RunOptions& options, const Words& words);
+// Writes the profile there. Where that fails it goes elsewhere, which is an error that says where; or it stays in memory, and the user is asked to
+// make room. `run`: see store::write().
+Result<> write_profile(const profile::Profile& profile, const std::string& file, pid_t run);
 void describe_run(profile::Run& run, bool keep_environment);
 // What `weir report FILE` shows, on stderr.
 Result<> print_summary(const std::string& file, bool os_apart = false);

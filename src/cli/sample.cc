@@ -123,7 +123,7 @@ Result<int> sample(const Words& words) {
     profile::note_sources(result);
     describe_run(result.run, s.keep_environment);
     result.run.complete = !outcome.cut_short;
-    TRY_VOID(store::write(result, s.output, outcome.weir));
+    TRY_VOID(write_profile(result, s.output, outcome.weir));
     if (outcome.cut_short)
       return say("weir was killed; the program goes on without it, and what was sampled is in {}", s.output), Result<>();
     if (s.cost)

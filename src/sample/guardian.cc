@@ -76,7 +76,7 @@ void Sampler::stand_by(Fd dismissed, pid_t weir) {
   guardian_ = 0;
   is_cut_short_ = true;
   retired_.clear();  // those are ours to collect
-  (void)finish();
+  if (auto written = finish(); !written) say("{}", written.error().what);
   _exit(0);
 }
 

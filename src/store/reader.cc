@@ -2,6 +2,7 @@
 #include "store/reader.h"
 
 #include <fcntl.h>
+#include <pwd.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
 
@@ -18,11 +19,22 @@
 namespace weir::store {
 namespace {
 
+// Profiles are for their user's eyes alone.
+std::unexpected<Error> not_readable(const std::string& path) {
+  struct stat st;
+  if (stat(path.c_str(), &st) != 0)
+    return fail("{}: Permission denied: its directory is another user's; copy it out of there", path);
+  const passwd* owner = getpwuid(st.st_uid);
+  return fail("{}: Permission denied: it belongs to {}, who can share it by: chmod a+r {}", path,
+              owner ? owner->pw_name : fmt::format("user {}", st.st_uid), path);
+}
+
 // What can be said before SQLite looks at the file. Its header: fileformat2.html, 1.3.
 Result<> check_header(const std::string& path) {
   Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // (a pipe would wait for a writer)
   struct stat st;
   if (!fd && errno == ENOENT) return fail("{}: No such file; weir profile -o {} -- PROGRAM makes one", path, path);
+  if (!fd && errno == EACCES) return not_readable(path);
   if (!fd || fstat(fd.get(), &st) != 0) return fail_errno("{}", path);
   if (!S_ISREG(st.st_mode)) return fail("{}: is not a file", path);
   std::array<uint8_t, 100> header{};

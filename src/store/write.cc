@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <vector>
+
 #include "base/fd.h"
 #include "base/temporary_file.h"
 #include "store/fill.h"
@@ -51,31 +53,81 @@ Result<> check_writable(const std::string& path) {
   Fd nameless(open(directory_of(path).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
   if (!nameless && errno == ENOENT)
     return fail("{0}: cannot be written: there is no directory {1}; make it first: mkdir -p {1}", path, directory_of(path));
-  if (!nameless && errno != EOPNOTSUPP) return fail_errno("{}: cannot be written", path);
-  if (access(TemporaryFile::part_of(path, getpid()).c_str(), F_OK) && errno != ENOENT)
-    return fail_errno("{}: cannot be written", path);
+  if (!nameless && errno != EOPNOTSUPP) return cannot_write(path);
+  if (access(TemporaryFile::part_of(path, getpid()).c_str(), F_OK) && errno != ENOENT) return cannot_write(path);
   return {};
 }
 
-Result<> write(const profile::Profile& profile, const std::string& path, pid_t run) {
+namespace {
+
+// The profile as a file that has no place yet, and is on the disk.
+Result<TemporaryFile> file_of(const profile::Profile& profile, const std::string& path, pid_t run) {
   // (What a program does, and with what arguments, is its user's.)
   TRY(TemporaryFile file, TemporaryFile::beside(path, run, 0600));
   Result<> filled = [&]() -> Result<> {
     TRY(Tables tables, Tables::create(file.name(), file.fd()));
     fill(tables, profile);
     if (Result<> written = tables.finish(); !written) return fail("{}: {}", path, written.error().what);
-    return {};
+    return file.sync();
   }();
-  if (!filled) {  // the user knows no temporary file
-    std::string what = filled.error().what;
-    if (what.starts_with(file.name())) what.replace(0, file.name().size(), path);
-    return std::unexpected(Error{what + "; nothing was written"});
+  if (filled) return file;
+  std::string what = filled.error().what;  // the user knows no temporary file
+  if (what.starts_with(file.name())) what.replace(0, file.name().size(), path);
+  return std::unexpected(Error{what});
+}
+
+void sync_directory_of(const std::string& path) {
+  if (Fd directory{open(directory_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)}) fsync(directory.get());
+}
+
+// Where a profile goes that its own place has no room for. Disks come before memory, and what was named for the purpose before all.
+std::vector<std::string> other_directories() {
+  std::vector<std::string> all;
+  auto add = [&](const char* variable, const char* below) {
+    if (const char* value = getenv(variable); value && *value == '/') all.push_back(std::string(value) + below);
+  };
+  add("TMPDIR", "");
+  add("XDG_CACHE_HOME", "");
+  add("HOME", "/.cache");
+  add("HOME", "");
+  for (const char* directory : {"/var/tmp", "/tmp", "/dev/shm"}) all.push_back(directory);
+  return all;
+}
+
+// "run.1234.weir", and with another number behind it where there is such a file: none is replaced.
+Result<std::string> write_into(const std::string& directory, const profile::Profile& profile, const std::string& path,
+                               pid_t run) {
+  std::string name = path.substr(path.rfind('/') + 1), kind = ".weir";
+  if (name.ends_with(kind)) name.resize(name.size() - kind.size());
+  std::string begin = fmt::format("{}/{}.{}", directory, name, run);
+  TRY(TemporaryFile file, file_of(profile, begin, run));
+  constexpr int attempts = 100;
+  for (int i = 1; i < attempts; i++) {
+    std::string place = begin + (i > 1 ? fmt::format(".{}", i) : "") + kind;
+    TRY(bool is_there, file.move_to_new(place));
+    if (!is_there) continue;
+    sync_directory_of(place);
+    return place;
   }
-  TRY_VOID(file.sync());
+  return fail("{}: there are too many", begin);
+}
+
+}  // namespace
+
+Result<> write(const profile::Profile& profile, const std::string& path, pid_t run) {
+  TRY(TemporaryFile file, file_of(profile, path, run));
   TRY_VOID(keep_old(path, profile.run));
   TRY_VOID(file.move_to(path));
-  if (Fd directory{open(directory_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)}) fsync(directory.get());
+  sync_directory_of(path);
   return {};
+}
+
+Result<Place> write_somewhere(const profile::Profile& profile, const std::string& path, pid_t run) {
+  Result<> written = write(profile, path, run);
+  if (written) return Place{path, ""};
+  for (const std::string& directory : other_directories())
+    if (auto place = write_into(directory, profile, path, run)) return Place{*place, written.error().what};
+  return fail("{}; nor has any of these room for it: {}", written.error().what, fmt::join(other_directories(), ", "));
 }
 
 }  // namespace weir::store

@@ -1,4 +1,5 @@
-# issue 4, 3: no room for the result: one line, status 125, and what was there before stays as it was.
+# issue 4, 3; issue 20, 10: no room for the result: one line, status 125, what was there before stays as it was; and a profile goes to another
+# place, where it replaces nothing.
 . "$(dirname "$0")/lib.sh"
 expect_fail 125 '/dev/full: cannot be written' "$WEIR" run -q --tool=icount --json /dev/full -- true
 mkdir "$T/disk"
@@ -6,7 +7,15 @@ if mount -t tmpfs -o size=64k tmpfs "$T/disk" 2>/dev/null; then
   trap 'umount "$T/disk"; rm -rf "$T"' EXIT
   "$WEIR" profile -q -o "$T/run.weir" -- true
   echo old >"$T/disk/run.weir"
-  expect_fail 125 'run.weir: .*(full|No space).*nothing was written' "$WEIR" profile -q -o "$T/disk/run.weir" -- true
+  mkdir "$T/cache"
+  for elsewhere in TMPDIR="$T/tmp" TMPDIR=/nonexistent; do
+    expect_fail 125 "run.weir: .*(full|No space).*the profile is in $T/.*/run.[0-9]*.weir;.*mv " env $elsewhere XDG_CACHE_HOME="$T/cache" "$WEIR" profile -q -o "$T/disk/run.weir" -- true
+  done
+  for place in "$T/tmp" "$T/cache"; do
+    mv "$place"/run.*.weir "$T/run.weir" || fail "no profile in $place: $(ls "$place")"
+    check_profile 'what went elsewhere'
+    [[ $(stat -c %a "$T/run.weir") == 600 ]] || fail 'others may read it'
+  done
   [[ $(ls "$T/disk") == run.weir && $(<"$T/disk/run.weir") == old ]] || fail "left: $(ls "$T/disk")"
   head -c 100000 /dev/zero >"$T/disk/rest" 2>/dev/null || true
   expect_fail 125 'counts.json: cannot be written' "$WEIR" run -q --tool=icount --json "$T/disk/counts.json" -- true

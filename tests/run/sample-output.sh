@@ -11,7 +11,9 @@ mkdir "$T/disk"
 mount -t tmpfs -o size=64k tmpfs "$T/disk" 2>/dev/null || skip 'no tmpfs can be mounted here'
 trap 'umount "$T/disk"; rm -rf "$T"' EXIT
 echo old >"$T/disk/run.weir"
-expect_fail 125 'run.weir: .*(full|No space).*nothing was written' "$WEIR" sample -q -o "$T/disk/run.weir" -- sh -c true
+expect_fail 125 "run.weir: .*(full|No space).*the profile is in $T/tmp/run.[0-9]*.weir;.*mv " "$WEIR" sample -q -o "$T/disk/run.weir" -- sh -c true
+mv "$T"/tmp/run.*.weir "$T/run.weir" && check_profile 'what went elsewhere'
+[[ $(stat -c %a "$T/run.weir") == 600 ]] || fail 'others may read it'
 [[ $(ls "$T/disk") == run.weir && $(<"$T/disk/run.weir") == old ]] || fail "left: $(ls "$T/disk")"
 mount -o remount,ro "$T/disk"
 expect_fail 125 'run.weir|disk' "$WEIR" sample -q -o "$T/disk/run.weir" -- touch "$T/made"

@@ -386,7 +386,6 @@ TEST_F(StoreTest, WhatDoesNotFitLeavesTheOldFile) {
   setrlimit(RLIMIT_FSIZE, &old);
   ASSERT_FALSE(written);
   EXPECT_TRUE(written.error().what.starts_with(file + ": ")) << written.error().what;
-  EXPECT_NE(written.error().what.find("nothing was written"), std::string::npos) << written.error().what;
   EXPECT_EQ(load(file).run.command[0], before);
   EXPECT_EQ(std::distance(fs::directory_iterator(directory), fs::directory_iterator()), 1);
 }
