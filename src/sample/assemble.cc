@@ -178,8 +178,7 @@ class Assembler::ThreadTree {
 
 void Assembler::add(const Program& program) {
   symbols::WrittenNames names;
-  names.read(static_cast<pid_t>(program.pid), program.started, program.perf_map,
-             std::ranges::any_of(program.images, symbols::is_written));
+  names.read(program.perf_map, program.jit_dump);
   symbols::Writer writer{program.pid, program.started, names.code()};
   std::vector<uint32_t> images;
   for (size_t i = 0; i < program.images.size(); i++)

@@ -5,6 +5,7 @@
 
 #include "base/index_table.h"
 #include "sample/sampler.h"
+#include "symbols/written_names.h"
 
 namespace weir::sample {
 
@@ -46,6 +47,19 @@ void Sampler::name_threads(Process& p) {
     if (std::string name; std::getline(file, name)) p.names[tid] = name;
   }
 }
+
+// The files that it leaves for perf, with the names of functions that it writes while it runs: most often they are gone when it is. What was
+// not written to `since` then is of an earlier process with the same number.
+void Sampler::find_written_names(Process& p, int64_t since) {
+  find_perf_map(p, since);
+  if (!p.jit_dump && has_written_code(p)) p.jit_dump = symbols::find_jit_dump(p.pid, since);
+}
+
+void Sampler::find_perf_map(Process& p, int64_t since) {
+  if (!p.perf_map && has_written_code(p)) p.perf_map = process::open_perf_map(p.pid, p.own_pid, since);
+}
+
+bool Sampler::has_written_code(const Process& p) const { return std::ranges::any_of(p.code.names(), symbols::is_written); }
 
 void merge(Thread& into, const Thread& from) {
   auto key = [](const Node& n) { return hash_of(uint64_t{n.parent} << 32 | n.image, n.offset * 8 + n.kind); };
@@ -139,7 +153,7 @@ void Sampler::collect(Process& p) {
   p.code.renew(p.index, *shared_);
   p.program.images = p.code.names();
   p.program.files = p.code.files();
-  if (!p.perf_map) p.perf_map = process::open_perf_map(p.pid, process::own_id(p.pid), p.program.started);
+  find_written_names(p, p.program.started);
   for (auto [place, tid] : slots_of(p)) collect_slot(p, place, tid);
   std::vector<Thread>& threads = p.program.threads;
   std::ranges::sort(threads, {}, [](const Thread& t) { return t.tid ? t.tid : UINT32_MAX; });
@@ -153,6 +167,7 @@ void Sampler::collect(Process& p) {
     p.program.notes.push_back(
         "time in the kernel is not in the samples, as its execve was not found, and could not be guarded");
   p.program.perf_map = p.perf_map.release();
+  p.program.jit_dump = p.jit_dump.release();
   programs_.push_back(std::move(p.program));
 }
 

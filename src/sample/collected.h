@@ -52,8 +52,8 @@ struct Program {
   std::string ended_by;             // "exit", "signal", "exec", "detach"; empty: not known, or it goes on
   std::vector<std::string> images;  // paths; "[vdso]", "[code written at run time]"
   std::vector<std::shared_ptr<const elf::Image>> files;  // of the images, where they are open; may be shorter
-  int perf_map = -1;               // a descriptor: names of code that the program wrote (symbols/perf_map.h)
-  std::vector<std::string> notes;  // what could not be seen, one line each
+  int perf_map = -1, jit_dump = -1;  // descriptors: names of code that the program wrote (symbols/written_names.h)
+  std::vector<std::string> notes;    // what could not be seen, one line each
   std::vector<Thread> threads;
 };
 

@@ -168,6 +168,7 @@ Result<> Sampler::attach_all() {
     p.has_begun = true;
     Result<> done = process::may_attach(pid);
     if (done) done = enter(p, true);
+    if (done) find_written_names(p, process::began(pid));
     if (done) continue;
     processes_.erase(pid);
     for (auto& [other, q] : processes_) leave(q);
@@ -288,6 +289,7 @@ void Sampler::look_at(Process& p) {
   forget_entry(p);
   begin_late_events(p);
   name_threads(p);
+  find_perf_map(p, p.program.started);  // (it may come after the code that it names)
   collect_ended_threads(p);
   look_at_threads(p);
   if (switches_) look_at_sleepers(p);
@@ -311,6 +313,7 @@ void Sampler::look_at_seccomp(Process& p) {
 Process& Sampler::add(pid_t pid, pid_t parent) {
   Process& p = processes_[pid];
   p.pid = pid;
+  p.own_pid = process::own_id(pid);
   p.parent = parent;
   p.pidfd = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   p.program.pid = static_cast<uint32_t>(pid);
@@ -328,8 +331,8 @@ Process& Sampler::add(pid_t pid, pid_t parent) {
   p.index = index;
   guardian_is_old_ = true;
   control.processes[index] = {};
-  control.processes[index].pid = static_cast<uint32_t>(process::own_id(pid));
-  control.processes[index].sees_weir = process::own_id(pid) == pid;
+  control.processes[index].pid = static_cast<uint32_t>(p.own_pid);
+  control.processes[index].sees_weir = p.own_pid == pid;
   control.processes[index].may_call = process::status_word(pid, "Seccomp") == "0";
   control.process_count = std::max(control.process_count, index + 1);
   return p;
@@ -416,13 +419,13 @@ void Sampler::attend(Process& p) {
   if (!p.code.has_ours()) return;  // it has executed another program, of which we are about to be told
   p.pause = has_changed ? 0ms : std::clamp(2 * p.pause, 1ms, longest_pause);
   if (has_changed) code_changed(p);
+  find_written_names(p, p.program.started);
   auto end = steady_clock::now();
   p.next_look = end + std::max<steady_clock::duration>(p.pause, 10 * (end - begin));  // (hundreds of libraries take time)
-  pid_t own_pid = process::own_id(p.pid);
   for (auto [place, tid] : slots_of(p)) {
     rt::SampleSlot& slot = shared_->slot(place);
     if (!slot.wanted || slot.stack.high) continue;
-    rt::KnownStack stack = p.code.own_stack(p.pid, slot.wanted, slot.fs, static_cast<pid_t>(tid) == own_pid);
+    rt::KnownStack stack = p.code.own_stack(p.pid, slot.wanted, slot.fs, static_cast<pid_t>(tid) == p.own_pid);
     slot.stack.limit = stack.limit, slot.stack.low = stack.low;
     __atomic_store_n(&slot.stack.high, stack.high, __ATOMIC_RELEASE);
   }

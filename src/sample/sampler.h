@@ -28,12 +28,12 @@ struct Sleeper {
 
 // A process that is sampled, from one exec to the next.
 struct Process {
-  pid_t pid = 0;
-  uint32_t index = 0;  // in the control block
-  pid_t parent = 0;    // 0: the one that Weir started, or attached to
-  Program program;     // as far as it is known
+  pid_t pid = 0, own_pid = 0;  // own_pid: as it knows itself
+  uint32_t index = 0;          // in the control block
+  pid_t parent = 0;            // 0: the one that Weir started, or attached to
+  Program program;             // as far as it is known
   Code code;
-  Fd pidfd, perf_map;
+  Fd pidfd, perf_map, jit_dump;  // see Program
   std::vector<Fd> events, guards;
   std::optional<Time> events_begin;            // when threads that were stopped wait again:
   std::map<pid_t, uint64_t> awaited;           // those that have not run since, and how often they had
@@ -160,6 +160,9 @@ class Sampler {
   std::vector<std::pair<uint32_t, uint32_t>> slots_of(const Process& p) const;
   void collect_ended_threads(Process& p);
   void name_threads(Process& p);
+  void find_written_names(Process& p, int64_t since);
+  void find_perf_map(Process& p, int64_t since);
+  bool has_written_code(const Process& p) const;
 
   const Options& options_;
   TruncationGuard truncation_;  // images are other people's files

@@ -17,6 +17,8 @@ class WrittenNames {
   // What was added since the last time. `perf_map`: a descriptor, -1: there is none; `has_written`: an image of the process
   // is_written(), so that a jitdump file is looked for.
   void read(pid_t pid, int64_t started, int perf_map, bool has_written);
+  // The same of two files that are open; -1: there is none.
+  void read(int perf_map, int jit_dump);
   const std::shared_ptr<WrittenCode>& code() const { return code_; }
 
  private:
