@@ -10,9 +10,9 @@ _weir() {
 
   case ${COMP_WORDS[1]} in
     report) _weir_report && return ;;
-    view) _weir_files 'port diff map source-map' '--port= --no-open --diff= --map= --source-map= --help' && return ;;
-    diff) _weir_files 'threshold level map limit filter' '--threshold= --per-function --level= --totals --map= --limit= --filter= --format= --os-calls= --color= --no-pager --help' && return ;;
-    export) _weir_files 'thread process map source-map' '--format= --output= --thread= --process= --diff= --map= --source-map= --help' && return ;;
+    view) _weir_files 'port diff map source-map' '--port= --no-open --diff= --map= --source-map= --with-waits --without-waits --help' && return ;;
+    diff) _weir_files 'threshold level map limit filter' '--threshold= --per-function --level= --totals --map= --limit= --filter= --format= --os-calls= --with-waits --without-waits --color= --no-pager --help' && return ;;
+    export) _weir_files 'thread process map source-map' '--format= --output= --thread= --process= --diff= --map= --source-map= --with-waits --without-waits --help' && return ;;
   esac
 
   # Bash cuts "--tool=icount" at the "=": put such words together again, and remember where they began.
@@ -30,14 +30,14 @@ _weir() {
   for ((i = 0; i < ${#words[@]} - 1; i++)); do
     case ${words[i]} in
       --) _weir_program "${starts[i + 1]}" && return ;;
-      --tool | --json | -o | --output | --cpu | --clock | --paths | --os-calls | -p | --pid | --seconds | --cache-mb | --log-file | -F | --frequency | -e | --event | --unwind | --confidence | --source) ((i += 1)) ;;
+      --tool | --json | -o | --output | --cpu | --clock | --paths | --os-calls | --os-model | -p | --pid | --seconds | --cache-mb | --log-file | -F | --frequency | -e | --event | --unwind | --confidence | --source) ((i += 1)) ;;
       -*) ;;
       *) _weir_program "${starts[i]}" && return ;;
     esac
   done
 
   last=${words[-1]}
-  if ((${#words[@]} > 1)) && [[ ${words[-2]} == --@(tool|json|output|log-file|cpu|clock|paths|os-calls|pid|seconds|cache-mb|frequency|event|unwind|confidence|source) ]]; then last=${words[-2]}=$last; fi
+  if ((${#words[@]} > 1)) && [[ ${words[-2]} == --@(tool|json|output|log-file|cpu|clock|paths|os-calls|os-model|pid|seconds|cache-mb|frequency|event|unwind|confidence|source) ]]; then last=${words[-2]}=$last; fi
   case $last in
     --tool=*) _weir_offer "${last#*=}" -W 'none icount' ;;
     --json=* | --output=* | --log-file=*) _weir_offer "${last#*=}" -f ;;
@@ -51,12 +51,13 @@ _weir() {
     --unwind=*) _weir_offer "${last#*=}" -W 'auto cfi fp heuristic' ;;
     --source=*) _weir_offer "${last#*=}" -W 'auto perf timer' ;;
     --os-calls=*) _weir_offer "${last#*=}" -W 'self separate' ;;
+    --os-model=*) _weir_offer "${last#*=}" -W 'measured classes' ;;
     --paths=*) _weir_offer "${last#*=}" -W 'callers full' ;;
     --pid=*) _weir_offer "${last#*=}" -W "$(cd /proc && echo [0-9]*)" ;;
     --cpu=* | --seconds=* | --cache-mb=* | --frequency=* | --confidence=*) ;;
     -*)
       if [[ ${COMP_WORDS[1]} == profile ]]; then
-        _weir_offer "$last" -W '--output= --cpu= --clock= --paths= --os-calls= --environment --no-follow --cache-mb= --pid= --seconds= --log-file= --quiet --verbose --help --'
+        _weir_offer "$last" -W '--output= --cpu= --clock= --paths= --os-calls= --os-model= --environment --no-follow --cache-mb= --pid= --seconds= --log-file= --quiet --verbose --help --'
       elif [[ ${COMP_WORDS[1]} == sample ]]; then
         _weir_offer "$last" -W '--frequency= --clock= --event= --unwind= --confidence= --verify --cost --source= --output= --environment --no-follow --pid= --seconds= --log-file= --quiet --verbose --help --'
       else
@@ -96,18 +97,18 @@ _weir_report() {
     --format) _weir_offer "$last" -W 'text json csv' ;;
     --os-calls) _weir_offer "$last" -W 'self separate' ;;
     --color) _weir_offer "$last" -W 'auto always never' ;;
-    --sort) _weir_offer "$last" -W 'self total calls name image file line self_min self_max os_calls os_time offset size' ;;
+    --sort) _weir_offer "$last" -W 'self total calls name image file line self_min self_max os_calls os_time waited waited_total offset size' ;;
     --thread | --process | --filter | --limit | --source-map) ;;
     *)
       _weir_words
       if [[ $last == -* ]]; then
-        _weir_offer "$last" -W '--thread= --process= --filter= --sort= --limit= --format= --os-calls= --cpu= --source-map= --sites --blocks --color=
+        _weir_offer "$last" -W '--thread= --process= --filter= --sort= --limit= --format= --os-calls= --with-waits --without-waits --cpu= --source-map= --sites --blocks --color=
           --no-pager --help'
         [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace 2>/dev/null || true
       elif ((_weir_count == 0)); then
         _weir_offer "$last" -f
       elif ((_weir_count == 1)); then
-        _weir_offer "$last" -W 'summary functions detail callers source asm tree oscalls coverage threads'
+        _weir_offer "$last" -W 'summary functions detail callers source asm tree oscalls waits coverage threads'
       fi
       ;;
   esac

@@ -94,6 +94,7 @@ Result<int> diff(const Words& words) {
   std::vector<std::string> profiles;
   report::DiffOptions options;
   bool no_pager = false;
+  std::optional<bool> waits;
   CLI::App app{
       "Compares two profiles, or several of each side, function by function. The first line is the verdict. What became\n"
       "worse is listed apart. Functions and images that got another name are found by what is in them.\n\n"
@@ -136,6 +137,7 @@ Result<int> diff(const Words& words) {
          "--os-calls", os_calls,
          "separate: OS calls are listed, too, as functions of their own, [read]; self: they are not; else as NEW was made")
       ->check(CLI::IsMember({"self", "separate"}));
+  add_waits_option(app, waits);
   app.add_option("--color", colour, "auto, always or never")->check(CLI::IsMember({"auto", "always", "never"}));
   app.add_flag("--no-pager", no_pager, "write to the terminal directly");
   TRY(bool go_on, parse_options(app, words));
@@ -143,6 +145,8 @@ Result<int> diff(const Words& words) {
   TRY(Files files, files_of(profiles));
   TRY(auto before, open_all(files.before));
   TRY(auto now, open_all(files.now));
+  for (auto* side : {&before, &now})
+    for (auto& reader : *side) TRY_VOID(reader->add_waits(waits));
   TRY(options.os, os_time(*now.front(), os_calls));
   static const std::map<std::string, report::Format> formats = {{"text", report::Format::Text},
                                                                 {"markdown", report::Format::Markdown},

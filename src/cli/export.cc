@@ -46,6 +46,7 @@ Result<> refuse_as_output(const std::string& out, const std::string& profile) {
 Result<int> export_profile(const Words& words) {
   std::string file, format, out, before, thread, process;
   std::vector<std::string> source_map, map;
+  std::optional<bool> waits;
   std::vector<std::string> formats(std::begin(report::formats), std::end(report::formats));
   formats.push_back("html");
   CLI::App app{
@@ -66,6 +67,7 @@ Result<int> export_profile(const Words& words) {
   app.add_option("-o,--output", out, "where to; -: standard output")->required()->type_name("OUT");
   app.add_option("--thread", thread, "only this thread (tid, index, or name)")->type_name("T");
   app.add_option("--process", process, "only this process (pid, index, or the name of its program)")->type_name("P");
+  add_waits_option(app, waits);
   app.add_option("--diff", before, "html: an older profile to compare with")->type_name("OLD");
   app.add_option("--map", map,
                  "html, with --diff: this image, or function, of the profile before is that one now; may be repeated")
@@ -81,7 +83,7 @@ Result<int> export_profile(const Words& words) {
   if (format == "html") {
     if (!thread.empty() || !process.empty())
       return fail("--format html: has all threads; --thread and --process are for other formats");
-    view::Options options{file, before, map, {}};
+    view::Options options{file, before, map, {}, waits};
     TRY(options.source_map, store::parse_source_map(source_map));
     std::optional<Progress> progress(std::in_place);
     TRY(std::string html, view::html_of(options, {}, [&](double part) { progress->tell(part); }));
@@ -93,6 +95,7 @@ Result<int> export_profile(const Words& words) {
     return fail("--diff, --map and --source-map are for --format html");
   TRY(store::Reader reader, store::Reader::open(file));
   TRY_VOID(tell_bad_rows(reader));
+  TRY_VOID(reader.add_waits(waits));
   if (!thread.empty() || !process.empty()) TRY_VOID(reader.select(thread, process));
   TRY_VOID(report::write_export(reader, format, out));
   return 0;

@@ -56,6 +56,12 @@ Result<> tell_bad_rows(const store::Reader& reader) {
   return {};
 }
 
+void add_waits_option(CLI::App& app, std::optional<bool>& said) {
+  app.add_flag_callback("--with-waits", [&] { said = true; }, "add what was waited in OS calls to their time");
+  app.add_flag_callback(
+      "--without-waits", [&] { said = false; }, "do not, also of a profile by wall time (--clock=wall), which asks for it");
+}
+
 Result<store::OsTime> os_time(const store::Reader& reader, const std::string& said) {
   TRY(profile::Run run, reader.run());
   if (run.sampling && !said.empty())

@@ -18,6 +18,8 @@ CLI::Validator number_between(double least, double most);
 Result<std::string> file_name(std::string_view option, std::string_view pattern);
 
 // --os-calls; as the run was made, where it is not said.
+// --with-waits and --without-waits: see store::Reader::add_waits.
+void add_waits_option(CLI::App& app, std::optional<bool>& said);
 Result<store::OsTime> os_time(const store::Reader& reader, const std::string& said);
 
 // Says that the profile has rows which are in no sum, for who shows no notes.

@@ -1,7 +1,6 @@
 // weir profile: every call, line and block of a program, counted and costed.
 
 #include <time.h>
-#include <x86intrin.h>
 
 #include <algorithm>
 
@@ -18,7 +17,7 @@ namespace weir::cli {
 namespace {
 
 struct Settings {
-  std::string output, cpu, clock = "cycles", paths = "callers", os_calls = "self";
+  std::string output, cpu, clock = "cycles", paths = "callers", os_calls = "self", os_model = "measured";
   RunOptions run;
   bool keep_environment = false;
 };
@@ -43,6 +42,11 @@ Result<Settings> parse(const Words& words, bool& done) {
   app.add_option("--os-calls", s.os_calls, "charged to the function that makes them, or functions of their own")
       ->check(CLI::IsMember({"self", "separate"}))
       ->capture_default_str();
+  app.add_option("--os-model", s.os_model,
+                 "measured: OS calls take the processor time that they took; classes: those that cannot wait take a round "
+                 "figure, the same in each run")
+      ->check(CLI::IsMember({"measured", "classes"}))
+      ->capture_default_str();
   add_result_options(app, s.output, s.keep_environment);
   add_cache_option(app, s.run);
   add_run_options(app, s.run);
@@ -62,6 +66,7 @@ int64_t microseconds(clockid_t clock) {
 }
 
 Result<int> make_profile(const Words& words, const Settings& s) {
+  TickRate ticks;
   TRY(cost::Model model, cost::Model::create(s.cpu));
   count::Clock clock = s.clock == "instructions" ? count::Clock::Instructions
                        : s.clock == "wall"       ? count::Clock::Wall
@@ -78,7 +83,10 @@ Result<int> make_profile(const Words& words, const Settings& s) {
   profile::Profile result;
   count::Assembler assembler(result);
   engine::Options options = engine_options(s.run, words);
-  options.make_tool = [&] { return std::make_unique<count::Count>(cost, s.paths == "full", clock); };
+  count::OsModel os_model = s.os_model == "classes" ? count::OsModel::Classes : count::OsModel::Measured;
+  options.make_tool = [&] {
+    return std::make_unique<count::Count>(cost, count::Options{s.paths == "full", clock, os_model, ticks});
+  };
   auto program = [](const engine::ProgramRun& run) {
     int64_t now = microseconds(CLOCK_REALTIME);
     return count::Program{run.pid, run.parent,      run.program,  run.command, run.started,
@@ -93,13 +101,11 @@ Result<int> make_profile(const Words& words, const Settings& s) {
   };
   result.run.started = microseconds(CLOCK_REALTIME);
   result.run.command = command_of(s.run, words);
-  int64_t begin = microseconds(CLOCK_MONOTONIC);
-  uint64_t stamp = __rdtsc();
   options.write = [&](const engine::Outcome& outcome) -> Result<> {
-    int64_t elapsed = std::max<int64_t>(1, microseconds(CLOCK_MONOTONIC) - begin);
-    result.run.cycles_per_second = static_cast<uint64_t>(double(__rdtsc() - stamp) * 1e6 / double(elapsed));
+    result.run.cycles_per_second = static_cast<uint64_t>(ticks.per_nanosecond() * 1e9);
     describe_run(result.run, s.keep_environment);
     result.run.clock = s.clock;
+    result.run.os_model = s.os_model;
     result.run.os_separate = s.os_calls == "separate";
     result.run.full_paths = s.paths == "full";
     result.run.cpu = model.cpu();

@@ -14,6 +14,7 @@ namespace {
 struct Settings {
   std::string file;
   report::Options options;
+  std::optional<bool> with_waits;
   std::string thread, process, format = "text", os_calls, colour = "auto", cpu;
   std::vector<std::string> source_map;
   bool check = false, no_pager = false, help = false;
@@ -48,6 +49,7 @@ Result<Settings> parse(const Words& words) {
   app.add_option("--os-calls", s.os_calls,
                  "self: OS time is the calling function's; separate: functions of their own, [read]")
       ->check(CLI::IsMember({"self", "separate"}));
+  add_waits_option(app, s.with_waits);
   app.add_option("--cpu", s.cpu, "functions, summary: self times by the model of another CPU, from the same counts");
   app.add_option("--source-map", s.source_map, "OLD=NEW: source paths that begin with OLD are found at NEW")
       ->type_name("OLD=NEW");
@@ -75,6 +77,9 @@ Result<int> report(const Words& words) {
   TRY(store::Reader reader, store::Reader::open(s.file));
   if (!s.thread.empty() || !s.process.empty()) TRY_VOID(reader.select(s.thread, s.process));
   TRY(s.options.os, os_time(reader, s.os_calls));
+  if (!s.check) {
+    TRY(s.options.with_waits, reader.add_waits(s.with_waits));
+  }
   std::optional<cost::Model> model;
   if (!s.cpu.empty()) {
     TRY(model, cost::Model::create(s.cpu));

@@ -114,6 +114,7 @@ void describe_run(profile::Run& run, bool keep_environment) {
 Result<> print_summary(const std::string& file, bool os_apart) {
   TRY(store::Reader reader, store::Reader::open(file));
   report::Options options;
+  TRY(options.with_waits, reader.add_waits({}));
   options.os = os_apart ? store::OsTime::Apart : store::OsTime::InSelf;
   std::string text;
   report::Output output(style_of_messages(), [&](std::string_view piece) { return text.append(piece), true; });

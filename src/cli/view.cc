@@ -62,6 +62,7 @@ Result<int> view_profile(const Words& words) {
       ->allow_extra_args(false);
   app.add_option("--source-map", source_map, "OLD=NEW: source paths that begin with OLD are found at NEW")
       ->type_name("OLD=NEW");
+  add_waits_option(app, options.with_waits);
   TRY(bool go_on, parse_options(app, words));
   if (!go_on) return 0;
   if (!options.map.empty() && options.before.empty())

@@ -4,8 +4,9 @@
 // Two kinds of facts. *Code* is known before the run and the same for all threads: images, functions, blocks, call
 // sites. *Counts* belong to a thread. Ids are indices into the vectors of Profile; `none` is no such thing.
 //
-// Times are virtual cycles of the CPU model, exact and repeatable. What the outside world decided (timed OS calls) is
-// kept apart: `os_time` is never part of a `self`; reports add the two where that is asked for.
+// Times are virtual cycles of the CPU model, exact and repeatable. What the outside world decided is kept apart:
+// `os_time` (the processor time that the kernel spent in OS calls) is never part of a `self`; reports add the two where that is asked for.
+// `waited` (what passed in OS calls while the thread was off the processor) is part of neither.
 //
 // Of a sampled profile (Run::sampling) times are numbers of samples; nobody knows its calls, OS calls and instructions: they are
 // 0 here, and nothing is told of them. Each instruction that was sampled is a block, of 1 cycle.
@@ -93,6 +94,8 @@ struct FunctionCount {
   uint64_t os_calls = 0;
   Cycles os_time = 0;        // in OS calls made by the function itself
   Cycles os_time_total = 0;  // and by its descendants
+  Cycles waited = 0;         // what passed in them while the thread was off the processor: in no other time
+  Cycles waited_total = 0;
   bool operator==(const FunctionCount&) const = default;
 };
 
@@ -104,6 +107,7 @@ struct CallCount {
   Cycles total = 0;  // self and descendants of these calls
   Cycles os_time_total = 0;
   Range self_range;
+  Cycles waited_total = 0;
   bool operator==(const CallCount&) const = default;
 };
 
@@ -121,7 +125,7 @@ struct Context {
   uint32_t function = none;
   uint64_t calls = 0;
   Cycles self = 0;
-  Cycles os_time = 0;
+  Cycles os_time = 0, waited = 0;
   bool operator==(const Context&) const = default;
 };
 
@@ -139,9 +143,8 @@ struct OsCount {
   uint32_t number = 0;       // of the system call
   uint64_t calls = 0;
   uint64_t errors = 0;
-  uint64_t uncharged = 0;  // calls that waited for a person, or for a child: counted, their time is nobody's
   Cycles time = 0;
-  Cycles waited = 0;  // what the uncharged ones took
+  Cycles waited = 0;
   OsClass os_class = OsClass::Timed;
   bool operator==(const OsCount&) const = default;
 };
@@ -159,6 +162,7 @@ struct Thread {
   std::vector<Context> contexts;
   std::vector<OsCount> os_calls;
   std::vector<LeafCount> leaves = {};
+  Cycles waited = 0;
   bool operator==(const Thread&) const = default;
 };
 
@@ -225,8 +229,9 @@ struct Run {
   std::vector<std::string> environment;  // on request
   std::string cpu;                       // of the cost model: "znver4"
   std::string host_cpu;                  // as /proc/cpuinfo names it
-  uint64_t cycles_per_second = 0;        // that timed OS calls were turned into cycles with; of samples: their rate
+  uint64_t cycles_per_second = 0;        // of the clock that OS calls are timed with; of samples: their rate
   std::string clock;                     // "cycles", "instructions", "wall" or "samples"
+  std::string os_model;                  // of OS time: "measured", or "classes" (T4); empty: there is none
   bool os_separate = false;              // T5: OS calls shown as functions of their own
   bool full_paths = false;
   int64_t started = 0, ended = 0;

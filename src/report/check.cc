@@ -33,8 +33,8 @@ namespace {
 using store::none;
 using Sum = __int128;  // of numbers up to store::most
 
-enum Rule : uint8_t { Possible, Nested, SelfSum, Blocks, Calls, Children, Spread, Paths };
-constexpr std::array<std::pair<const char*, const char*>, 8> rules{{
+enum Rule : uint8_t { Possible, Nested, SelfSum, Blocks, Calls, Children, Spread, Paths, OsSum };
+constexpr std::array<std::pair<const char*, const char*>, 9> rules{{
     {"possible", "no time or count is below zero, or larger than any run"},
     {"nested", "self ≤ total ≤ the thread's time"},
     {"self", "the self times of a thread add up to its time"},
@@ -43,6 +43,7 @@ constexpr std::array<std::pair<const char*, const char*>, 8> rules{{
     {"children", "total = self + the totals of the calls that a function makes, outside cycles"},
     {"spread", "smallest self ≤ largest self ≤ self"},
     {"paths", "call paths make up self times and calls"},
+    {"os", "OS time and waiting: a thread's functions, OS calls, call paths make up its own; callers, a function's total"},
 }};
 
 struct Finding {
@@ -56,12 +57,20 @@ struct Site {
   std::string kind;
 };
 
+// What OS calls took, and what passed in them besides.
+struct OsTimes {
+  Sum time = 0, waited = 0;
+  void add(int64_t more_time, int64_t more_waited) { time += more_time, waited += std::max<int64_t>(0, more_waited); }
+  bool operator==(const OsTimes&) const = default;
+};
+
 struct Node {
   const store::FunctionCounts* row = nullptr;
   Sum calls = 0, total = 0;  // by its callers
   Sum made = 0;              // totals of the calls that it makes
   Sum blocks = 0, once = 0;  // cycles of its blocks: all that ran, and each once
   Sum paths = 0, path_calls = 0;
+  OsTimes os;  // by its callers
   std::vector<uint32_t> callees;
   bool calls_nobody = false;
   bool is_cyclic = false, is_reached = false;  // reached: from a handler or a coroutine
@@ -73,7 +82,8 @@ struct Thread {
   Sum instructions = 0, signals = 0;
   Sum begun = 0;            // totals of what has no caller: the thread itself, handlers, coroutines
   uint32_t unfinished = 0;  // functions that may have half of an end
-  uint64_t starts = 0;      // sites of the kind `start`: more than one, and stacks were switched
+  OsTimes os_calls, os_paths;
+  uint64_t starts = 0;  // sites of the kind `start`: more than one, and stacks were switched
   std::vector<store::FunctionCounts> functions;
   std::vector<store::CallCounts> calls;
   std::unordered_map<uint32_t, Node> nodes;
@@ -143,6 +153,7 @@ class Checker {
   Result<> run() {
     TRY(profile::Run run, reader_.run());
     is_sampled_ = run.sampling.has_value();
+    is_by_instructions_ = run.clock == "instructions";
     TRY_VOID(read_threads(run.complete));
     TRY_VOID(read_counts());
     for (auto& [id, thread] : threads_) check_thread(thread);
@@ -179,12 +190,17 @@ class Checker {
   Result<> read_counts() {
     TRY_VOID(reader_.counts_of_functions([&](const store::FunctionCounts& c) {
       bool is_good = are_possible({c.self, c.total, c.os_time, c.os_time_total}) &&
-                     (is_sampled_ || are_possible({c.calls, c.os_calls}));
+                     (is_sampled_ || are_possible({c.calls, c.os_calls})) &&
+                     (!tells_waits() || are_possible({c.waited, c.waited_total}));
       if (Thread* t = thread_of(c.thread, c.function, is_good)) t->functions.push_back(c);
     }));
     TRY_VOID(reader_.counts_of_calls([&](const store::CallCounts& c) {
-      bool is_good = are_possible({c.total, c.os_time_total}) && (is_sampled_ || are_possible({c.calls}));
+      bool is_good = are_possible({c.total, c.os_time_total}) && (is_sampled_ || are_possible({c.calls})) &&
+                     (!tells_waits() || are_possible({c.waited_total}));
       if (Thread* t = thread_of(c.thread, c.callee, is_good)) t->calls.push_back(c);
+    }));
+    TRY_VOID(reader_.sums_of_os_calls([&](const store::Reader::OsSums& c) {
+      if (Thread* t = thread_of(c.thread, none, are_possible({c.time, c.waited}))) t->os_calls.add(c.time, c.waited);
     }));
     TRY_VOID(reader_.counts_of_blocks([&](const store::BlockCounts& c) {
       Thread* t = thread_of(c.thread, c.function,
@@ -200,6 +216,7 @@ class Checker {
       Thread* t = thread_of(c.thread, c.function, are_possible({int64_t(c.self), int64_t(c.calls), int64_t(c.total)}));
       if (!t) return;
       t->has_paths = true;
+      t->os_paths.add(int64_t(c.os_time), int64_t(c.waited));
       t->nodes[c.function].paths += int64_t(c.self), t->nodes[c.function].path_calls += int64_t(c.calls);
     });
   }
@@ -207,6 +224,7 @@ class Checker {
   static bool are_possible(std::initializer_list<int64_t> figures) {
     return std::ranges::all_of(figures, [](int64_t n) { return n >= 0 && n <= store::most; });
   }
+  bool tells_waits() const { return !is_sampled_ && reader_.tells_waits(); }
   // Null: the row is told, and no sum has it in it.
   Thread* thread_of(uint32_t thread, uint32_t function, bool is_good) {
     rows++;
@@ -239,7 +257,27 @@ class Checker {
       expect(Blocks, t.instructions == Sum(t.row.instructions), &t, none,
              [&] { return fmt::format("{} instructions, the thread has {}", t.instructions, t.row.instructions); });
     add_calls(t);
+    check_os(t);
     for (auto& [id, node] : t.nodes) check_function(t, id, node);
+  }
+
+  void check_os(Thread& t) {
+    OsTimes own{Sum(t.row.os_time), Sum(t.row.waited)}, functions;
+    for (const store::FunctionCounts& f : t.functions) functions.add(f.os_time, f.waited);
+    auto expect_own = [&](const char* what, const OsTimes& sums) {
+      expect(
+          OsSum, sums == own, &t, none,
+          [&] {
+            return fmt::format("{} {} and {}, the thread {} and {}", what, sums.time, sums.waited, own.time, own.waited);
+          },
+          t.has_note || t.goes_on);
+    };
+    if (is_sampled_) return;
+    expect_own("functions have", functions);
+    // (By instructions OS time stands with the calls alone.)
+    if (is_by_instructions_) t.os_calls.time = 0;
+    if (tells_waits()) expect_own("OS calls have", t.os_calls);  // (before schema 6 some were in no time)
+    if (t.has_paths) expect_own("call paths have", t.os_paths);
   }
 
   void add_calls(Thread& t) {
@@ -248,6 +286,7 @@ class Checker {
       check_spread(t, c.callee, c.self_min, c.self_max);
       Node& callee = t.nodes[c.callee];
       callee.calls += c.calls, callee.total += c.total;
+      callee.os.add(c.os_time_total, c.waited_total);
       auto site = sites_.find(c.site);
       if (site == sites_.end()) continue;
       auto& [function, kind] = site->second;
@@ -275,7 +314,7 @@ class Checker {
   }
 
   void check_function(Thread& t, uint32_t id, const Node& n) {
-    static constexpr store::FunctionCounts nothing{none, none, 0, 0, 0, 0, 0, 0, {}, {}};
+    static constexpr store::FunctionCounts nothing{none, none, 0, 0, 0, 0, 0, 0, 0, 0, {}, {}};
     const store::FunctionCounts& f = n.row ? *n.row : nothing;
     expect(
         Nested, f.self <= f.total && f.total <= Sum(t.row.cycles) + t.begun, &t, id,
@@ -291,6 +330,18 @@ class Checker {
     bool calls_hold = n.calls == f.calls && std::max(n.total, Sum{f.self}) == f.total;
     expect(Calls, calls_hold, &t, id,
            [&] { return fmt::format("{} calls of total {}, callers {} of {}", f.calls, f.total, n.calls, n.total); });
+    auto holds_os = [](Sum total, Sum self, Sum by_callers, Sum all) {
+      return std::max(by_callers, self) == total && total <= all;
+    };
+    bool os_holds = holds_os(f.os_time_total, f.os_time, n.os.time, Sum(t.row.os_time)) &&
+                    (!tells_waits() || holds_os(f.waited_total, f.waited, n.os.waited, Sum(t.row.waited)));
+    expect(
+        OsSum, os_holds, &t, id,
+        [&] {
+          return fmt::format("OS time {} in all, callers {}; waited {}, callers {}", f.os_time_total, n.os.time,
+                             f.waited_total, n.os.waited);
+        },
+        t.has_note || t.goes_on);
     if (t.has_paths)
       expect(
           Paths, n.paths == f.self && n.path_calls == f.calls, &t, id,
@@ -315,7 +366,7 @@ class Checker {
   }
 
   const store::Reader& reader_;
-  bool is_sampled_ = false;
+  bool is_sampled_ = false, is_by_instructions_ = false;
   std::map<uint32_t, Thread> threads_;
   std::unordered_map<uint32_t, Site> sites_;
   std::unordered_set<uint32_t> written_, nobody_;  // functions of code written at run time, and those without a place

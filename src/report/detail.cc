@@ -14,13 +14,14 @@ Result<> call_table(View& v, std::string_view key, const char* direction, const 
   store::CallQuery query;
   (callers ? query.callee : query.caller) = f.id;
   query.by_site = v.options.sites || !v.out.is_text();
-  bool by_calls = v.options.sort == "calls";
-  if (by_calls) query.order = "calls";
+  if (!v.options.sort.empty()) query.order = v.options.sort;
   std::vector<Column> columns = {
       {"direction", nullptr, Kind::Label},
       {"share", "share", Kind::Share},
       {"total", v.is_sampled() ? "samples" : "total", Kind::Cycles},
       v.seconds_column("seconds", "seconds"),
+      v.waited_column("waited_total"),
+      {"", f.waited_total ? "waited" : nullptr, Kind::Time},
       {"calls", v.is_sampled() ? nullptr : "calls", Kind::Count},
       {"site", query.by_site ? "site" : nullptr, Kind::Label},
       {"kind", nullptr, Kind::Label},
@@ -39,9 +40,10 @@ Result<> call_table(View& v, std::string_view key, const char* direction, const 
       row.site_kind = "OS call";
       row.calls = o.calls;
       row.total = o.time;
+      row.waited_total = o.waited;
       rows.push_back(row);
     }));
-    if (!by_calls) std::ranges::stable_sort(rows, std::ranges::greater(), &CallRow::total);
+    if (query.order == "total") std::ranges::stable_sort(rows, std::ranges::greater(), &CallRow::total);
   }
   v.out.table(key, columns);
   uint64_t limit = v.limit(15), seen = 0;
@@ -50,7 +52,8 @@ Result<> call_table(View& v, std::string_view key, const char* direction, const 
     std::string name = callers ? (c.caller == store::none ? "[start]" : c.caller_name) : c.callee_name;
     if (v.out.is_text() && !query.by_site && c.sites > 1) name += fmt::format("  ({} sites)", c.sites);
     if (v.out.is_text() && v.is_sampled() && !c.total) name += "  (recursion)";
-    v.out.row({std::string(direction), View::ratio(c.total, whole), c.total, v.in_seconds(c.total), v.if_exact(c.calls),
+    v.out.row({std::string(direction), View::ratio(c.total, whole), c.total, v.in_seconds(c.total),
+               v.if_exact(c.waited_total), v.if_waited(c.waited_total), v.if_exact(c.calls),
                text_if_any(c.site_kind == "OS call" ? "" : site_name(c)), c.site_kind, text_if_any(c.file),
                number_if(c.line, c.line), number_if(c.self_min), number_if(c.self_max), name});
   }
@@ -85,6 +88,9 @@ Result<> describe(View& v, const store::FunctionRow& f, std::string_view prefix)
   if (f.os_calls || f.os_time_total)
     line(fmt::format("OS     {} of its own, {}{}; with descendants {}", counted(f.os_calls, "call"), with_unit(f.os_time),
                      v.options.os == store::OsTime::InSelf ? " (in self)" : " (not in self)", with_unit(f.os_time_total)));
+  if (f.waited_total)
+    line(fmt::format("waited {} of its own{}; with descendants {}", seconds_of(v, f.waited),
+                     v.options.with_waits ? "" : " (not in self)", seconds_of(v, f.waited_total)));
   return {};
 }
 
@@ -106,6 +112,8 @@ Result<> detail(View& v) {
   v.out.fact("os_calls", v.if_exact(f.os_calls));
   v.out.fact("os_time", v.if_exact(f.os_time));
   v.out.fact("os_time_total", v.if_exact(f.os_time_total));
+  v.out.fact("waited", v.if_exact(f.waited));
+  v.out.fact("waited_total", v.if_exact(f.waited_total));
   if (v.out.is_text()) {
     v.out.table("", {});
     TRY_VOID(describe(v, f, ""));
@@ -132,6 +140,8 @@ Result<> callers(View& v) {
   v.out.table("calls", {{"", "share", Kind::Share},
                         {"total", v.is_sampled() ? "samples" : "total", Kind::Cycles},
                         v.seconds_column("seconds", "seconds"),
+                        v.waited_column("waited_total"),
+                        v.waited_seconds(),
                         {"calls", v.is_sampled() ? nullptr : "calls", Kind::Count},
                         {"caller", query.by_site ? nullptr : "caller", Kind::Name},
                         {"site", query.by_site ? "site" : nullptr, Kind::Name},
@@ -141,8 +151,8 @@ Result<> callers(View& v) {
   TRY_VOID(v.reader.calls(query, [&](const CallRow& c) {
     if (seen++ >= limit) return;
     std::string caller = c.caller == store::none ? "[start]" : c.caller_name;
-    v.out.row({v.share(c.total), c.total, v.in_seconds(c.total), v.if_exact(c.calls), caller, site_name(c), c.site_kind,
-               c.callee_name});
+    v.out.row({v.share(c.total), c.total, v.in_seconds(c.total), v.if_exact(c.waited_total), v.if_waited(c.waited_total),
+               v.if_exact(c.calls), caller, site_name(c), c.site_kind, c.callee_name});
   }));
   v.end_table(seen, limit);
   return {};

@@ -53,6 +53,7 @@ Result<std::vector<Path>> merged_paths(const store::Reader& reader, Apart apart)
     path.calls += c.calls;
     path.self += c.self;
     path.os_time += c.os_time;
+    path.waited += c.waited;
   }));
   if (!apart.leaves) return paths;
   TRY_VOID(reader.leaves([&](const store::LeafRow& leaf) {

@@ -40,6 +40,7 @@ struct Path {
   uint64_t calls = 0;
   store::Cycles self = 0, os_time = 0;
   uint32_t thread = store::none;  // of several the first
+  store::Cycles waited = 0;
   std::vector<store::LeafRow> leaves =
       {};  // of a sampled profile, where they are asked for: where in the function it was sampled
 };

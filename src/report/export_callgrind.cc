@@ -57,8 +57,11 @@ class CallgrindWriter {
     sink_(fmt::format("cmd: {}\n", printable(quoted_command(run.command))));
     sink_("positions: instr line\n");
     if (is_sampled_) sink_("event: Samples : samples\nevents: Samples\n");
-    else sink_("event: Cycles : cycles of the CPU model\nevent: OsTime : cycles in OS calls\nevents: Cycles OsTime\n");
-    sink_(fmt::format("summary: {}\n", costs(totals.cycles, totals.os_time)));
+    else
+      sink_(
+          "event: Cycles : cycles of the CPU model\nevent: OsTime : cycles in OS calls\nevent: Waited : cycles off "
+          "the processor in OS calls\nevents: Cycles OsTime Waited\n");
+    sink_(fmt::format("summary: {}\n", costs(totals.cycles, totals.os_time, totals.waited)));
     return {};
   }
 
@@ -74,7 +77,7 @@ class CallgrindWriter {
       told += c.cycles;
       if (c.file != file) sink_(fmt::format("{}={}\n", c.file == f.file ? "fe" : "fi", files_.of(c.file)));
       file = c.file;
-      sink_(fmt::format("{:#x} {} {}\n", offset, c.line, costs(c.cycles, 0)));
+      sink_(fmt::format("{:#x} {} {}\n", offset, c.line, costs(c.cycles, 0, 0)));
     };
     TRY_VOID(reader_.blocks(f, [&](const store::BlockRow& b) {
       store::Cycles rest = b.self();  // what no line has
@@ -87,15 +90,16 @@ class CallgrindWriter {
     if (file != f.file) sink_(fmt::format("fe={}\n", files_.of(f.file)));
     store::Cycles self = f.self - f.os_time;  // what no block has stands at its beginning
     store::Cycles rest = self > told ? self - told : 0;
-    if (rest || f.os_time) sink_(fmt::format("{:#x} {} {}\n", f.offset, f.line, costs(rest, f.os_time)));
+    if (rest || f.os_time || f.waited)
+      sink_(fmt::format("{:#x} {} {}\n", f.offset, f.line, costs(rest, f.os_time, f.waited)));
     return calls(f);
   }
 
   std::unordered_map<uint32_t, store::FunctionRow> known;  // functions by id
 
  private:
-  std::string costs(store::Cycles cycles, store::Cycles os_time) const {
-    return is_sampled_ ? std::to_string(cycles) : fmt::format("{} {}", cycles, os_time);
+  std::string costs(store::Cycles cycles, store::Cycles os_time, store::Cycles waited) const {
+    return is_sampled_ ? std::to_string(cycles) : fmt::format("{} {} {}", cycles, os_time, waited);
   }
   std::string name(const store::FunctionRow& f) { return functions_.of(std::to_string(f.id), f.name); }
 
@@ -110,7 +114,7 @@ class CallgrindWriter {
       sink_(fmt::format("cob={}\ncfi={}\ncfn={}\n", objects_.of(to.image), files_.of(to.file), name(to)));
       sink_(fmt::format("calls={} {:#x} {}\n", is_sampled_ ? c.total : c.calls, to.offset, to.line));
       sink_(fmt::format("{:#x} {} {}\n", c.offset, c.file == f.file ? c.line : 0,
-                        costs(c.total - c.os_time_total, c.os_time_total)));
+                        costs(c.total - c.os_time_total, c.os_time_total, c.waited_total)));
     });
   }
 

@@ -154,6 +154,7 @@ void describe_values(PprofBuilder& b, const std::optional<profile::Sampling>& sa
     b.value_type(b.profile.add_sample_type(), "cycles", "count");
     b.value_type(b.profile.add_sample_type(), "os_time", "cycles");
     b.value_type(b.profile.add_sample_type(), "calls", "count");
+    b.value_type(b.profile.add_sample_type(), "waited", "nanoseconds");
     b.profile.set_default_sample_type(b.string("cycles"));
     return;
   }
@@ -202,8 +203,10 @@ void add_sample(PprofBuilder& b, uint64_t leaf, const Locations& callers, std::i
   for (uint64_t value : values) sample->add_value(static_cast<int64_t>(value));
 }
 
-void add_exact(PprofBuilder& b, const Path& path, const Locations& callers) {
-  add_sample(b, b.location(path.function, store::none), callers, {path.self, path.os_time, path.calls});
+void add_exact(PprofBuilder& b, const Path& path, const Locations& callers, double per_second) {
+  double waited = per_second > 0 ? std::min(static_cast<double>(path.waited) * 1e9 / per_second, 9e18) : 0;
+  add_sample(b, b.location(path.function, store::none), callers,
+             {path.self, path.os_time, path.calls, static_cast<uint64_t>(std::llround(waited))});
 }
 
 void add_sampled(PprofBuilder& b, const Path& path, const Locations& callers, double period) {
@@ -256,7 +259,8 @@ Result<> export_pprof(const store::Reader& reader, const Sink& sink) {
   for (uint32_t i = 0; i < paths.size(); i++) {
     Locations locations = callers.of(i);
     if (run.sampling) add_sampled(b, paths[i], locations, period_of(*run.sampling));
-    else if (paths[i].self + paths[i].os_time + paths[i].calls) add_exact(b, paths[i], locations);
+    else if (paths[i].self + paths[i].os_time + paths[i].calls + paths[i].waited)
+      add_exact(b, paths[i], locations, static_cast<double>(run.cycles_per_second));
     if (b.profile.sample_size() >= piece) TRY_VOID(writer.write(b.profile));
   }
   TRY_VOID(writer.write(b.profile));

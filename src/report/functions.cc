@@ -24,6 +24,10 @@ std::vector<Column> columns(const View& v) {
       {"os_calls", nullptr, Kind::Count},
       {"os_time", nullptr, Kind::Cycles},
       {"os_time_total", nullptr, Kind::Cycles},
+      v.waited_column("waited"),
+      v.waited_seconds(),
+      v.waited_column("waited_total"),
+      {"", v.options.sort == "waited_total" ? "waited in all" : nullptr, Kind::Time},
       {"image", "image", Kind::Image},
       {"file", nullptr, Kind::Path},
       {"line", nullptr, Kind::Count},
@@ -49,6 +53,10 @@ void put(View& v, const FunctionRow& f) {
              v.if_exact(f.os_calls),
              v.if_exact(f.os_time),
              v.if_exact(f.os_time_total),
+             v.if_exact(f.waited),
+             v.if_waited(f.waited),
+             v.if_exact(f.waited_total),
+             v.if_waited(f.waited_total),
              image,
              text_if_any(f.file),
              number_if(f.line, f.line),
@@ -123,7 +131,9 @@ Result<> function_table(View& v, uint64_t count) {
 namespace {
 
 // "1.2 G cycles = code + OS calls".
-std::string total_of(const View& v) { return v.amount(v.totals.all()) + (v.counts_os_time() ? " = code + OS calls" : ""); }
+std::string total_of(const View& v) {
+  return v.amount(v.totals.all()) + (v.counts_os_time() ? fmt::format(" = {}", v.parts()) : "");
+}
 
 }  // namespace
 
@@ -169,14 +179,15 @@ void exact_lines(const View& v, const Line& line) {
   if (v.counts_os_time()) {
     line("  code", fmt::format("{} {}  {}, {} instructions", with_unit(t.cycles), v.unit(), percent(v.share(t.cycles)),
                                with_unit(t.instructions)));
-    line("  OS calls", fmt::format("{} {}{}  {}, {}", with_unit(t.os_time), v.unit(), v.os_seconds(t.os_time),
-                                   percent(v.share(t.os_time)), calls));
+    line("  OS calls", fmt::format("{} {}{}  {}, {}{}{}", with_unit(t.os_time), v.unit(), v.os_seconds(t.os_time),
+                                   percent(v.share(t.os_time)), calls, v.options.with_waits ? ", waiting included" : "",
+                                   v.run.os_model == "classes" ? "; by the model of classes" : ""));
   } else {
     line("OS calls", fmt::format("{}: their time is not in the total; see oscalls", calls));
   }
   if (t.waited)
-    line("waited",
-         fmt::format("{} cycles{} for a child or a person: not in the total", with_unit(t.waited), v.os_seconds(t.waited)));
+    line("waited", fmt::format("{} off the processor{}: see waits", seconds_of(v, t.waited),
+                               v.options.with_waits ? "" : ", not in the total"));
   line("functions", fmt::format("{} of {} ran", with_commas(t.functions_run), with_commas(t.functions)));
 }
 
@@ -199,7 +210,7 @@ Result<> summary(View& v) {
   v.out.fact("functions_known", t.functions);
   v.out.fact("functions_run", t.functions_run);
   v.out.fact("os_calls", v.if_exact(t.os_calls));
-  v.out.fact("waited", v.if_exact(t.waited));
+  v.out.fact("os_model", v.is_sampled() ? Cell() : run.os_model);
   v.out.fact("ended", endings(v));
   v.out.fact("complete", uint64_t{run.complete});
   sampling_facts(v);

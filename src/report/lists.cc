@@ -39,25 +39,30 @@ Result<> os_calls(View& v) {
                                   v.os_seconds(all),
                                   v.counts_os_time() ? fmt::format(", {} of the program", percent(v.share(all))) : "")
                     : "no OS calls were made");
+  if (v.run.os_model == "classes") v.out.line("by the model of classes: those that cannot wait take a round figure");
   if (v.totals.waited)
-    v.out.line(fmt::format("waits for a child or a person, not charged: {} cycles{}", with_unit(v.totals.waited),
-                           v.os_seconds(v.totals.waited)));
+    v.out.line(fmt::format("off the processor in them: {}{}", seconds_of(v, v.totals.waited),
+                           v.options.with_waits ? ", in these times" : ", in no time but `waited`"));
   v.out.table("oscalls", {{"", "share", Kind::Share},
                           {"time", "time", Kind::Cycles},
                           {"calls", "calls", Kind::Count},
                           {"errors", "errors", Kind::Count},
-                          {"uncharged", v.totals.waited ? nullptr : "uncharged", Kind::Count},
-                          {"waited", v.totals.waited ? "waited" : nullptr, Kind::Cycles},
-                          {"class", "class", Kind::Label},
+                          v.waited_column("waited"),
+                          v.waited_seconds(),
+                          {"class", v.run.os_model == "classes" ? "class" : nullptr, Kind::Label},
                           {"number", nullptr, Kind::Id},
                           {"name", "call", Kind::Label},
                           {"", "made by", Kind::Code}});
   uint64_t limit = v.limit(30), seen = 0;
-  TRY_VOID(v.reader.os_calls(false, function, [&](const store::OsRow& o) {
-    if (seen++ >= limit) return;
-    v.out.row({View::ratio(o.time, whole), o.time, o.calls, o.errors, o.uncharged, o.waited, o.os_class, uint64_t{o.number},
-               o.name, makers(by_call[o.number])});
-  }));
+  std::vector<store::OsRow> calls;
+  TRY_VOID(v.reader.os_calls(false, function, [&](const store::OsRow& o) { calls.push_back(o); }));
+  if (v.options.sort == "waited") std::ranges::stable_sort(calls, std::ranges::greater(), &store::OsRow::waited);
+  if (v.options.sort == "calls") std::ranges::stable_sort(calls, std::ranges::greater(), &store::OsRow::calls);
+  for (const store::OsRow& o : calls) {
+    if (seen++ >= limit) continue;
+    v.out.row({View::ratio(o.time, whole), o.time, o.calls, o.errors, o.waited, v.if_waited(o.waited), o.os_class,
+               uint64_t{o.number}, o.name, makers(by_call[o.number])});
+  }
   if (seen == 0 && function != store::none) v.out.line("the function makes no OS calls itself");
   v.end_table(seen, limit);
   if (v.out.style().format != Format::Json) return {};
@@ -68,11 +73,10 @@ Result<> os_calls(View& v) {
                               {"time", "", Kind::Cycles},
                               {"calls", "", Kind::Count},
                               {"errors", "", Kind::Count},
-                              {"uncharged", "", Kind::Count},
                               {"waited", "", Kind::Cycles}});
   for (auto& [number, rows] : by_call)
     for (const store::OsRow& o : rows)
-      v.out.row({o.name, uint64_t{o.number}, o.function_name, o.time, o.calls, o.errors, o.uncharged, o.waited});
+      v.out.row({o.name, uint64_t{o.number}, o.function_name, o.time, o.calls, o.errors, o.waited});
   v.out.end_table();
   return {};
 }
@@ -122,6 +126,8 @@ Result<> threads(View& v) {
                           {"cycles", v.unit(), Kind::Cycles},
                           v.seconds_column("seconds", "seconds"),
                           {"os_time", v.counts_os_time() ? "OS time" : nullptr, Kind::Cycles},
+                          v.waited_column("waited"),
+                          v.waited_seconds(),
                           {"instructions", v.counts_os_time() ? "instr." : nullptr, Kind::Cycles},
                           {"functions", nullptr, Kind::Count},
                           {"pid", "pid", Kind::Id},
@@ -139,9 +145,9 @@ Result<> threads(View& v) {
       if (p.id == t.process) process = &p;
     std::optional<uint64_t> status;
     if (process && process->exit_status) status = uint64_t(*process->exit_status);
-    v.out.row({v.share(t.cycles + t.os_time), t.cycles, v.in_seconds(t.cycles), v.if_exact(t.os_time),
-               v.if_exact(t.instructions), t.functions, uint64_t{t.pid}, uint64_t{t.tid}, number_if(status),
-               text_if_any(process ? process->ended_by : ""),
+    v.out.row({v.share(t.cycles + t.os_time), t.cycles, v.in_seconds(t.cycles), v.if_exact(t.os_time), v.if_exact(t.waited),
+               v.if_waited(t.waited), v.if_exact(t.instructions), t.functions, uint64_t{t.pid}, uint64_t{t.tid},
+               number_if(status), text_if_any(process ? process->ended_by : ""),
                process ? ending(process->exit_status, process->ended_by) : "", t.name, command_of(v, process)});
   }
   v.end_table(seen, limit);

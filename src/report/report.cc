@@ -41,21 +41,24 @@ Result<> check_options(const Options& o) {
     if (!given || std::ranges::find(fit, o.view) != fit.end()) return {};
     return fail("{} is for {}; '{}' has no use for it", option, fmt::join(fit, ", "), o.view);
   };
-  TRY_VOID(only_for(!o.sort.empty(), "--sort", {"summary", "functions", "detail", "callers", "threads"}));
-  TRY_VOID(only_for(!o.filter.empty(), "--filter", {"summary", "functions", "callers", "tree", "coverage"}));
+  TRY_VOID(only_for(!o.sort.empty(), "--sort", {"summary", "functions", "detail", "callers", "oscalls", "threads"}));
+  TRY_VOID(only_for(!o.filter.empty(), "--filter", {"summary", "functions", "callers", "tree", "waits", "coverage"}));
   if (Result<Pattern> made = Pattern::make(o.filter); !made) return fail("--filter {}", made.error().what);
   TRY_VOID(only_for(!!o.cost, "--cpu", {"summary", "functions"}));
   TRY_VOID(only_for(o.sites, "--sites", {"detail", "callers", "tree"}));
   TRY_VOID(only_for(o.blocks, "--blocks", {"source"}));
-  if (o.view == "detail" && !o.sort.empty() && o.sort != "total" && o.sort != "calls")
-    return fail("detail can be sorted by total or calls, not by '{}'", o.sort);
+  if (o.view == "detail" && !o.sort.empty() && o.sort != "total" && o.sort != "calls" && o.sort != "waited_total")
+    return fail("detail can be sorted by total, calls or waited_total, not by '{}'", o.sort);
+  if (o.view == "oscalls" && !o.sort.empty() && o.sort != "time" && o.sort != "calls" && o.sort != "waited")
+    return fail("oscalls can be sorted by time, calls or waited, not by '{}'", o.sort);
   return only_for(!o.subject.empty(), "a function", {"detail", "callers", "source", "asm", "oscalls"});
 }
 
 // Sampled profiles have no figures to sort by, or to cost anew, that samples do not tell.
 Result<> check_options_of_samples(const View& v) {
   if (!v.is_sampled()) return {};
-  static constexpr std::string_view unknown[] = {"calls", "self_min", "self_max", "os_calls", "os_time"};
+  static constexpr std::string_view unknown[] = {"calls",   "self_min", "self_max",    "os_calls",
+                                                 "os_time", "waited",   "waited_total"};
   if (std::ranges::find(unknown, v.options.sort) != std::end(unknown))
     TRY_VOID(check_is_exact(v, fmt::format("--sort {}", v.options.sort)));
   return v.options.cost ? check_is_exact(v, "--cpu") : Result<>();
@@ -89,11 +92,18 @@ std::string View::amount(store::Cycles time) const {
 std::string View::os_seconds(store::Cycles time) const { return seconds(profile::os_units_per_second(run), time); }
 
 std::string seconds(double units_per_second, store::Cycles time) {
+  std::string text = plain_seconds(units_per_second, time);
+  return text.empty() ? text : fmt::format(" ({})", text);
+}
+std::string seconds_of(const View& v, store::Cycles time) {
+  return plain_seconds(profile::os_units_per_second(v.run), time);
+}
+std::string plain_seconds(double units_per_second, store::Cycles time) {
   if (!(units_per_second > 0)) return "";
   double s = static_cast<double>(time) / units_per_second;
-  if (s >= 1) return fmt::format(" ({:.3g} s)", s);
-  if (s >= 1e-3) return fmt::format(" ({:.3g} ms)", s * 1e3);
-  return fmt::format(" ({:.3g} µs)", s * 1e6);
+  if (s >= 1) return fmt::format("{:.3g} s", s);
+  if (s >= 1e-3) return fmt::format("{:.3g} ms", s * 1e3);
+  return fmt::format("{:.3g} µs", s * 1e6);
 }
 
 Result<store::FunctionInfo> one_function(const View& v, const std::string& text) {
@@ -130,8 +140,9 @@ Result<> show(const store::Reader& reader, const Options& options, Output& out) 
   std::vector<std::string> notes = notes_of(v);
 
   static constexpr std::pair<const char*, Result<> (*)(View&)> shown[] = {
-      {"summary", summary}, {"functions", functions}, {"detail", detail},    {"callers", callers},   {"source", source},
-      {"asm", assembly},    {"tree", tree},           {"oscalls", os_calls}, {"coverage", coverage}, {"threads", threads}};
+      {"summary", summary}, {"functions", functions}, {"detail", detail},  {"callers", callers},
+      {"source", source},   {"asm", assembly},        {"tree", tree},      {"oscalls", os_calls},
+      {"waits", waits},     {"coverage", coverage},   {"threads", threads}};
   for (auto& [name, view] : shown) {
     if (options.view != name) continue;
     TRY_VOID(check_options(options));
@@ -145,6 +156,8 @@ Result<> show(const store::Reader& reader, const Options& options, Output& out) 
     out.fact("total", v.totals.all());
     out.fact("cycles", v.totals.cycles);
     out.fact("os_time", v.if_exact(v.totals.os_time));
+    out.fact("waited", v.if_exact(v.totals.waited));
+    out.fact("with_waits", uint64_t{options.with_waits});
     out.fact("instructions", v.if_exact(v.totals.instructions));
     out.end_group();
     out.fact("notes", notes);

@@ -26,11 +26,12 @@ struct Options {
   store::SourceMap source_map;
   // The cycles of a block on another CPU (`--cpu`): self times are then made anew from the counts of blocks.
   std::function<uint32_t(std::span<const std::byte>)> cost;
-  std::string cpu;  // its name
+  std::string cpu;          // its name
+  bool with_waits = false;  // of a reader that adds what was waited to OS time
 };
 
-inline constexpr const char* views[] = {"summary", "functions", "detail",  "callers",  "source",
-                                        "asm",     "tree",      "oscalls", "coverage", "threads"};
+inline constexpr const char* views[] = {"summary", "functions", "detail", "callers",  "source", "asm",
+                                        "tree",    "oscalls",   "waits",  "coverage", "threads"};
 
 Result<> show(const store::Reader& reader, const Options& options, Output& out);
 

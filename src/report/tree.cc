@@ -135,6 +135,9 @@ Result<> tree(View& v) {
                         v.seconds_column("self_seconds", nullptr),
                         {"calls", v.is_sampled() ? nullptr : "calls", Kind::Count},
                         {"os_time", nullptr, Kind::Cycles},
+                        v.waited_column("waited"),
+                        v.waited_column("waited_total"),
+                        v.waited_seconds(),
                         {"depth", nullptr, Kind::Count},
                         {"name", "path", Kind::Name}});
   // Depth first; a stack of our own, for programs may recurse deeply.
@@ -154,10 +157,12 @@ Result<> tree(View& v) {
     uint64_t calls = 0;
     for (const ContextRow& c : node.members) calls += c.calls;
     Cycles os = 0;
-    for (const ContextRow& c : node.members) os += c.os_time;
+    Cycles waited = 0, waited_total = 0;
+    for (const ContextRow& c : node.members) os += c.os_time, waited += c.waited, waited_total += c.waited_total;
     Cycles self = node.sum(&ContextRow::self, &ContextRow::os_time) - (in_self ? 0 : os);
     v.out.row({v.share(node.total()), node.total(), v.in_seconds(node.total()), v.share(self), self, v.in_seconds(self),
-               v.if_exact(calls), v.if_exact(os), uint64_t{node.depth}, name_of(node.function())},
+               v.if_exact(calls), v.if_exact(os), v.if_exact(waited), v.if_exact(waited_total), v.if_waited(waited_total),
+               uint64_t{node.depth}, name_of(node.function())},
               {std::min<size_t>(node.depth * 2, most_indent), false});
     TRY(std::vector<Node> below, tree.children(node));
     for (size_t i = below.size(); i-- > 0;) stack.push_back(std::move(below[i]));

@@ -36,6 +36,16 @@ struct View {
     return share_if(per_second() > 0, per_second() > 0 ? static_cast<double>(c) / per_second() : 0);
   }
 
+  // A column of what was waited, and what stands in it: cycles in data, seconds in text, where anything was.
+  Column waited_column(const char* key) const { return {key, nullptr, Kind::Cycles}; }
+  Column waited_seconds(const char* title = "waited") const { return {"", totals.waited ? title : nullptr, Kind::Time}; }
+  Cell os_in_seconds(store::Cycles c) const {
+    double rate = profile::os_units_per_second(run);
+    return share_if(rate > 0, rate > 0 ? static_cast<double>(c) / rate : 0);
+  }
+  Cell if_waited(store::Cycles c) const { return c ? os_in_seconds(c) : Cell(); }
+  const char* parts() const { return options.with_waits ? "code + OS calls + waiting" : "code + OS calls"; }
+
   double share(store::Cycles c) const { return ratio(c, totals.all()); }
   static double ratio(uint64_t part, uint64_t whole) {
     return whole ? static_cast<double>(part) / static_cast<double>(whole) : 0;
@@ -60,6 +70,7 @@ Result<> source(View& v);
 Result<> assembly(View& v);
 Result<> tree(View& v);
 Result<> os_calls(View& v);
+Result<> waits(View& v);
 Result<> coverage(View& v);
 Result<> threads(View& v);
 
@@ -90,6 +101,8 @@ Result<> check_is_exact(const View& v, std::string_view what);
 std::string site_name(const store::CallRow& call);
 // "/src/tables.c:8", or nothing.
 std::string place(const std::string& file, uint32_t line);
-std::string seconds(double units_per_second, store::Cycles time);  // " (1.2 ms)", of a time that is one
+std::string seconds(double units_per_second, store::Cycles time);        // " (1.2 ms)", of a time that is one
+std::string plain_seconds(double units_per_second, store::Cycles time);  // "1.2 ms"
+std::string seconds_of(const View& v, store::Cycles time);               // … of a time in OS calls
 
 }  // namespace weir::report

@@ -10,7 +10,7 @@
 
 namespace weir::rt {
 
-constexpr uint32_t abi_version = 12;
+constexpr uint32_t abi_version = 13;
 
 // ---- Where things lie in the target -------------------------------------------------------------------------------
 // The table maps the low 32 bits of a program address to its place in the cache: 8 bytes an entry, 32 GiB of address
@@ -411,14 +411,15 @@ constexpr uint32_t first_counter = not_arrived + 1;
 struct Frame {
   Times begin;  // when it was called
   uint32_t site;
-  uint32_t callee;   // or not_arrived
-  uint64_t rsp;      // when it has returned; the lowest bits: FrameBits
-  uint64_t os;       // clock that OS calls took, its callees' included
+  uint32_t callee;  // or not_arrived
+  uint64_t rsp;     // when it has returned; the lowest bits: FrameBits
+  uint64_t
+      os;  // what OS calls took, its callees' included; what passed in them besides is beside the frames: see waits_offset
   uint64_t context;  // with full paths: its node
 };
 static_assert(sizeof(Frame) == 48);
 enum FrameBits : uint64_t {
-  FrameHasOs = 1,      // `os` is in use
+  FrameHasOs = 1,      // `os` is in use, and what it waited
   FrameIsTail = 2,     // a tail call: when it returns, so does the frame below
   FrameIsCounted = 4,  // the call has been: by the process that forked, or before its stack was left for another
   frame_bits = 7,
@@ -480,10 +481,9 @@ constexpr uint32_t os_offset = others_offset + max_others * sizeof(OtherRecord);
 struct OsRecord {
   uint32_t function, number;  // the number is one more than it is
   uint64_t calls, errors;
-  uint64_t uncharged;     // calls that waited for a person or a child,
-  uint64_t time, waited;  // … which took `waited`; the others, `time`
+  uint64_t time, waited;  // on the processor, and off it
 };
-static_assert(sizeof(OsRecord) == 48);
+static_assert(sizeof(OsRecord) == 40);
 constexpr uint32_t max_os = 1 << 16;
 // Stacks of coroutines that are not running.
 constexpr uint32_t parked_offset = os_offset + max_os * sizeof(OsRecord);
@@ -492,22 +492,34 @@ constexpr uint32_t max_parked = 1 << 16;
 struct Absent {
   uint64_t limit, low, high;
 };
+// What the thread's CPU clock was (nanoseconds) when the time stamp counter stood there.
+struct ClockReading {
+  uint64_t stamp, cpu;
+};
 struct Tools {
   uint64_t start;                   // program address at which the thread began
-  uint64_t os_clock;                // time of all OS calls of the thread
-  uint32_t others, os;              // records in use: their indices are in the lists behind
+  uint64_t os_clock;                // processor time of all OS calls of the thread
+  uint32_t others, os, waits;       // records in use: their indices are in the lists behind
   uint64_t lost;                    // what did not fit into a table
   uint64_t unseen;                  // returns to functions that have no frame
+  uint64_t waited;                  // what passed in them while the thread was off the processor
   uint32_t os_number, os_function;  // the OS call that is under way: its number and one
-  uint64_t os_begin, os_size, os_descriptor;
-  uint64_t repeat;    // see RepeatBegin
-  uint32_t parked;    // frames
-  uint32_t stacks;    // that were parked so far
-  uint32_t no_time;   // the time stamp counter may not be read
-  uint32_t contexts;  // in use; 0: no full paths
-  uint32_t by_wall;   // the clock is the time that passes: it is advanced when somebody looks at it,
-  uint64_t stamp;     // … and was so at this time
-  char name[16];      // of the thread
+  uint64_t os_begin;                // since when the kernel has it; 0: it does not
+  uint64_t os_time, os_waited;      // what it took before that
+  uint64_t os_size, os_descriptor;
+  ClockReading reading;   // the last one; a stamp of 0: none is of use
+  uint64_t ticks_per_ns;  // of the time stamp counter, times 2^32
+  uint64_t undivided;     // OS calls that may have waited where the CPU clock could not be read
+  uint64_t untimed;       // and those made where no time can be told
+  uint64_t repeat;        // see RepeatBegin
+  uint32_t parked;        // frames
+  uint32_t stacks;        // that were parked so far
+  uint32_t no_time;       // the time stamp counter may not be read
+  uint32_t contexts;      // in use; 0: no full paths
+  uint32_t by_wall;       // the clock is the time that passes: it is advanced when somebody looks at it,
+  uint64_t stamp;         // … and was so at this time
+  uint32_t os_by_class;   // OS calls that cannot wait take what the table says
+  char name[16];          // of the thread
   Absent
       absent[4];  // `limit` is where the frame behind would be; that before it has FrameHasOs, so that the runtime ends it
   uint64_t searches;  // that were remembered there
@@ -520,14 +532,26 @@ static_assert(sizeof(Tools) <= 4096 && os_list_offset + max_os * 4 <= 256 << 20)
 // Full paths: the calling-context tree. Node 0 is none; the parent of a node comes before it.
 struct Context {
   uint32_t parent, site, callee, next;  // next: with the same hash
-  uint64_t calls, self, os;
+  uint64_t calls, self, os, waited;
 };
-static_assert(sizeof(Context) == 40);
+static_assert(sizeof(Context) == 48);
 constexpr uint32_t contexts_offset = 256 << 20, max_contexts = 4 << 20;
-constexpr uint32_t context_index_offset = contexts_offset + (176 << 20),
+constexpr uint32_t context_index_offset = contexts_offset + (192 << 20),
                    context_index_size = 4 << 20;  // of the first with a hash
-static_assert(uint64_t{max_contexts} * sizeof(Context) <= 176 << 20);
-static_assert(uint64_t{context_index_offset} + context_index_size * 4 <= block_stride);
+static_assert(uint64_t{max_contexts} * sizeof(Context) <= 192 << 20);
+
+// What passed in OS calls while the thread was off the processor. Few calls wait, so it stands apart from what translated code touches:
+// a word for each frame of the parallel stack, and, by call site (the first cell of its record) and callee, a hash table.
+constexpr uint32_t waits_offset = context_index_offset + context_index_size * 4;
+struct WaitRecord {
+  uint32_t site, callee;
+  uint64_t waited;
+};
+constexpr uint32_t max_waits = 1 << 16;
+constexpr uint32_t wait_records_offset = waits_offset + (16 << 20);
+static_assert((frames_end - frames_offset) / sizeof(Frame) * 8 <= 16 << 20);
+constexpr uint32_t wait_list_offset = wait_records_offset + max_waits * sizeof(WaitRecord);
+static_assert(uint64_t{wait_list_offset} + max_waits * 4 <= block_stride);
 
 // What guards a place in a unit of volatile code: all that is executed from there on, until the next guard.
 struct GuardedCode {

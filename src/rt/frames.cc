@@ -20,6 +20,10 @@ Frame* top(ThreadBlock* tb) { return reinterpret_cast<Frame*>(tb->frames_top); }
 Frame* bottom(ThreadBlock* tb) { return at<Frame>(tb, frames_offset); }
 uint64_t rsp_of(const Frame& f) { return f.rsp & ~uint64_t{frame_bits}; }
 bool has_os(const Frame& f) { return f.rsp & FrameHasOs; }
+uint64_t& waited_of(ThreadBlock* tb, const Frame* f) { return at<uint64_t>(tb, waits_offset)[f - bottom(tb)]; }
+void begin_os(ThreadBlock* tb, Frame* f) {
+  if (!has_os(*f)) f->os = waited_of(tb, f) = 0, f->rsp |= FrameHasOs;
+}
 bool is_tail(const Frame& f) { return f.rsp & FrameIsTail; }
 bool is_counted(const Frame& f) { return f.rsp & FrameIsCounted; }
 
@@ -86,7 +90,7 @@ OtherRecord* other_record(ThreadBlock* tb, uint32_t site, uint32_t callee) {
 
 // What a call took.
 struct Taken {
-  uint64_t total, self, os;
+  uint64_t total, self, os, waited;
 };
 
 [[gnu::always_inline]] inline void add_to_cells(uint64_t* record, bool outermost, const Taken& t) {
@@ -99,8 +103,16 @@ struct Taken {
   record.self.add(t.self);
 }
 
+void add_wait(ThreadBlock* tb, uint32_t site, uint32_t callee, uint64_t waited) {
+  auto* record = find(at<WaitRecord>(tb, wait_records_offset), max_waits, at<uint32_t>(tb, wait_list_offset),
+                      tools(tb)->waits, site, callee, &WaitRecord::site, &WaitRecord::callee);
+  if (record) record->waited += waited;
+  else tools(tb)->lost++;
+}
+
 // `is_other`: it is not the usual callee, though it may be the first.
 void add(ThreadBlock* tb, uint32_t site, uint32_t callee, bool counted, bool outermost, const Taken& t, bool is_other) {
+  if (outermost && t.waited) add_wait(tb, site & ~direct_site, callee, t.waited);
   uint64_t* record = cells(tb) + (site & ~direct_site);
   if (site & direct_site) return add_to_cells(record, outermost, t);
   if (site > unknown_site && callee != not_arrived && !is_other) {
@@ -130,7 +142,7 @@ uint64_t context_for(ThreadBlock* tb, const Frame& parent, uint32_t site, uint32
   for (uint32_t n = first; n; n = nodes[n].next)
     if (nodes[n].parent == from && nodes[n].site == site && nodes[n].callee == callee) return nodes[n].calls += !counted, n;
   if (t->contexts == max_contexts) return t->lost++, from;
-  nodes[t->contexts] = {from, site, callee, first, !counted, 0, 0};
+  nodes[t->contexts] = {from, site, callee, first, !counted, 0, 0, 0};
   return first = t->contexts++;
 }
 
@@ -150,7 +162,7 @@ struct SiteAndCallee {
   auto [site, callee] = call_of(*place);
   Frame f{place->begin, site, callee, place->rsp, place->os, place->context};
   Times end = read_clock(tb);
-  taken = {end.clock - f.begin.clock, end.self - f.begin.self, has_os(f) ? f.os : 0};
+  taken = {end.clock - f.begin.clock, end.self - f.begin.self, has_os(f) ? f.os : 0, has_os(f) ? waited_of(tb, place) : 0};
   set_self_clock(tb, end, f.begin.self);
   tb->frames_top = uint64_t(place);
   return f;
@@ -201,8 +213,7 @@ Frame* find_frame(ThreadBlock* tb, uint64_t rsp) {
   }
   if (search.was_long()) {
     tools(tb)->absent[tools(tb)->searches++ % 4] = search.result(tb->frames_top);
-    Frame& last = top(tb)[-1];
-    if (!has_os(last)) last.os = 0, last.rsp |= FrameHasOs;
+    begin_os(tb, top(tb) - 1);
   }
   return nullptr;
 }
@@ -212,7 +223,7 @@ void end_leaf(ThreadBlock* tb, LeafCall& leaf) {
   if (!leaf.site) return;
   Times end = read_clock(tb);
   set_self_clock(tb, end, leaf.begin.self);
-  add_to_cells(cells(tb) + leaf.site, true, {end.clock - leaf.begin.clock, end.self - leaf.begin.self, 0});
+  add_to_cells(cells(tb) + leaf.site, true, {end.clock - leaf.begin.clock, end.self - leaf.begin.self, 0, 0});
   leaf = {};
 }
 
@@ -236,10 +247,11 @@ void pop(ThreadBlock* tb, bool is_resolver = false) {
   bool outermost = f.callee != not_arrived && --cells(tb)[f.callee] == 0;
   add(tb, f.site, f.callee, is_counted(f), outermost, taken, is_resolver);
   if (tools(tb)->contexts) at<Context>(tb, contexts_offset)[f.context].self += taken.self;
-  if (top(tb) == bottom(tb) || !taken.os) return;
-  Frame& parent = top(tb)[-1];
-  if (!has_os(parent)) parent.os = 0, parent.rsp |= FrameHasOs;
-  parent.os += taken.os;
+  if (top(tb) == bottom(tb) || !(taken.os | taken.waited)) return;
+  Frame* parent = top(tb) - 1;
+  begin_os(tb, parent);
+  parent->os += taken.os;
+  waited_of(tb, parent) += taken.waited;
 }
 
 // The first frame of a stack that control was switched to: nobody called it.
@@ -510,7 +522,7 @@ void run_routine(ThreadBlock* tb, Routine routine, uint64_t a, uint64_t b) {
       if (tools(tb)->by_wall) tools(tb)->stamp = time_stamp(tb);
       break;
     case Routine::Leaving:
-      charge_os(tb, 0);
+      charge_os(tb, 0, 0);
       break;  // (a frame with OS time is ended by the runtime: by its own site and callee)
     case Routine::Resolved: begin_resolved(tb, uint32_t(a)); break;
     case Routine::RepeatBegin: tools(tb)->repeat = tb->rcx; break;
@@ -547,7 +559,7 @@ namespace {
   set_self_clock(tb, end, begin.self);
   tb->frames_top = uint64_t(f);
   bool outermost = --cells(tb)[callee] == 0;
-  add_to_cells(record, outermost, {end.clock - begin.clock, end.self - begin.self, 0});
+  add_to_cells(record, outermost, {end.clock - begin.clock, end.self - begin.self, 0, 0});
   return true;
 }
 
@@ -625,14 +637,18 @@ LIGHT rt_extreme() {
 #undef LIGHT
 }
 
-// Time that the kernel took for the function that runs now.
-void charge_os(ThreadBlock* tb, uint64_t time) {
+// Time that the kernel took for the function that runs now, and that this waited.
+void charge_os(ThreadBlock* tb, uint64_t time, uint64_t waited) {
   tools(tb)->os_clock += time;
+  tools(tb)->waited += waited;
   if (!tb->frames_top || top(tb) == bottom(tb)) return;
-  Frame& f = top(tb)[-1];
-  if (!has_os(f)) f.os = 0, f.rsp |= FrameHasOs;
-  f.os += time;
-  if (tools(tb)->contexts) at<Context>(tb, contexts_offset)[f.context].os += time;
+  Frame* f = top(tb) - 1;
+  begin_os(tb, f);
+  f->os += time;
+  waited_of(tb, f) += waited;
+  if (!tools(tb)->contexts) return;
+  Context& c = at<Context>(tb, contexts_offset)[f->context];
+  c.os += time, c.waited += waited;
 }
 
 OsRecord* os_record(ThreadBlock* tb, uint32_t function, uint32_t number) {

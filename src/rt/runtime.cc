@@ -124,6 +124,9 @@ void make_calls(ThreadBlock* tb) {
 
 void ask(ThreadBlock* tb, Request kind, uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
   RequestBlock& r = tb->request;
+  // (A signal that interrupts an OS call comes with that call's time running.)
+  bool is_in_os_call = tools(tb)->os_begin;
+  if (is_in_os_call) end_os_span(tb);
   uint64_t began = tools(tb)->by_wall ? time_stamp(tb) : 0;
   r.args[0] = a, r.args[1] = b, r.args[2] = c, r.args[3] = d;
   r.native = NotNative;
@@ -136,6 +139,8 @@ void ask(ThreadBlock* tb, Request kind, uint64_t a, uint64_t b, uint64_t c, uint
     wait(tb);
   }
   __atomic_store_n(&r.state, RequestState::Idle, __ATOMIC_RELAXED);
+  if (tools(tb)->reading.stamp) tools(tb)->reading.stamp = 0;  // it was we who waited
+  if (is_in_os_call) begin_os_span(tb);
   if (began && tools(tb)->stamp) tools(tb)->stamp += time_stamp(tb) - began;  // the program did not wait: we did
 }
 

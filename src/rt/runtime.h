@@ -22,7 +22,7 @@ bool write_memory(void* to, const void* from, uint64_t size);
 
 // frames.cc
 void run_routine(ThreadBlock* tb, Routine routine, uint64_t a, uint64_t b);
-void charge_os(ThreadBlock* tb, uint64_t time);
+void charge_os(ThreadBlock* tb, uint64_t time, uint64_t waited);
 OsRecord* os_record(ThreadBlock* tb, uint32_t function, uint32_t number);
 Times now(ThreadBlock* tb);  // the virtual clock
 void tick(ThreadBlock* tb);  // advances it, where it goes by wall time
@@ -35,8 +35,20 @@ inline Tools* tools(ThreadBlock* tb) { return reinterpret_cast<Tools*>(reinterpr
 
 // os_calls.cc
 uint64_t time_stamp(ThreadBlock* tb);
+// The kernel has the thread for the program's call that is under way; it has not any more; and it had not, as it turns out.
+void begin_os_span(ThreadBlock* tb);
+void end_os_span(ThreadBlock* tb);
+void drop_os_span(ThreadBlock* tb);
 void os_enter(ThreadBlock* tb, uint32_t function);
 void os_leave(ThreadBlock* tb);
+// A system call that the runtime makes for the program.
+inline int64_t own_call(ThreadBlock* tb, int64_t nr, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0,
+                        uint64_t e = 0, uint64_t f = 0) {
+  begin_os_span(tb);
+  int64_t result = sys(nr, a, b, c, d, e, f);
+  end_os_span(tb);
+  return result;
+}
 // The OS call that the handler of a signal frame interrupted: `index` is that of the frame in ThreadBlock::interrupted.
 void set_os_call_aside(ThreadBlock* tb, uint32_t index);
 void take_os_call_back(ThreadBlock* tb, uint32_t index);

@@ -347,7 +347,7 @@ void guard_doors(ThreadBlock* tb, bool on) {
 
 int64_t set_action(ThreadBlock* tb, int sig, uint64_t act, uint64_t old, uint64_t set_size) {
   KernelSigaction before{}, action{};
-  if (int64_t error = sys(SYS_rt_sigaction, uint64_t(sig), 0, address(&before), set_size)) return error;
+  if (int64_t error = own_call(tb, SYS_rt_sigaction, uint64_t(sig), 0, address(&before), set_size)) return error;
   if (act && !read_memory(reinterpret_cast<void*>(act), &action, sizeof action)) return -EFAULT;
   KernelSigaction& entry = tb->actions[sig - 1];
   bool is_ours = before.handler == address(rt_signal_entry);
@@ -399,6 +399,7 @@ void return_from_signal(ThreadBlock* tb) {
     tb->pending_mask = mask;
     step(tb, uc);
   }
+  begin_os_span(tb);  // of the call that the handler interrupted
   rt_sigreturn(rsp);
   // A signal was kept first: it is delivered where the handler returns to. (Not by stepping: a system call may be there.)
   if (!is_own_step) uc->eflags &= ~flag_tf;

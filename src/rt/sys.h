@@ -59,6 +59,7 @@ enum Nr : int64_t {
   SYS_prctl = 157,
   SYS_arch_prctl = 158,
   SYS_setrlimit = 160,
+  SYS_clock_gettime = 228,
   SYS_gettid = 186,
   SYS_futex = 202,
   SYS_restart_syscall = 219,

@@ -137,7 +137,7 @@ int64_t place(ThreadBlock* tb, const uint64_t* a) {
     if (!at) break;
     Taking taking(tb, at, whole_pages(a[1]));
     if (!is_free(at, a[1])) continue;
-    int64_t result = sys(SYS_mmap, at, a[1], a[2], a[3] | MAP_FIXED_NOREPLACE, a[4], a[5]);
+    int64_t result = own_call(tb, SYS_mmap, at, a[1], a[2], a[3] | MAP_FIXED_NOREPLACE, a[4], a[5]);
     if (result != -EEXIST) return result;
   }
   return -EEXIST;
@@ -178,7 +178,7 @@ int64_t mapping_call(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   changes.announce(tb);
   bool moves_code = is_mremap && known_code(a[0], a[1]).any;
   int64_t result = is_mmap ? place(tb, a) : -EEXIST;
-  if (result == -EEXIST) result = sys(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+  if (result == -EEXIST) result = own_call(tb, nr, a[0], a[1], a[2], a[3], a[4], a[5]);
   if (is_mmap) result = move_code(tb, a, result);
   bool is_executable = is_mremap ? moves_code : nr != SYS_munmap && (a[2] & PROT_EXEC);
   if (is_executable && is_protect && (is_error(result) || (a[2] & PROT_GROWSDOWN)))
@@ -255,7 +255,7 @@ int64_t change_mapping(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   settle(tb, a[0], a[1]);
   if (nr == SYS_munmap) return unmap(tb, a);
   if (is_ours(a[0], a[1])) return -ENOMEM;
-  return nr == SYS_madvise ? sys(nr, a[0], a[1], a[2]) : mapping_call(tb, nr, a);
+  return nr == SYS_madvise ? own_call(tb, nr, a[0], a[1], a[2]) : mapping_call(tb, nr, a);
 }
 
 // The end of the heap moves: not to be stopped by us.
@@ -266,7 +266,7 @@ int64_t move_break(ThreadBlock* tb, const uint64_t* a) {
   if (a[0] > now) get(tb, now, a[0] - now);
   else if (a[0]) changes.add(a[0], now - a[0]);
   changes.announce(tb);
-  int64_t result = sys(SYS_brk, a[0]);
+  int64_t result = own_call(tb, SYS_brk, a[0]);
   changes.announce(tb, uint64_t(result) == a[0]);
   return result;
 }
@@ -281,7 +281,7 @@ int64_t attach_segment(ThreadBlock* tb, const uint64_t* a) {
   if (at && (a[2] & SHM_REMAP)) changes.add(at, size);
   if (at && !get(tb, at, size) && (a[2] & SHM_REMAP)) no_room();
   changes.announce(tb);
-  int64_t result = sys(SYS_shmat, a[0], a[1], a[2]);
+  int64_t result = own_call(tb, SYS_shmat, a[0], a[1], a[2]);
   changes.announce(tb, !is_error(result));
   if ((a[2] & SHM_EXEC) && !is_error(result)) announce_code(tb, uint64_t(result), size);
   return result;
@@ -293,7 +293,7 @@ int64_t detach_segment(ThreadBlock* tb, const uint64_t* a) {
   Changes changes;
   if (known.all) changes.add(a[0], known.end - a[0]);
   changes.announce(tb);
-  int64_t result = sys(SYS_shmdt, a[0]);
+  int64_t result = own_call(tb, SYS_shmdt, a[0]);
   changes.announce(tb);
   if (known.any) ask(tb, Request::Executable);
   return result;
@@ -305,7 +305,7 @@ int64_t limit_call(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   constexpr uint64_t RLIMIT_AS = 9, infinity = ~uint64_t{0};
   bool is_prlimit = nr == SYS_prlimit64;
   if (a[is_prlimit] != RLIMIT_AS || (is_prlimit && a[0] && !tb->quiet && int64_t(a[0]) != sys(SYS_getpid)))
-    return sys(nr, a[0], a[1], a[2], a[3]);
+    return own_call(tb, nr, a[0], a[1], a[2], a[3]);
   uint64_t wanted = is_prlimit            ? a[2]
                     : nr == SYS_setrlimit ? a[1]
                                           : 0,
@@ -317,8 +317,8 @@ int64_t limit_call(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   if (wanted && tb->quiet) memcpy(to_set, from, sizeof to_set);
   else if (wanted && !read_memory(from, to_set, sizeof to_set)) return -EFAULT;
   for (uint64_t& limit : to_set) limit = limit < infinity - own_address_space ? limit + own_address_space : infinity;
-  int64_t result = is_prlimit ? sys(nr, 0, RLIMIT_AS, wanted ? address(to_set) : 0, old ? address(was) : 0)
-                              : sys(nr, RLIMIT_AS, address(wanted ? to_set : was));
+  int64_t result = is_prlimit ? own_call(tb, nr, 0, RLIMIT_AS, wanted ? address(to_set) : 0, old ? address(was) : 0)
+                              : own_call(tb, nr, RLIMIT_AS, address(wanted ? to_set : was));
   if (is_error(result) || !old) return result;
   for (uint64_t& limit : was)
     if (limit != infinity && limit >= own_address_space) limit -= own_address_space;
@@ -352,7 +352,8 @@ int64_t new_thread(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   if (nr == SYS_clone) flags = a[0], stack = a[1];
   if (nr == SYS_clone3) {
     CloneArgs args;
-    if (a[1] < sizeof args || !read_memory(reinterpret_cast<void*>(a[0]), &args, sizeof args)) return sys(nr, a[0], a[1]);
+    if (a[1] < sizeof args || !read_memory(reinterpret_cast<void*>(a[0]), &args, sizeof args))
+      return own_call(tb, nr, a[0], a[1]);
     flags = args.flags;
     if (args.stack) stack = args.stack + args.stack_size;
   }
@@ -380,7 +381,9 @@ int64_t new_thread(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
     for (int i = 0; i < 64; i++) child->own_actions[i] = tb->actions[i];
     child->actions = child->own_actions;
   }
+  begin_os_span(tb);
   int64_t result = rt_clone(nr, a, child);
+  end_os_span(tb);
   if (result < 0) ask(tb, Request::NoThread, slot);
   unblock_signals(tb, mask);
   return result;
@@ -393,7 +396,9 @@ int64_t exec(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   uint64_t mask = block_signals(tb);
   int64_t result = restart;
   bool ignores_traps = give_trap_back(tb);
+  begin_os_span(tb);
   if (!tb->signal_pending) result = rt_exec(nr, a, &mask);
+  end_os_span(tb);
   if (ignores_traps) take_trap_again(tb);
   ask(tb, Request::ExecFailed);
   return result;
@@ -406,7 +411,7 @@ int64_t arch_prctl(ThreadBlock* tb, const uint64_t* a) {
     return 0;
   }
   if (a[0] == get_gs) return write_memory(reinterpret_cast<void*>(a[1]), &tb->app_gs, 8) ? 0 : -EFAULT;
-  return sys(SYS_arch_prctl, a[0], a[1]);
+  return own_call(tb, SYS_arch_prctl, a[0], a[1]);
 }
 
 // What the thread is called, for the reader of a profile.
@@ -421,8 +426,9 @@ int64_t seccomp(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
                      PR_SET_SYSCALL_USER_DISPATCH = 59;
   if (nr == SYS_prctl && a[0] == PR_SET_SYSCALL_USER_DISPATCH) return set_dispatch(tb, a);
   if (nr == SYS_prctl && a[0] != PR_SET_SECCOMP) {
-    if (a[0] == PR_SET_TSC) tools(tb)->no_time = a[1] != PR_TSC_ENABLE;
-    int64_t result = sys(nr, a[0], a[1], a[2], a[3], a[4]);
+    if (a[0] == PR_SET_TSC && a[1] != PR_TSC_ENABLE) tools(tb)->no_time = 1;
+    int64_t result = own_call(tb, nr, a[0], a[1], a[2], a[3], a[4]);
+    if (a[0] == PR_SET_TSC && a[1] == PR_TSC_ENABLE) tools(tb)->no_time = 0;
     if (a[0] == PR_SET_NAME) note_name(tb);
     return result;
   }
@@ -431,7 +437,7 @@ int64_t seccomp(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   ask(tb, Request::Quiet, 1);
   own_trap(tb);
   tb->quiet = 1;
-  int64_t result = sys(nr, a[0], a[1], a[2], a[3], a[4]);
+  int64_t result = is_strict ? sys(nr, a[0], a[1], a[2], a[3], a[4]) : own_call(tb, nr, a[0], a[1], a[2], a[3], a[4]);
   if (is_strict && !result) tools(tb)->no_time = 1;
   return result;
 }
@@ -446,10 +452,9 @@ void rt_syscall(ThreadBlock* tb) {
   uint64_t inline_pc = regs.gpr[1];
   const uint64_t a[6] = {regs.gpr[7], regs.gpr[6], regs.gpr[2], regs.gpr[10], regs.gpr[8], regs.gpr[9]};
   int64_t result;
-  if (is_dispatched(tb, inline_pc)) {  // the kernel does that
-    regs.pc = inline_pc;
-    return;
-  }
+  auto leave_to_kernel = [&] { regs.pc = inline_pc, begin_os_span(tb); };
+  drop_os_span(tb);  // what is the program's in what we do is timed where it is made
+  if (is_dispatched(tb, inline_pc)) return leave_to_kernel();
   switch (nr) {
     case SYS_mmap:
     case SYS_munmap:
@@ -490,7 +495,7 @@ void rt_syscall(ThreadBlock* tb) {
         break;
       }
       [[fallthrough]];  // where they have it they must have it in all threads
-    default: regs.pc = inline_pc; return;
+    default: return leave_to_kernel();
   }
   // (rcx, as the process may have moved meanwhile: see engine/move.cc.)
   if (result == restart) {

@@ -14,12 +14,12 @@ std::vector<OrderedContext> order_contexts(const std::vector<Context>& contexts)
 
   // Totals, from the leaves up: a parent comes before its children.
   struct Node {
-    profile::Cycles total, os_time_total;
+    profile::Cycles total, os_time_total, waited_total;
     uint32_t first_child = none, next_sibling = none;
   };
   std::vector<Node> nodes(n);
   uint32_t first_root = none;
-  for (uint32_t i = 0; i < n; i++) nodes[i] = {contexts[i].self, contexts[i].os_time};
+  for (uint32_t i = 0; i < n; i++) nodes[i] = {contexts[i].self, contexts[i].os_time, contexts[i].waited};
   for (uint32_t i = n; i-- > 0;) {
     uint32_t parent = contexts[i].parent;
     CHECK(parent == none || parent < i);
@@ -29,6 +29,7 @@ std::vector<OrderedContext> order_contexts(const std::vector<Context>& contexts)
     if (parent == none) continue;
     nodes[parent].total += nodes[i].total;
     nodes[parent].os_time_total += nodes[i].os_time_total;
+    nodes[parent].waited_total += nodes[i].waited_total;
   }
 
   std::vector<OrderedContext> order;
@@ -36,7 +37,7 @@ std::vector<OrderedContext> order_contexts(const std::vector<Context>& contexts)
   auto append_siblings = [&](uint32_t first, uint32_t parent) {
     size_t begin = order.size();
     for (uint32_t i = first; i != none; i = nodes[i].next_sibling)
-      order.push_back({i, parent, 0, 0, nodes[i].total, nodes[i].os_time_total});
+      order.push_back({i, parent, 0, 0, nodes[i].total, nodes[i].os_time_total, nodes[i].waited_total});
     std::ranges::stable_sort(order.begin() + static_cast<std::ptrdiff_t>(begin), order.end(), std::ranges::greater(),
                              [](const OrderedContext& c) { return c.total + c.os_time_total; });
     return static_cast<uint32_t>(order.size() - begin);

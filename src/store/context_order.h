@@ -16,6 +16,7 @@ struct OrderedContext {
   uint32_t children = 0;
   profile::Cycles total = 0;  // self and descendants
   profile::Cycles os_time_total = 0;
+  profile::Cycles waited_total = 0;
 };
 
 std::vector<OrderedContext> order_contexts(const std::vector<profile::Context>& contexts);

@@ -50,7 +50,7 @@ Value if_any(const std::optional<uint64_t>& n) { return n ? Value(*n) : Value();
 void add_run(Tables& tables, const Run& run) {
   tables.rows("weir").add(run.sampling ? sampled_kind : exact_kind, schema_version, run.weir_version);
   tables.rows("run").add(run.directory, run.cpu, run.host_cpu, run.cycles_per_second, run.clock, run.os_separate,
-                         run.full_paths, run.started, run.ended, run.complete, if_any(run.user_time),
+                         run.os_model, run.full_paths, run.started, run.ended, run.complete, if_any(run.user_time),
                          if_any(run.system_time));
   Rows words = tables.rows("run_word");
   for (size_t i = 0; i < run.command.size(); i++) words.add("command", i, run.command[i]);
@@ -175,7 +175,7 @@ void add_processes(Tables& tables, const Profile& p) {
   Rows threads = tables.rows("thread");
   for (size_t i = 0; i < p.threads.size(); i++) {
     const Thread& t = p.threads[i];
-    threads.add(i, id(t.process), t.tid, t.name, t.cycles, if_exact(p, t.instructions), t.os_time);
+    threads.add(i, id(t.process), t.tid, t.name, t.cycles, if_exact(p, t.instructions), t.os_time, if_exact(p, t.waited));
   }
 }
 
@@ -199,7 +199,8 @@ void add_function_counts(Tables& tables, const Profile& p) {
   Rows rows = tables.rows("function_count");
   for (auto [thread, c] : in_order(p, &Thread::functions, [](const FunctionCount& c) { return std::tuple(c.function); }))
     rows.add(c->function, thread, if_exact(p, c->calls), figure(c->self), least(c->self_range), largest(c->self_range),
-             figure(c->total), if_exact(p, c->os_calls), figure(c->os_time), figure(c->os_time_total));
+             figure(c->total), if_exact(p, c->os_calls), figure(c->os_time), figure(c->os_time_total),
+             if_exact(p, c->waited), if_exact(p, c->waited_total));
 }
 
 void add_call_counts(Tables& tables, const Profile& p) {
@@ -207,7 +208,7 @@ void add_call_counts(Tables& tables, const Profile& p) {
     Rows rows = tables.rows("call_count");
     for (auto [thread, c] : in_order(p, &Thread::calls, [](const CallCount& c) { return std::tuple(c.callee, c.site); }))
       rows.add(c->callee, c->site, thread, if_exact(p, c->calls), figure(c->total), figure(c->os_time_total),
-               least(c->self_range), largest(c->self_range));
+               if_exact(p, c->waited_total), least(c->self_range), largest(c->self_range));
   }
   Rows index = tables.rows("call_count_site");
   for (auto [thread, c] : in_order(p, &Thread::calls, [](const CallCount& c) { return std::tuple(c.site, c.callee); }))
@@ -227,8 +228,8 @@ void add_os_counts(Tables& tables, const Profile& p) {
     Rows rows = tables.rows("os_count");
     for (auto [thread, c] :
          in_order(p, &Thread::os_calls, [](const OsCount& c) { return std::tuple(c.function, c.number); })) {
-      rows.add(c->function, c->number, thread, figure(c->calls), figure(c->errors), figure(c->uncharged), figure(c->time),
-               name_of(c->os_class), figure(c->waited));
+      rows.add(c->function, c->number, thread, figure(c->calls), figure(c->errors), figure(c->time), name_of(c->os_class),
+               figure(c->waited));
       numbers.insert(c->number);
     }
   }
@@ -250,8 +251,8 @@ void add_contexts(Tables& tables, const Profile& p, const BlockOrder& order) {
         const OrderedContext& o = ordered[i];
         const Context& c = contexts[o.original];
         rows.add(base + i, t, o.parent == none ? Value() : Value(base + o.parent), id(c.site), id(c.function),
-                 if_exact(p, c.calls), figure(c.self), figure(c.os_time), figure(o.total), figure(o.os_time_total),
-                 base + o.first_child, o.children);
+                 if_exact(p, c.calls), figure(c.self), figure(c.os_time), if_exact(p, c.waited), figure(o.total),
+                 figure(o.os_time_total), if_exact(p, o.waited_total), base + o.first_child, o.children);
         if (!new_of_old.empty()) new_of_old[o.original] = base + i;
       }
       for (const LeafCount& c : p.threads[t].leaves)

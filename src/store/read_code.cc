@@ -32,13 +32,13 @@ Result<> each_line(Statement rows, const Reader::Each<LineRow>& each) {
 }
 
 constexpr const char* context_columns =
-    "SELECT id, parent, site, function, thread, calls, self, os_time, total, os_time_total, first_child, children FROM "
-    "context ";
+    "SELECT id, parent, site, function, thread, calls, self, os_time, total, os_time_total, waited, waited_total, "
+    "first_child, children FROM context ";
 
 Result<> each_context(Statement rows, const Reader::Each<ContextRow>& each) {
   while (rows.next())
     each({rows.u32(0), rows.u32(1), rows.u32(2), rows.u32(3), rows.u32(4), rows.u64(5), rows.u64(6), rows.u64(7),
-          rows.u64(8), rows.u64(9), rows.small(10), rows.small(11)});
+          rows.u64(8), rows.u64(9), rows.u64(10), rows.u64(11), rows.small(12), rows.small(13)});
   return rows.end();
 }
 
@@ -148,20 +148,17 @@ Result<> Reader::leaves(const Each<LeafRow>& each) const {
 
 Result<> Reader::os_calls(bool by_function, uint32_t function, const Each<OsRow>& each) const {
   Statement rows = db_.prepare(fmt::format(
-      "SELECT c.number, c.function, o.name, n.text, max(c.class), sum(c.calls), sum(c.errors), sum(c.uncharged), "
-      "sum(c.time), sum(coalesce({0}, 0)) FROM os_count c LEFT JOIN os_call o ON o.number = c.number LEFT JOIN function f "
-      "ON f.id = "
-      "c.function "
-      "LEFT JOIN string n ON n.id = f.name WHERE c.thread IN selected {1} GROUP BY c.number {2} "
-      "ORDER BY sum(c.time + coalesce({0}, 0)) DESC, c.number",
-      since(2, "c.waited"), function == none ? "" : fmt::format("AND c.function = {}", function),
-      by_function ? ", c.function" : ""));
+      "SELECT c.number, c.function, o.name, n.text, max(c.class), sum(c.calls), sum(c.errors), sum(c.time), "
+      "sum(coalesce(c.waited, 0)) FROM os_count c LEFT JOIN os_call o ON o.number = c.number LEFT JOIN function f "
+      "ON f.id = c.function LEFT JOIN string n ON n.id = f.name WHERE c.thread IN selected {} GROUP BY c.number {} "
+      "ORDER BY sum(c.time) DESC, sum(coalesce(c.waited, 0)) DESC, c.number",
+      function == none ? "" : fmt::format("AND c.function = {}", function), by_function ? ", c.function" : ""));
   while (rows.next()) {
     OsRow row{rows.small(0), by_function ? rows.u32(1) : none,
               rows.text(2),  by_function ? rows.text(3) : "",
               rows.text(4),  rows.u64(5),
               rows.u64(6),   rows.u64(7),
-              rows.u64(8),   rows.u64(9)};
+              rows.u64(8)};
     if (row.name.empty()) row.name = fmt::format("syscall {}", row.number);
     each(row);
   }

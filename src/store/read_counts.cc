@@ -7,21 +7,21 @@ namespace weir::store {
 
 Result<> Reader::counts_of_functions(const Each<FunctionCounts>& each) const {
   Statement rows = db_.prepare(
-      "SELECT function, thread, calls, self, total, os_calls, os_time, os_time_total, self_min, self_max "
-      "FROM function_count ORDER BY function, thread");
+      "SELECT function, thread, calls, self, total, os_calls, os_time, os_time_total, waited, waited_total, "
+      "self_min, self_max FROM function_count ORDER BY function, thread");
   while (rows.next())
     each({rows.u32(0), rows.u32(1), rows.figure(2), rows.figure(3), rows.figure(4), rows.figure(5), rows.figure(6),
-          rows.figure(7), rows.figure_if_any(8), rows.figure_if_any(9)});
+          rows.figure(7), rows.figure(8), rows.figure(9), rows.figure_if_any(10), rows.figure_if_any(11)});
   return rows.end();
 }
 
 Result<> Reader::counts_of_calls(const Each<CallCounts>& each) const {
   Statement rows = db_.prepare(
-      "SELECT callee, site, thread, calls, total, os_time_total, self_min, self_max FROM call_count "
+      "SELECT callee, site, thread, calls, total, os_time_total, waited_total, self_min, self_max FROM call_count "
       "ORDER BY callee, site, thread");
   while (rows.next())
-    each({rows.u32(0), rows.u32(1), rows.u32(2), rows.figure(3), rows.figure(4), rows.figure(5), rows.figure_if_any(6),
-          rows.figure_if_any(7)});
+    each({rows.u32(0), rows.u32(1), rows.u32(2), rows.figure(3), rows.figure(4), rows.figure(5), rows.figure(6),
+          rows.figure_if_any(7), rows.figure_if_any(8)});
   return rows.end();
 }
 
@@ -34,10 +34,16 @@ Result<> Reader::counts_of_blocks(const Each<BlockCounts>& each) const {
   return rows.end();
 }
 
+Result<> Reader::sums_of_os_calls(const Each<OsSums>& each) const {
+  Statement rows = db_.prepare("SELECT thread, sum(time), sum(coalesce(waited, 0)) FROM os_count GROUP BY thread");
+  while (rows.next()) each({rows.u32(0), rows.figure(1), rows.figure(2)});
+  return rows.end();
+}
+
 // (What is NULL in all rows, such as the calls of a sampled profile, is not known, and not bad.)
 Result<std::string> Reader::bad_rows() const {
   std::string is_bad;
-  for (const char* column : {"calls", "self", "total", "os_time_total"})
+  for (const char* column : {"calls", "self", "total", "os_time_total", "waited_total"})
     is_bad += fmt::format("{}coalesce({} NOT BETWEEN 0 AND {}, 0)", is_bad.empty() ? "" : " OR ", column, most);
   TRY(uint64_t functions, db_.number(fmt::format("SELECT count(*) FROM function_count WHERE {} OR self IS NULL OR total "
                                                  "IS NULL",

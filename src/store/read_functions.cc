@@ -19,19 +19,20 @@ FunctionInfo info_of(const Statement& row) {
 }
 
 FunctionRow row_of(const Statement& row) {
-  return {info_of(row),  row.u64(10), row.u64(11), row.u64(12), row.maybe(13),
-          row.maybe(14), row.u64(15), row.u64(16), row.u64(17)};
+  return {info_of(row), row.u64(10), row.u64(11), row.u64(12), row.maybe(13), row.maybe(14),
+          row.u64(15),  row.u64(16), row.u64(17), row.u64(18), row.u64(19)};
 }
 
 // The counts of each function, over the selected threads.
 std::string counted(OsTime os) {
   return fmt::format(
       "SELECT {0}, c.calls AS calls, c.self {1} AS self, c.total + c.os_time_total AS total, c.self_min AS self_min, "
-      "c.self_max AS self_max, c.os_calls AS os_calls, c.os_time AS os_time, c.os_time_total, n.text AS name, "
-      "i.path AS image, s.text AS file "
+      "c.self_max AS self_max, c.os_calls AS os_calls, c.os_time AS os_time, c.os_time_total, c.waited AS waited, "
+      "c.waited_total AS waited_total, n.text AS name, i.path AS image, s.text AS file "
       "FROM {2} JOIN (SELECT function, sum(calls) AS calls, sum(self) AS self, sum(total) AS total, "
       "  min(self_min) AS self_min, max(self_max) AS self_max, sum(os_calls) AS os_calls, sum(os_time) AS os_time, "
-      "  sum(os_time_total) AS os_time_total FROM function_count WHERE thread IN selected "
+      "  sum(os_time_total) AS os_time_total, sum(waited) AS waited, sum(waited_total) AS waited_total FROM function_count "
+      "WHERE thread IN selected "
       "  AND {3} GROUP BY function) c ON c.function = f.id",
       info_columns, os == OsTime::InSelf ? "+ c.os_time" : "", info_tables, ran);
 }
@@ -40,11 +41,12 @@ std::string counted(OsTime os) {
 constexpr const char* os_functions =
     " UNION ALL SELECT NULL, '[' || o.name || ']', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, sum(c.calls), "
     "sum(c.time), "
-    "sum(c.time), NULL, NULL, sum(c.calls), sum(c.time), 0, '[' || o.name || ']', '[kernel]', NULL "
+    "sum(c.time), NULL, NULL, sum(c.calls), sum(c.time), 0, sum(c.waited), sum(c.waited), '[' || o.name || ']', "
+    "'[kernel]', NULL "
     "FROM os_count c JOIN os_call o ON o.number = c.number WHERE c.thread IN selected GROUP BY c.number";
 
-constexpr const char* orders[] = {"self",     "total",    "calls",    "name",    "image",  "file", "line",
-                                  "self_min", "self_max", "os_calls", "os_time", "offset", "size"};
+constexpr const char* orders[] = {"self",     "total",    "calls",   "name",   "image", "file",   "line",        "self_min",
+                                  "self_max", "os_calls", "os_time", "offset", "size",  "waited", "waited_total"};
 
 }  // namespace
 
@@ -67,11 +69,11 @@ Result<> Reader::functions(const FunctionQuery& q, const Each<FunctionRow>& each
 }
 
 Result<FunctionRow> Reader::function(uint32_t id, OsTime os) const {
-  Statement rows = db_.prepare(
-      fmt::format("SELECT {0}, sum(c.calls), sum(c.self {1}), sum(c.total + c.os_time_total), min(c.self_min), "
-                  "max(c.self_max), sum(c.os_calls), sum(c.os_time), sum(c.os_time_total) FROM {2} "
-                  "LEFT JOIN function_count c ON c.function = f.id AND c.thread IN selected WHERE f.id = ? GROUP BY f.id",
-                  info_columns, os == OsTime::InSelf ? "+ c.os_time" : "", info_tables));
+  Statement rows = db_.prepare(fmt::format(
+      "SELECT {0}, sum(c.calls), sum(c.self {1}), sum(c.total + c.os_time_total), min(c.self_min), "
+      "max(c.self_max), sum(c.os_calls), sum(c.os_time), sum(c.os_time_total), sum(c.waited), sum(c.waited_total) FROM {2} "
+      "LEFT JOIN function_count c ON c.function = f.id AND c.thread IN selected WHERE f.id = ? GROUP BY f.id",
+      info_columns, os == OsTime::InSelf ? "+ c.os_time" : "", info_tables));
   rows.bind(1, uint64_t{id});
   FunctionRow row;
   if (rows.next()) row = row_of(rows);
@@ -132,7 +134,7 @@ Result<std::vector<FunctionInfo>> Reader::find(const std::string& text) const {
 }
 
 Result<> Reader::calls(const CallQuery& q, const Each<CallRow>& each) const {
-  static constexpr const char* columns[] = {"total", "calls", "caller", "callee"};
+  static constexpr const char* columns[] = {"total", "calls", "caller", "callee", "waited_total"};
   if (std::ranges::find(columns, q.order) == std::end(columns))
     return fail("no column '{}' to sort by; there are: {}", q.order, fmt::join(columns, ", "));
   std::string where = "c.thread IN selected";
@@ -145,7 +147,8 @@ Result<> Reader::calls(const CallQuery& q, const Each<CallRow>& each) const {
       "SELECT s.function, c.callee, c.site, rn.text AS caller, en.text AS callee, i.path, min(s.kind), sf.text, s.line, "
       "s.offset, "
       "r.offset, count(DISTINCT c.site), sum(c.calls) AS calls, sum(c.total + c.os_time_total) AS total, min(c.self_min), "
-      "max(c.self_max), sum(c.os_time_total) FROM {} LEFT JOIN function r ON r.id = s.function "
+      "max(c.self_max), sum(c.os_time_total), sum(c.waited_total) AS waited_total FROM {} LEFT JOIN function r ON r.id = "
+      "s.function "
       "LEFT JOIN string rn ON rn.id = r.name LEFT JOIN image i ON i.id = r.image LEFT JOIN string sf ON sf.id = s.file "
       "LEFT JOIN function e ON e.id = c.callee LEFT JOIN string en ON en.id = e.name "
       "WHERE {} GROUP BY c.callee, {} ORDER BY {} {}, calls DESC, c.site {}",
@@ -160,7 +163,7 @@ Result<> Reader::calls(const CallQuery& q, const Each<CallRow>& each) const {
   while (rows.next())
     each({rows.u32(0), rows.u32(1), rows.u32(2), rows.text(3), rows.text(4), rows.text(5), rows.text(6), rows.text(7),
           rows.small(8), rows.u64(9), rows.u64(10), rows.u64(11), rows.u64(12), rows.u64(13), rows.maybe(14),
-          rows.maybe(15), rows.u64(16)});
+          rows.maybe(15), rows.u64(16), rows.u64(17)});
   return rows.end();
 }
 

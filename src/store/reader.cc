@@ -123,7 +123,49 @@ Result<Reader> Reader::open(const std::string& path) {
                              nullptr);
   TRY_VOID(db.execute("CREATE TEMP TABLE selected(id INTEGER PRIMARY KEY); INSERT INTO selected SELECT id FROM thread"));
   TRY_VOID(db.execute("BEGIN"));  // one lock for all questions, not one for each
-  return Reader(std::move(db), version);
+  Reader reader(std::move(db), version);
+  if (version < 6) TRY_VOID(reader.lay_over(false));
+  return reader;
+}
+
+// Views of ours with the tables' names come before these. Files from before schema 6 tell of no waits.
+Result<> Reader::lay_over(bool adds_waits) {
+  struct Table {
+    const char *name, *columns;
+    std::vector<std::pair<const char*, const char*>> times;  // of OS calls, and what was waited in them
+  };
+  static const Table tables[] = {
+      {"thread", "id, process, tid, name, cycles, instructions", {{"os_time", "waited"}}},
+      {"function_count",
+       "function, thread, calls, self, self_min, self_max, total, os_calls",
+       {{"os_time", "waited"}, {"os_time_total", "waited_total"}}},
+      {"call_count", "callee, site, thread, calls, total, self_min, self_max", {{"os_time_total", "waited_total"}}},
+      {"context",
+       "id, thread, parent, site, function, calls, self, total, first_child, children",
+       {{"os_time", "waited"}, {"os_time_total", "waited_total"}}},
+      {"os_count", "function, number, thread, calls, errors, class", {{"time", "waited"}}}};
+  for (const Table& table : tables) {
+    std::string columns = table.columns;
+    for (auto [time, waited] : table.times) {
+      columns += adds_waits ? fmt::format(", {0} + coalesce({1}, 0) AS {0}", time, waited) : fmt::format(", {}", time);
+      columns += version_ >= 6 ? fmt::format(", {}", waited) : fmt::format(", NULL AS {}", waited);
+    }
+    TRY_VOID(db_.execute(fmt::format("CREATE TEMP VIEW {0} AS SELECT {1} FROM main.{0}", table.name, columns).c_str()));
+  }
+  return {};
+}
+
+Result<bool> Reader::add_waits(std::optional<bool> said) {
+  TRY(profile::Run run, this->run());
+  if (said && run.sampling)
+    return fail("{}: is a sampled profile: `weir sample --clock=wall` has what was waited in it", path());
+  if (said.value_or(false) && !tells_waits())
+    return fail("{}: was written by an older Weir, which did not tell waits; profile again", path());
+  if (said.value_or(false) && run.clock == "instructions")
+    return fail("{}: counts instructions, and what was waited has none: see the view waits", path());
+  bool adds = tells_waits() && said.value_or(!run.sampling && run.clock == "wall");
+  if (adds) TRY_VOID(lay_over(true));
+  return adds;
 }
 
 namespace {
@@ -185,8 +227,8 @@ Result<profile::Run> Reader::run() const {
   profile::Run run;
   Statement rows = db_.prepare(fmt::format(
       "SELECT directory, cpu, host_cpu, cycles_per_second, clock, os_separate, full_paths, started, ended, complete, "
-      "(SELECT version FROM weir), {}, {} FROM run",
-      since(6, "user_time"), since(6, "system_time")));
+      "(SELECT version FROM weir), {}, {}, {} FROM run",
+      since(6, "user_time"), since(6, "system_time"), version_ >= 6 ? "os_model" : "'classes'"));
   if (rows.next()) {
     run.directory = rows.text(0);
     run.cpu = rows.text(1);
@@ -201,6 +243,7 @@ Result<profile::Run> Reader::run() const {
     run.weir_version = rows.text(10);
     run.user_time = rows.maybe(11);
     run.system_time = rows.maybe(12);
+    run.os_model = rows.text(13);
   }
   TRY_VOID(rows.end());
   Statement words = db_.prepare("SELECT kind, text FROM run_word ORDER BY kind, position");
@@ -247,12 +290,13 @@ Result<Totals> Reader::totals() const {
   Statement rows = db_.prepare(
       "SELECT sum(cycles), sum(os_time), sum(CASE (SELECT clock FROM run) WHEN 'instructions' THEN cycles ELSE "
       "instructions "
-      "END), count(*) FROM thread WHERE id IN selected");
+      "END), count(*), sum(waited) FROM thread WHERE id IN selected");
   if (rows.next()) {
     t.cycles = rows.u64(0);
     t.os_time = rows.u64(1);
     t.instructions = rows.u64(2);
     t.threads = rows.u64(3);
+    t.waited = rows.u64(4);
   }
   TRY_VOID(rows.end());
   TRY_VOID(count_processes(t));
@@ -260,7 +304,6 @@ Result<Totals> Reader::totals() const {
   TRY(t.functions_run,
       db_.number(fmt::format("SELECT count(DISTINCT function) FROM function_count WHERE thread IN selected AND {}", ran)));
   TRY(t.os_calls, db_.number("SELECT sum(calls) FROM os_count WHERE thread IN selected"));
-  TRY(t.waited, db_.number(fmt::format("SELECT sum({}) FROM os_count WHERE thread IN selected", since(2, "waited"))));
   TRY(t.contexts, db_.number("SELECT count(*) FROM context"));
   TRY(t.blocks, db_.number("SELECT count(*) FROM block"));
   return t;
@@ -291,14 +334,14 @@ Result<std::vector<ThreadRow>> Reader::all_threads() const { return threads_wher
 Result<std::vector<ThreadRow>> Reader::threads_where(const char* condition) const {
   std::vector<ThreadRow> threads;
   Statement rows = db_.prepare(fmt::format(
-      "SELECT t.id, t.process, p.pid, t.tid, t.name, t.cycles, t.os_time, t.instructions, f.functions "
+      "SELECT t.id, t.process, p.pid, t.tid, t.name, t.cycles, t.os_time, t.waited, t.instructions, f.functions "
       "FROM thread t LEFT JOIN process p ON p.id = t.process LEFT JOIN "
       "  (SELECT thread, count(*) AS functions FROM function_count WHERE {} GROUP BY thread) f ON f.thread = t.id "
       "WHERE {} ORDER BY t.id",
       ran, condition));
   while (rows.next())
     threads.push_back({rows.u32(0), rows.u32(1), rows.small(2), rows.small(3), rows.text(4), rows.u64(5), rows.u64(6),
-                       rows.u64(7), rows.u64(8)});
+                       rows.u64(7), rows.u64(8), rows.u64(9)});
   TRY_VOID(rows.end());
   return threads;
 }

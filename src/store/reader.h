@@ -2,7 +2,7 @@
 //
 // Counts are those of the selected threads (all, unless select() was called). OS time: `total` has that of all descendants in
 // it; `self` has the function's own where OsTime::InSelf asks for it (T5), and with OsTime::Apart every OS call is a row of its
-// own, named "[read]". The file itself keeps the two apart.
+// own, named "[read]". The file itself keeps the two apart. Waiting is in neither, unless add_waits() adds it to all OS time.
 //
 // A file may be anybody's. Ids that lead nowhere give empty names, contexts are walked in growing order of their ids, and a
 // number out of range is 0 or none.
@@ -42,7 +42,7 @@ struct FunctionRow : FunctionInfo {
   Cycles self = 0, total = 0;
   std::optional<Cycles> self_min, self_max;  // of one call, without OS time; none: no call has ended
   uint64_t os_calls = 0;
-  Cycles os_time = 0, os_time_total = 0;
+  Cycles os_time = 0, os_time_total = 0, waited = 0, waited_total = 0;
 };
 
 struct FunctionQuery {
@@ -65,7 +65,7 @@ struct CallRow {
   uint64_t calls = 0;
   Cycles total = 0;  // with os_time_total
   std::optional<Cycles> self_min, self_max;
-  Cycles os_time_total = 0;
+  Cycles os_time_total = 0, waited_total = 0;
 };
 
 struct CallQuery {
@@ -102,7 +102,7 @@ struct LineRow {
 struct ContextRow {
   uint32_t id = none, parent = none, site = none, function = none, thread = none;
   uint64_t calls = 0;
-  Cycles self = 0, os_time = 0, total = 0, os_time_total = 0;
+  Cycles self = 0, os_time = 0, total = 0, os_time_total = 0, waited = 0, waited_total = 0;
   uint32_t first_child = 0, children = 0;
 };
 
@@ -118,14 +118,14 @@ struct LeafRow {
 struct OsRow {
   uint32_t number = 0, function = none;  // none: of all functions
   std::string name, function_name, os_class;
-  uint64_t calls = 0, errors = 0, uncharged = 0;
+  uint64_t calls = 0, errors = 0;
   Cycles time = 0, waited = 0;
 };
 
 struct ThreadRow {
   uint32_t id = none, process = none, pid = 0, tid = 0;
   std::string name;
-  Cycles cycles = 0, os_time = 0;
+  Cycles cycles = 0, os_time = 0, waited = 0;
   uint64_t instructions = 0, functions = 0;
 };
 
@@ -141,12 +141,12 @@ struct CoverageRow {
 // Rows of counts as they are, whatever is in them. A number that is not there is below zero.
 struct FunctionCounts {
   uint32_t function = none, thread = none;
-  int64_t calls, self, total, os_calls, os_time, os_time_total;
+  int64_t calls, self, total, os_calls, os_time, os_time_total, waited, waited_total;
   std::optional<int64_t> self_min, self_max;
 };
 struct CallCounts {
   uint32_t callee = none, site = none, thread = none;
-  int64_t calls, total, os_time_total;
+  int64_t calls, total, os_time_total, waited_total;
   std::optional<int64_t> self_min, self_max;
 };
 struct BlockCounts {
@@ -155,7 +155,7 @@ struct BlockCounts {
 };
 
 struct Totals {
-  Cycles cycles = 0, os_time = 0, waited = 0;  // waited: for a person or a child, in no other time
+  Cycles cycles = 0, os_time = 0, waited = 0;  // waited: in no other time, unless add_waits() was called
   uint64_t instructions = 0, threads = 0, processes = 0, programs = 0, functions = 0, functions_run = 0, os_calls = 0,
            contexts = 0, blocks = 0;
   Cycles all() const { return cycles + os_time; }
@@ -168,6 +168,11 @@ class Reader {
 
   // "exact profile"; others may come.
   Result<std::string> kind() const;
+
+  // From here on OS time has in it what was waited (`waited` is told besides), if `said`, or if not said, of a run by wall time, which asks
+  // for it. Is it so?
+  Result<bool> add_waits(std::optional<bool> said);
+  bool tells_waits() const { return version_ >= 6; }
 
   // From here on only the counts of these threads. A thread is told by its tid (or index), or its name; a process by its pid (or index), or
   // the name of the program that it ran. Empty: any.
@@ -219,11 +224,17 @@ class Reader {
   // Rows of functions and calls with a time or a count that cannot be (below zero, or larger than `most`): no sum has it in it.
   // One line about them; empty: there are none.
   Result<std::string> bad_rows() const;
+  struct OsSums {
+    uint32_t thread = none;
+    int64_t time, waited;
+  };
+  Result<> sums_of_os_calls(const Each<OsSums>& each) const;  // by thread
   Result<> images(const std::function<void(uint32_t, const profile::Image&)>& each) const;
 
  private:
   Result<std::optional<profile::Sampling>> sampling() const;  // none: the profile is exact
   Reader(Database db, uint64_t version) : db_(std::move(db)), version_(version) {}
+  Result<> lay_over(bool adds_waits);
   Result<> fill_selected(std::string_view condition);
   Result<std::vector<ThreadRow>> threads_where(const char* condition) const;
   Result<> count_processes(Totals& t) const;

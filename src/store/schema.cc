@@ -8,7 +8,7 @@ namespace weir::store {
 const char* const create_tables = R"(
 CREATE TABLE weir(kind TEXT NOT NULL, schema INTEGER NOT NULL, version TEXT NOT NULL);
 CREATE TABLE run(directory TEXT, cpu TEXT, host_cpu TEXT, cycles_per_second INTEGER, clock TEXT, os_separate INTEGER,
-  full_paths INTEGER, started INTEGER, ended INTEGER, complete INTEGER, user_time INTEGER, system_time INTEGER);
+  os_model TEXT, full_paths INTEGER, started INTEGER, ended INTEGER, complete INTEGER, user_time INTEGER, system_time INTEGER);
 CREATE TABLE run_word(kind TEXT NOT NULL, position INTEGER NOT NULL, text TEXT NOT NULL,
   PRIMARY KEY(kind, position)) WITHOUT ROWID;
 CREATE TABLE sampling(event TEXT, source TEXT, rate REAL, period INTEGER, unwind TEXT, confidence INTEGER, verify INTEGER,
@@ -34,30 +34,32 @@ CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, parent INTEGER, starte
 CREATE TABLE process_word(process INTEGER NOT NULL, kind TEXT NOT NULL, position INTEGER NOT NULL, text TEXT NOT NULL,
   PRIMARY KEY(process, kind, position)) WITHOUT ROWID;
 CREATE TABLE thread(id INTEGER PRIMARY KEY, process INTEGER, tid INTEGER, name TEXT, cycles INTEGER,
-  instructions INTEGER, os_time INTEGER);
+  instructions INTEGER, os_time INTEGER, waited INTEGER);
 
 CREATE TABLE function_count(function INTEGER NOT NULL, thread INTEGER NOT NULL, calls INTEGER, self INTEGER,
   self_min INTEGER, self_max INTEGER, total INTEGER, os_calls INTEGER, os_time INTEGER, os_time_total INTEGER,
+  waited INTEGER, waited_total INTEGER,
   PRIMARY KEY(function, thread)) WITHOUT ROWID;
 CREATE TABLE call_count(callee INTEGER NOT NULL, site INTEGER NOT NULL, thread INTEGER NOT NULL, calls INTEGER,
-  total INTEGER, os_time_total INTEGER, self_min INTEGER, self_max INTEGER,
+  total INTEGER, os_time_total INTEGER, waited_total INTEGER, self_min INTEGER, self_max INTEGER,
   PRIMARY KEY(callee, site, thread)) WITHOUT ROWID;
 CREATE TABLE block_count(block INTEGER NOT NULL, thread INTEGER NOT NULL, count INTEGER, extra INTEGER,
   PRIMARY KEY(block, thread)) WITHOUT ROWID;
 CREATE TABLE context(id INTEGER PRIMARY KEY, thread INTEGER, parent INTEGER, site INTEGER, function INTEGER,
-  calls INTEGER, self INTEGER, os_time INTEGER, total INTEGER, os_time_total INTEGER, first_child INTEGER,
-  children INTEGER);
+  calls INTEGER, self INTEGER, os_time INTEGER, waited INTEGER, total INTEGER, os_time_total INTEGER,
+  waited_total INTEGER, first_child INTEGER, children INTEGER);
 CREATE TABLE leaf_count(context INTEGER NOT NULL, block INTEGER NOT NULL, samples INTEGER,
   PRIMARY KEY(context, block)) WITHOUT ROWID;
 CREATE TABLE os_call(number INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE os_count(function INTEGER NOT NULL, number INTEGER NOT NULL, thread INTEGER NOT NULL, calls INTEGER,
-  errors INTEGER, uncharged INTEGER, time INTEGER, class TEXT, waited INTEGER,
+  errors INTEGER, time INTEGER, class TEXT, waited INTEGER,
   PRIMARY KEY(function, number, thread)) WITHOUT ROWID;
 
 CREATE VIEW function_total AS
   SELECT f.id, n.text AS name, i.path AS image, f.offset, s.text AS file, f.line, sum(c.calls) AS calls,
     sum(c.self) AS self, sum(c.total) AS total, min(c.self_min) AS self_min, max(c.self_max) AS self_max,
-    sum(c.os_calls) AS os_calls, sum(c.os_time) AS os_time, sum(c.os_time_total) AS os_time_total
+    sum(c.os_calls) AS os_calls, sum(c.os_time) AS os_time, sum(c.os_time_total) AS os_time_total,
+    sum(c.waited) AS waited, sum(c.waited_total) AS waited_total
   FROM function f JOIN function_count c ON c.function = f.id JOIN string n ON n.id = f.name
     LEFT JOIN image i ON i.id = f.image LEFT JOIN string s ON s.id = f.file
   GROUP BY f.id;

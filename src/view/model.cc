@@ -20,6 +20,8 @@ std::function<int64_t(const Function&)> number_of(const std::string& column) {
   if (column == "self_max") return [](const Function& f) { return f.self_max ? int64_t(*f.self_max) : -1; };
   if (column == "os_calls") return [=](const Function& f) { return number(f.os_calls); };
   if (column == "os_time") return [=](const Function& f) { return number(f.os_time); };
+  if (column == "waited") return [=](const Function& f) { return number(f.waited); };
+  if (column == "waited_total") return [=](const Function& f) { return number(f.waited_total); };
   if (column == "change") return [=](const Function& f) { return number(f.self) - number(f.before ? f.before->self : 0); };
   if (column == "change_total")
     return [=](const Function& f) { return number(f.total) - number(f.before ? f.before->total : 0); };
@@ -70,7 +72,7 @@ Result<> Model::add_functions(const store::Reader& now, const Comparison* compar
       if (p.before) page_id_of_before_[p.before->id] = f.id;
       f.ran = p.now.has_value();
       if (!f.ran) {
-        f.calls = f.self = f.total = f.os_calls = f.os_time = f.os_time_total = 0;
+        f.calls = f.self = f.total = f.os_calls = f.os_time = f.os_time_total = f.waited = f.waited_total = 0;
         f.self_min = f.self_max = std::nullopt;
       }
       functions_.push_back(std::move(f));

@@ -48,6 +48,7 @@ Result<> Queries::open_files() {
   FileState state = FileState::of(options_.file), state_before;
   TRY(store::Reader reader, store::Reader::open(options_.file));
   TRY(profile::Run run, reader.run());
+  TRY(bool with_waits, reader.add_waits(options_.with_waits));
   std::optional<store::Reader> before;
   double scale = 1;
   std::map<uint32_t, uint32_t> same_threads;
@@ -57,6 +58,7 @@ Result<> Queries::open_files() {
   if (!options_.before.empty()) {
     state_before = FileState::of(options_.before);
     TRY(before, store::Reader::open(options_.before));
+    TRY_VOID(before->add_waits(options_.with_waits));
     TRY(scale, store::scale_of(reader, *before));
     TRY(same_threads, store::same_threads(reader, *before));
   }
@@ -70,6 +72,7 @@ Result<> Queries::open_files() {
   state_ = state;
   state_before_ = state_before;
   is_sampled_ = run.sampling.has_value();
+  with_waits_ = with_waits;
   scale_ = scale;
   same_threads_ = std::move(same_threads);
   threads_ = std::move(thread_ids);
@@ -170,7 +173,8 @@ Result<> Queries::status(const Parameters&, JsonWriter& json) {
   return {};
 }
 
-Result<> Queries::reload(const Parameters&, JsonWriter& json) {
+Result<> Queries::reload(const Parameters& p, JsonWriter& json) {
+  if (p.contains("waits")) options_.with_waits = text_of(p, "waits") == "1";
   TRY_VOID(open_files());
   json.member("file", options_.file);
   return {};

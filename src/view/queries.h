@@ -21,9 +21,10 @@ using Parameters = std::map<std::string, std::string>;
 
 struct Options {
   std::string file;
-  std::string before;            // a run to compare with; empty: none
-  std::vector<std::string> map;  // OLD=NEW: images or functions that are the same
-  store::SourceMap source_map;   // where sources are now
+  std::string before;                   // a run to compare with; empty: none
+  std::vector<std::string> map;         // OLD=NEW: images or functions that are the same
+  store::SourceMap source_map;          // where sources are now
+  std::optional<bool> with_waits = {};  // see store::Reader::add_waits
 };
 
 // Which file a name stands for, and what was last written to it.
@@ -118,7 +119,7 @@ class Queries {
   std::mutex mutex_;
   std::optional<store::Reader> reader_, before_;
   FileState state_, state_before_;  // when they were opened
-  bool is_sampled_ = false;
+  bool is_sampled_ = false, with_waits_ = false;
   double scale_ = 1;                           // of times before
   std::optional<store::Match> match_;          // of the functions of both files
   std::map<uint32_t, uint32_t> same_threads_;  // the thread before that each is compared with

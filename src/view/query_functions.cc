@@ -29,6 +29,8 @@ void Queries::put(JsonWriter& json, const Function& f, bool compared, bool is_pa
   if_whole("os_calls", f.os_calls);
   if_whole("os_time", f.os_time);
   if_whole("os_time_total", f.os_time_total);
+  if_whole("waited", f.waited);
+  if_whole("waited_total", f.waited_total);
   json.member("recursive", f.recursive);
   if (!compared) return;
   json.key("before");
@@ -165,7 +167,7 @@ Result<> Queries::function(const Parameters& p, JsonWriter& json) {
   json.key("os_calls").begin_array();
   TRY_VOID(f.reader->os_calls(true, f.row.id, [&](const store::OsRow& o) {
     json.begin_object().member("name", o.name).member("number", uint64_t{o.number}).member("class", o.os_class);
-    json.member("calls", o.calls).member("errors", o.errors).member("uncharged", o.uncharged);
+    json.member("calls", o.calls).member("errors", o.errors);
     json.member("waited", o.waited).member("time", o.time).end_object();
   }));
   json.end_array();

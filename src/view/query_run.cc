@@ -65,7 +65,7 @@ Result<> Queries::summary(const Parameters&, JsonWriter& json) {
   else json.key("processor_seconds").null();
   json.member("ended", ended(processes)).member("complete", run.complete);
   json.member("total", t.all()).member("cycles", t.cycles).member("os_time", t.os_time).member("waited", t.waited);
-  json.member("instructions", t.instructions).member("functions_known", t.functions);
+  json.member("with_waits", with_waits_).member("instructions", t.instructions).member("functions_known", t.functions);
   json.member("functions_run", t.functions_run)
       .member("threads", t.threads)
       .member("processes", t.processes)
@@ -110,7 +110,7 @@ Result<> Queries::threads(const Parameters&, JsonWriter& json) {
     bool there = process != processes.end();
     json.begin_object().member("id", uint64_t{t.id}).member("pid", uint64_t{t.pid}).member("tid", uint64_t{t.tid});
     json.member("name", t.name).member("cycles", t.cycles).member("os_time", t.os_time);
-    json.member("instructions", t.instructions).member("functions", t.functions);
+    json.member("waited", t.waited).member("instructions", t.instructions).member("functions", t.functions);
     json.member("ended", there ? ending(process->exit_status, process->ended_by) : "");
     json.member("command", there ? quoted_command(process->command) : "");
     json.member("started", static_cast<uint64_t>(there ? process->started : 0));
@@ -126,7 +126,7 @@ Result<> Queries::os_calls(const Parameters&, JsonWriter& json) {
   json.key("oscalls").begin_array();
   TRY_VOID(reader_->os_calls(false, store::none, [&](const store::OsRow& o) {
     json.begin_object().member("name", o.name).member("number", uint64_t{o.number}).member("class", o.os_class);
-    json.member("calls", o.calls).member("errors", o.errors).member("uncharged", o.uncharged);
+    json.member("calls", o.calls).member("errors", o.errors);
     json.member("waited", o.waited).member("time", o.time).key("by").begin_array();
     for (const store::OsRow& by : makers[o.number])
       json.begin_object()
@@ -134,6 +134,7 @@ Result<> Queries::os_calls(const Parameters&, JsonWriter& json) {
           .member("name", by.function_name)
           .member("calls", by.calls)
           .member("time", by.time)
+          .member("waited", by.waited)
           .end_object();
     json.end_array().end_object();
   }));

@@ -70,7 +70,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (uint32_t i = 0; i < 64; i++) so_far[i] = i + 1;
     return count::BlockCost{static_cast<uint32_t>(insns.size()), std::span(so_far).first(insns.size())};
   });
-  count::Count tool(cost, size % 2);
+  count::Count tool(cost, {.full_paths = size % 2 != 0});
   instrument::Counters counters;
   plan(tool, counters, bounds.begin);
   plan(tool, counters, bounds.begin + 8);

@@ -39,21 +39,21 @@ for l in map(message, p[4]):
     line = message(l[4][0])
     lines[l[1][0]] = functions[line[1][0]], line.get(2, [0])[0]
 types = [strings[message(t)[1][0]] for t in p[1]]
-assert strings[0] == '' and types == ['cycles', 'os_time', 'calls'], types
+assert strings[0] == '' and types == ['cycles', 'os_time', 'calls', 'waited'], types
 for s in map(message, p[2]):
     stack = [lines[i] for i in packed(s[1])]                 # the leaf first
     print(';'.join(f'{f}:{n}' for f, n in reversed(stack)), *packed(s[2]))
 P
 python3 "$T/decode.py" "$T/a.pb" >"$T/stacks"
 diff - "$T/stacks" <<'END' || fail "other stacks"
-start:0 100 0 1
-start:0;main:14 1000 0 1
-start:0;main:15;A:10 10000 0 1
-start:0;main:15;A:11;B:7 20000 0 1
-start:0;main:15;A:12;C:4 30000 0 1
-start:0;main:15;A:11;B:8;D:1 30000 0 40
-start:0;main:15;A:12;C:5;D:1 10000 0 40
+start:0 100 0 1 0
+start:0;main:14 1000 0 1 0
+start:0;main:15;A:10 10000 0 1 0
+start:0;main:15;A:11;B:7 20000 0 1 0
+start:0;main:15;A:12;C:4 30000 0 1 0
+start:0;main:15;A:11;B:8;D:1 30000 0 40 0
+start:0;main:15;A:12;C:5;D:1 10000 0 40 0
 END
 "$FIXTURE" rich "$T/r.weir"
 "$WEIR" export "$T/r.weir" --format pprof -o - | gzip -dc >"$T/r.pb"
-python3 "$T/decode.py" "$T/r.pb" | awk '{ cycles += $(NF-2); os += $(NF-1) } END { exit !(cycles == 7547 && os == 9500) }' || fail "the sum is not the total"
+python3 "$T/decode.py" "$T/r.pb" | awk '{ cycles += $(NF-3); os += $(NF-2); waited += $NF } END { exit !(cycles == 7547 && os == 9500 && waited > 0) }' || fail "the sum is not the total"

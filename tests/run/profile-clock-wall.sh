@@ -22,11 +22,14 @@ OPTIONS=--clock=wall profile "$T/wall"
 of() { echo "FROM function_count c JOIN function f ON f.id = c.function JOIN string n ON n.id = f.name WHERE n.text = '$1'"; }
 # (Weir's own work is not counted, and is in what the program measures.)
 answers "SELECT count(*), min(c.total) > 100000000, max(c.total) > 200000000 $(of busy)" <<<'3|1|1'
-answers "SELECT c.self < 100000000, c.os_time_total > 50000000 $(of idle)" <<<'1|1'
+answers "SELECT c.self < 100000000, c.waited_total > 50000000 $(of idle)" <<<'1|1'
 answers "SELECT count(*) FROM thread t WHERE t.cycles <> (SELECT sum(self) FROM function_count c WHERE c.thread = t.id)" <<<0
 answers "SELECT count(*) FROM thread t WHERE t.cycles <> (SELECT sum(self) FROM context c WHERE c.thread = t.id)" <<<0
 answers "SELECT count(*) FROM function_count c WHERE c.self <> (SELECT sum(k.extra) FROM block_count k JOIN block b ON b.id = k.block WHERE b.function = c.function AND k.thread = c.thread)" <<<0
-answers "SELECT count(*) FROM thread t, run r WHERE t.cycles + t.os_time > (r.ended - r.started + 1000) * (r.cycles_per_second / 1e6) * 1.01" <<<0
+answers "SELECT count(*) FROM thread t, run r WHERE t.cycles + t.os_time + t.waited > (r.ended - r.started + 1000) * (r.cycles_per_second / 1e6) * 1.01" <<<0
 answers "SELECT clock, full_paths FROM run" <<<'wall|1'
+# That asks for what is waited: it is in the times, unless it is not wanted.
+report summary | grep -q 'code + OS calls + waiting' || fail "$(report summary)"
+report summary --without-waits | grep -q '= code + OS calls$' || fail "$(report summary --without-waits)"
 report source busy | grep -q 'sink++' || fail 'no lines'
 expect_fail 125 'wall time' "$WEIR" report --cpu znver4 "$T/run.weir" functions

@@ -21,12 +21,12 @@ int main() {
 }
 C
 profile "$T/interrupted"
-answers "SELECT o.name, sum(c.calls), sum(c.errors), sum(c.time) > (SELECT cycles_per_second FROM run) / 10 FROM os_count c JOIN os_call o USING (number)
+answers "SELECT o.name, sum(c.calls), sum(c.errors), sum(c.waited) > (SELECT cycles_per_second FROM run) / 10 FROM os_count c JOIN os_call o USING (number)
          WHERE o.name IN ('rt_sigsuspend', 'getppid', 'rt_sigreturn') GROUP BY 1 ORDER BY 1" <<'E2'
 getppid|10|0|0
 rt_sigreturn|10|0|0
 rt_sigsuspend|10|10|1
 E2
 # All of it is in the totals of those who called.
-answers "SELECT count(*) FROM function_count f JOIN (SELECT callee, sum(os_time_total) AS os FROM call_count GROUP BY callee) c ON c.callee = f.function
-         WHERE f.os_time_total != c.os" <<<0
+answers "SELECT count(*) FROM function_count f JOIN (SELECT callee, sum(os_time_total) AS os, sum(waited_total) AS waited FROM call_count GROUP BY callee) c ON c.callee = f.function
+         WHERE f.os_time_total != c.os OR f.waited_total != c.waited" <<<0

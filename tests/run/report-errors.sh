@@ -14,7 +14,7 @@ expect_fail 125 'which function' "$WEIR" report "$T/a.weir" detail
 expect_fail 125 "no column 'nonsense'.* self" "$WEIR" report "$T/a.weir" functions --sort nonsense
 expect_fail 125 "'tree' has no use" "$WEIR" report "$T/a.weir" tree --sort self
 expect_fail 125 "'threads' has no use" "$WEIR" report "$T/a.weir" threads main
-expect_fail 125 'sorted by total or calls' "$WEIR" report "$T/a.weir" detail D --sort name
+expect_fail 125 'sorted by total, calls or waited_total' "$WEIR" report "$T/a.weir" detail D --sort name
 expect_fail 125 '--filter .*\(.*regular expression' "$WEIR" report "$T/a.weir" functions --filter '('
 expect_fail 125 'limit' "$WEIR" report "$T/a.weir" functions --limit -1
 expect_fail 125 'no thread 5.*threads' "$WEIR" report "$T/a.weir" --thread 5

@@ -11,7 +11,7 @@ fields() {  # fields EXPRESSION NAMES...: the rows have these fields (and maybe 
     jq -e "[$expression | has(\"$name\")] | length > 0 and all" "$T/json" >/dev/null || fail "$expression has no '$name': $(head -c 600 "$T/json")"
   done
 }
-for view in summary functions 'detail main' callers 'source fib' 'source rich.cc' 'asm main' tree oscalls coverage threads; do
+for view in summary functions 'detail main' callers 'source fib' 'source rich.cc' 'asm main' tree oscalls waits coverage threads; do
   # shellcheck disable=SC2086
   { report $view >"$T/text"; report $view --format json >"$T/json"; report $view --format csv >"$T/csv"; }
   [[ -s $T/text ]] && grep -q '^data: ' "$T/text" || fail "$view: no line on the data's quality"
@@ -22,14 +22,15 @@ import csv, sys
 rows = list(csv.reader(open('$T/csv', newline='')))
 assert len(rows) > 1 and len(set(map(len, rows))) == 1, rows" || fail "$view: csv: $(head -n 3 "$T/csv")"
   case $view in
-    functions) fields '.functions[]' name image file line calls self total self_min self_max os_calls os_time ;;
+    functions) fields '.functions[]' name image file line calls self total self_min self_max os_calls os_time waited waited_total ;;
     detail*) fields '.callers[]' name site calls total; fields '.callees[]' name site calls total ;;
     source*) fields '.rows[]' line mark count self text ;;
     asm*) fields '.rows[]' offset mark count self text ;;
     tree) fields '.nodes[]' name depth calls self total ;;
-    oscalls) fields '.oscalls[]' name class calls errors uncharged time ;;
+    oscalls) fields '.oscalls[]' name class calls errors time waited ;;
+    waits) fields '.waits[]' function call calls waited seconds; fields '.callers[]' function caller site waited ;;
     coverage) fields '.coverage[]' image file functions functions_run blocks blocks_run lines lines_run ;;
-    threads) fields '.threads[]' pid tid name cycles instructions os_time ;;
+    threads) fields '.threads[]' pid tid name cycles instructions os_time waited ;;
   esac
 done
 report functions --format json >"$T/json"

@@ -39,7 +39,7 @@ A+0x5|C|1|40000
 END
 [[ $(ask tables 4 | head -n 1) == '/src/tables.c|2|160|39200' ]] || fail "query 4: $(ask tables 4)"
 # With threads, too: a line ran as often as all of them ran it.
-sqlite3 "$T/tables.weir" 'INSERT INTO thread SELECT 7777, process, 7777, name, cycles, instructions, os_time FROM thread LIMIT 1;
+sqlite3 "$T/tables.weir" 'INSERT INTO thread SELECT 7777, process, 7777, name, cycles, instructions, os_time, waited FROM thread LIMIT 1;
   INSERT INTO block_count SELECT block, 7777, count, extra FROM block_count'
 [[ $(ask tables 4 | head -n 1) == '/src/tables.c|2|320|78400' ]] || fail "query 4 with threads: $(ask tables 4)"
 "$FIXTURE" tables "$T/tables.weir"

@@ -17,7 +17,7 @@ class SampledTest : public ReportTest {
   static bool has_subject(const std::string& name) {
     return std::set<std::string>{"detail", "source", "asm"}.contains(name);
   }
-  static bool is_of_exact_ones(const std::string& name) { return name == "oscalls" || name == "coverage"; }
+  static bool is_of_exact_ones(const std::string& name) { return name == "oscalls" || name == "waits" || name == "coverage"; }
 };
 
 TEST_F(SampledTest, S9_TheFunctionListAsText) {

@@ -107,34 +107,37 @@ Profile load(const std::string& path) {
                        r.string(s, 3), s.small(4)});
   auto processes = Reader::open(path)->processes();
   for (const ProcessRow& process : *processes) p.processes.push_back(process);
-  for (Statement s = r.db.prepare("SELECT id, process, tid, name, cycles, instructions, os_time FROM thread ORDER BY id");
+  for (Statement s =
+           r.db.prepare("SELECT id, process, tid, name, cycles, instructions, os_time, waited FROM thread ORDER BY id");
        s.next();) {
-    Thread t{s.u32(1), s.small(2), s.text(3), s.u64(4), s.u64(5), s.u64(6), {}, {}, {}, {}, {}};
+    Thread t{s.u32(1), s.small(2), s.text(3), s.u64(4), s.u64(5), s.u64(6), {}, {}, {}, {}, {}, {}, s.u64(7)};
     auto of_thread = [&](const std::string& query) {
       Statement rows = r.db.prepare(query);
       rows.bind(1, s.u64(0));
       return rows;
     };
     for (Statement c =
-             of_thread("SELECT function, calls, self, self_min, self_max, total, os_calls, os_time, os_time_total "
-                       "FROM function_count WHERE thread = ?");
+             of_thread("SELECT function, calls, self, self_min, self_max, total, os_calls, os_time, os_time_total, "
+                       "waited, waited_total FROM function_count WHERE thread = ?");
          c.next();)
-      t.functions.push_back({c.u32(0), c.u64(1), c.u64(2), r.range(c, 3), c.u64(5), c.u64(6), c.u64(7), c.u64(8)});
-    for (Statement c = of_thread("SELECT site, callee, calls, total, os_time_total, self_min, self_max FROM call_count "
-                                 "WHERE thread = ?");
+      t.functions.push_back(
+          {c.u32(0), c.u64(1), c.u64(2), r.range(c, 3), c.u64(5), c.u64(6), c.u64(7), c.u64(8), c.u64(9), c.u64(10)});
+    for (Statement c =
+             of_thread("SELECT site, callee, calls, total, os_time_total, self_min, self_max, waited_total FROM call_count "
+                       "WHERE thread = ?");
          c.next();)
-      t.calls.push_back({c.u32(0), c.u32(1), c.u64(2), c.u64(3), c.u64(4), r.range(c, 5)});
+      t.calls.push_back({c.u32(0), c.u32(1), c.u64(2), c.u64(3), c.u64(4), r.range(c, 5), c.u64(7)});
     for (Statement c = of_thread("SELECT block, count, extra FROM block_count WHERE thread = ?"); c.next();)
       t.blocks.push_back({c.u32(0), c.u64(1), c.u64(2)});
-    for (Statement c =
-             of_thread("SELECT parent, site, function, calls, self, os_time FROM context WHERE thread = ? ORDER BY id");
-         c.next();)
-      t.contexts.push_back({c.u32(0), c.u32(1), c.u32(2), c.u64(3), c.u64(4), c.u64(5)});
     for (Statement c = of_thread(
-             "SELECT function, number, calls, errors, uncharged, time, waited, class FROM os_count WHERE thread = ?");
+             "SELECT parent, site, function, calls, self, os_time, waited FROM context WHERE thread = ? ORDER BY id");
          c.next();)
-      t.os_calls.push_back({c.u32(0), c.small(1), c.u64(2), c.u64(3), c.u64(4), c.u64(5), c.u64(6),
-                            static_cast<OsClass>(number_of(c.text(7), OsClass::Timed, os_class))});
+      t.contexts.push_back({c.u32(0), c.u32(1), c.u32(2), c.u64(3), c.u64(4), c.u64(5), c.u64(6)});
+    for (Statement c =
+             of_thread("SELECT function, number, calls, errors, time, waited, class FROM os_count WHERE thread = ?");
+         c.next();)
+      t.os_calls.push_back({c.u32(0), c.small(1), c.u64(2), c.u64(3), c.u64(4), c.u64(5),
+                            static_cast<OsClass>(number_of(c.text(6), OsClass::Timed, os_class))});
     for (Statement c =
              of_thread("SELECT l.context, l.block, l.samples FROM leaf_count l JOIN context c ON c.id = l.context "
                        "WHERE c.thread = ?");
@@ -212,8 +215,8 @@ void expect_round_trip(const Profile& given, const std::string& file) {
   ASSERT_EQ(given.threads.size(), read.threads.size());
   for (size_t i = 0; i < given.threads.size(); i++) {
     const Thread &a = given.threads[i], &b = read.threads[i];
-    EXPECT_EQ(std::tie(a.process, a.tid, a.name, a.cycles, a.instructions, a.os_time),
-              std::tie(b.process, b.tid, b.name, b.cycles, b.instructions, b.os_time));
+    EXPECT_EQ(std::tie(a.process, a.tid, a.name, a.cycles, a.instructions, a.os_time, a.waited),
+              std::tie(b.process, b.tid, b.name, b.cycles, b.instructions, b.os_time, b.waited));
     EXPECT_EQ(a.contexts.size(), b.contexts.size());
   }
   auto from_zero = [](const Profile&, uint32_t) -> uint32_t { return 0; };

@@ -136,6 +136,7 @@ void add_up_functions(std::vector<profile::FunctionCount>& counts) {
   add_up(counts, &profile::FunctionCount::function, [](profile::FunctionCount& sum, const profile::FunctionCount& c) {
     sum.calls += c.calls, sum.self += c.self, sum.total += c.total;
     sum.os_calls += c.os_calls, sum.os_time += c.os_time, sum.os_time_total += c.os_time_total;
+    sum.waited += c.waited, sum.waited_total += c.waited_total;
     widen(sum.self_range, c.self_range);
   });
 }
@@ -143,7 +144,7 @@ void add_up_functions(std::vector<profile::FunctionCount>& counts) {
 void add_up_calls(std::vector<profile::CallCount>& counts) {
   auto key = [](const profile::CallCount& c) { return uint64_t{c.site} << 32 | c.callee; };
   add_up(counts, key, [](profile::CallCount& sum, const profile::CallCount& c) {
-    sum.calls += c.calls, sum.total += c.total, sum.os_time_total += c.os_time_total;
+    sum.calls += c.calls, sum.total += c.total, sum.os_time_total += c.os_time_total, sum.waited_total += c.waited_total;
     widen(sum.self_range, c.self_range);
   });
 }
@@ -151,7 +152,7 @@ void add_up_calls(std::vector<profile::CallCount>& counts) {
 void add_up_os_calls(std::vector<profile::OsCount>& counts) {
   auto key = [](const profile::OsCount& c) { return uint64_t{c.function} << 32 | c.number; };
   add_up(counts, key, [](profile::OsCount& sum, const profile::OsCount& c) {
-    sum.calls += c.calls, sum.errors += c.errors, sum.uncharged += c.uncharged;
+    sum.calls += c.calls, sum.errors += c.errors;
     sum.time += c.time, sum.waited += c.waited;
   });
 }
@@ -190,6 +191,7 @@ void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process)
   out.tid = t.tid;
   out.name = t.name;
   out.os_time = t.os_time;
+  out.waited = t.waited;
   auto add_function = [&](uint32_t function) -> profile::FunctionCount& {
     profile::FunctionCount& f = out.functions.emplace_back();
     f.function = functions[function];
@@ -205,7 +207,8 @@ void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process)
     out.cycles += cycles;
     out.instructions += c.count * b.instructions;
   }
-  for (const Calls& c : t.calls) out.calls.push_back({sites[c.site], functions[c.callee], c.calls, c.total, c.os, c.self});
+  for (const Calls& c : t.calls)
+    out.calls.push_back({sites[c.site], functions[c.callee], c.calls, c.total, c.os, c.self, c.waited});
   add_up_calls(out.calls);
   for (profile::CallCount& c : out.calls) {
     // A path that was left half-way may have set the clock back; and a thread that goes on may have begun calls since its blocks were read.
@@ -214,24 +217,28 @@ void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process)
                              .calls = c.calls,
                              .self_range = c.self_range,
                              .total = c.total,
-                             .os_time_total = c.os_time_total});
+                             .os_time_total = c.os_time_total,
+                             .waited_total = c.waited_total});
   }
   for (const rt::OsRecord& r : t.os_calls) {
     auto& f = add_function(r.function);
-    f.os_calls = r.calls, f.os_time = r.time;
-    out.os_calls.push_back({f.function, r.number, r.calls, r.errors, r.uncharged, r.time, r.waited,
-                            static_cast<profile::OsClass>(os_class(r.number))});
+    f.os_calls = r.calls, f.os_time = r.time, f.waited = r.waited;
+    out.os_calls.push_back(
+        {f.function, r.number, r.calls, r.errors, r.time, r.waited, static_cast<profile::OsClass>(os_class(r.number))});
   }
   for (size_t i = 1; i < t.contexts.size(); i++) {
     const rt::Context& c = t.contexts[i];
-    out.contexts.push_back(
-        {c.parent && c.parent < i ? c.parent - 1 : none, sites[c.site], functions[c.callee], c.calls, c.self, c.os});
+    uint32_t parent = c.parent && c.parent < i ? c.parent - 1 : none;
+    out.contexts.push_back({parent, sites[c.site], functions[c.callee], c.calls, c.self, c.os, c.waited});
     if (is_by_wall_) add_function(c.callee).self = c.self, out.cycles += c.self;
   }
   add_up_functions(out.functions);
   // What was called before Weir was there took at least its own time.
-  for (profile::FunctionCount& f : out.functions)
-    f.total = std::max(f.total, f.self), f.os_time_total = std::max(f.os_time_total, f.os_time);
+  for (profile::FunctionCount& f : out.functions) {
+    f.total = std::max(f.total, f.self);
+    f.os_time_total = std::max(f.os_time_total, f.os_time);
+    f.waited_total = std::max(f.waited_total, f.waited);
+  }
   add_up_os_calls(out.os_calls);
   if (tool.is_by_instructions()) leave_out_os_time(out);
   ran_.resize(p_.functions.size());
@@ -245,6 +252,13 @@ void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process)
         fmt::format("{} went to functions whose calls were not seen (coroutines of other threads, stacks that code written "
                     "at run time leaves): their totals lack what came before",
                     counted(t.unseen, "return")));
+  if (t.undivided)
+    note(
+        fmt::format("{} that may wait could not be divided into work and waiting, as the CPU clock may not be read there "
+                    "(a system call filter): those of more than 0.1 ms count as waiting",
+                    counted(t.undivided, "OS call")));
+  if (t.untimed)
+    note(fmt::format("{} have no time, as the time stamp counter may not be read there", counted(t.untimed, "OS call")));
   bool is_first = process != none && !parents_[process] && t.tid == p_.processes[process].pid;
   if (process == none || (p_.threads.size() >= kept_threads && !is_first)) add_to_others(out);
   else p_.threads.push_back(std::move(out));
@@ -264,7 +278,7 @@ void Assembler::add_to_others(const profile::Thread& t) {
   append(sum.calls, t.calls);
   append(sum.blocks, t.blocks);
   append(sum.os_calls, t.os_calls);
-  sum.cycles += t.cycles, sum.instructions += t.instructions, sum.os_time += t.os_time;
+  sum.cycles += t.cycles, sum.instructions += t.instructions, sum.os_time += t.os_time, sum.waited += t.waited;
   std::vector<uint32_t> ids;  // of the thread's contexts, among the others
   for (const profile::Context& c : t.contexts) {
     uint32_t parent = c.parent == none ? none : ids[c.parent];
@@ -275,7 +289,8 @@ void Assembler::add_to_others(const profile::Thread& t) {
     });
     ids.push_back(id);
     if (id == next) sum.contexts.push_back({parent, c.site, c.function});
-    sum.contexts[id].calls += c.calls, sum.contexts[id].self += c.self, sum.contexts[id].os_time += c.os_time;
+    sum.contexts[id].calls += c.calls, sum.contexts[id].self += c.self;
+    sum.contexts[id].os_time += c.os_time, sum.contexts[id].waited += c.waited;
   }
   others_count_++;
   if (sum.functions.size() + sum.calls.size() + sum.blocks.size() > 2 * others_size_ + 10'000) add_up_others();

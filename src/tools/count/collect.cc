@@ -3,6 +3,8 @@
 // The program can write to all of it, while we look: what is looked at twice, or leads somewhere, is copied first, and every number
 // that leads somewhere is looked up in tables of our own. What we keep is never more than a few times what was written there.
 
+#include <x86intrin.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -53,6 +55,18 @@ std::vector<rt::Frame> frames_of(const std::byte* memory) {
   return frames;
 }
 
+// The call in which the thread ended, or is: it was waiting there. (`number` 0: there is none. Of those that do not come back the kernel tells nothing.)
+rt::OsRecord last_call_of(const rt::Tools& tools) {
+  constexpr uint32_t rt_sigreturn = 15, execve = 59, exit = 60, exit_group = 231, execveat = 322;
+  uint32_t number = tools.os_number - 1;
+  bool comes_back =
+      number != rt_sigreturn && number != execve && number != exit && number != exit_group && number != execveat;
+  if (!tools.os_number || !tools.os_begin || !comes_back) return {};
+  uint64_t now = __rdtsc();
+  uint64_t waited = static_cast<int64_t>(now - tools.os_begin) > 0 ? now - tools.os_begin : 0;
+  return {tools.os_function, tools.os_number, 1, 0, tools.os_time, tools.os_waited + waited};
+}
+
 profile::Range range_of(rt::Spread s) { return s.span ? profile::Range{s.min, s.min + s.span - 1} : profile::Range{}; }
 
 }  // namespace
@@ -72,15 +86,18 @@ void Count::begin_thread(std::byte* memory, const std::byte* parent, bool is_for
   // Of a new program no function is known yet: see close_frames(). The one that threads begin in may be called again.
   if (frames.empty())
     frames.push_back({{}, rt::start_site, functions_[function_around(pc)].cell.index, ~uint64_t{rt::frame_bits}, 0, 0});
-  reinterpret_cast<rt::Tools*>(memory + rt::tools_offset)->start = parent && is_fork ? tools_of(parent).start : pc.value;
-  reinterpret_cast<rt::Tools*>(memory + rt::tools_offset)->by_wall = is_by_wall();
+  auto* tools = reinterpret_cast<rt::Tools*>(memory + rt::tools_offset);
+  tools->start = parent && is_fork ? tools_of(parent).start : pc.value;
+  tools->by_wall = is_by_wall();
+  tools->os_by_class = options_.os_model == OsModel::Classes;
+  tools->ticks_per_ns = static_cast<uint64_t>(options_.ticks.per_nanosecond() * 0x1p32);
   if (full_paths_) {
     auto* contexts = reinterpret_cast<rt::Context*>(memory + rt::contexts_offset);
     for (uint32_t i = 0; i < frames.size(); i++) {
       frames[i].context = i + 1;
-      contexts[i + 1] = {i, frames[i].site, frames[i].callee, 0, i == 0 && !(parent && is_fork), 0, 0};
+      contexts[i + 1] = {i, frames[i].site, frames[i].callee, 0, i == 0 && !(parent && is_fork), 0, 0, 0};
     }
-    reinterpret_cast<rt::Tools*>(memory + rt::tools_offset)->contexts = static_cast<uint32_t>(frames.size()) + 1;
+    tools->contexts = static_cast<uint32_t>(frames.size()) + 1;
   }
   for (const rt::Frame& f : frames)
     if (f.callee > rt::not_arrived && f.callee < rt::max_counters) cells[f.callee]++;
@@ -101,8 +118,13 @@ void Count::collect(const instrument::ThreadData& data) {
     r.function = function_of(r.function);
     thread.os_calls.push_back(r);
   }
+  rt::OsRecord last_call = last_call_of(tools);
+  if (last_call.number--) last_call.function = function_of(last_call.function), thread.os_calls.push_back(last_call);
   thread.name.assign(tools.name, strnlen(tools.name, sizeof tools.name));
-  thread.os_time = tools.os_clock;
+  thread.os_time = tools.os_clock + last_call.time;
+  thread.waited = tools.waited + last_call.waited;
+  thread.undivided = tools.undivided;
+  thread.untimed = tools.untimed;
   thread.lost = tools.lost;
   thread.unseen = tools.unseen;
   for (const rt::Context& c :
@@ -111,7 +133,7 @@ void Count::collect(const instrument::ThreadData& data) {
     if (!thread.contexts.empty() && !copy.callee) break;  // it never was one
     thread.contexts.push_back(copy);
   }
-  close_frames(data.memory, tools, thread);
+  close_frames(data.memory, tools, last_call, thread);
   for (rt::Context& c : thread.contexts) c.site = site_of(c.site), c.callee = function_of(c.callee);
   if (thread.contexts.size() > 1 && thread.contexts[1].site == start)
     thread.contexts[1].callee = function_around({tools.start});
@@ -181,6 +203,11 @@ void Count::add_other_calls(const instrument::ThreadData& data, const rt::Tools&
     if (!r.callee) continue;
     thread.calls.push_back({site_of(r.site), function_of(r.callee), r.calls, r.total, range_of(r.self), r.os});
   }
+  auto waits = table<rt::WaitRecord>(data.memory, rt::wait_records_offset, rt::max_waits);
+  for (uint32_t i : table<uint32_t>(data.memory, rt::wait_list_offset, std::min(tools.waits, rt::max_waits))) {
+    const rt::WaitRecord r = copy_of(waits[i % rt::max_waits]);
+    if (r.callee) thread.calls.push_back({site_of(r.site), function_of(r.callee), 0, 0, {}, 0, r.waited});
+  }
 }
 
 uint32_t Count::site_of(uint32_t cell) const {
@@ -208,9 +235,10 @@ uint32_t Count::function_around(AppPc pc) const {
 // Calls that had not returned: they took what they took up to now. What the clock is now follows from the blocks (wall time is what it was when
 // somebody last looked at it). How much of it belongs to
 // the innermost call is known if the thread ended in an OS call; else it is no minimum or maximum.
-void Count::close_frames(const std::byte* memory, const rt::Tools& tools, Thread& thread) const {
+void Count::close_frames(const std::byte* memory, const rt::Tools& tools, const rt::OsRecord& last_call,
+                         Thread& thread) const {
   rt::Times last = copy_of(block_of(memory).clock_at_os_call);
-  uint64_t clock = is_by_wall() ? last.clock : thread.clock, os = 0;
+  uint64_t clock = is_by_wall() ? last.clock : thread.clock, os = last_call.time, waited = last_call.waited;
   bool self_is_known = last.clock == clock;
   uint64_t self_clock = last.self;
   auto end_leaf = [&](const rt::LeafCall& leaf) {
@@ -224,12 +252,17 @@ void Count::close_frames(const std::byte* memory, const rt::Tools& tools, Thread
   end_leaf(copy_of(block_of(memory).leaf));
   const std::vector<rt::Frame> frames = frames_of(memory);
   auto interrupted_ones = std::to_array(block_of(memory).interrupted);
+  auto waits = table<uint64_t>(memory, rt::waits_offset, static_cast<uint32_t>(frames.size()));
+  if (!frames.empty() && frames.back().context && frames.back().context < thread.contexts.size()) {
+    thread.contexts[frames.back().context].os += os;
+    thread.contexts[frames.back().context].waited += waited;
+  }
   std::unordered_map<uint32_t, uint32_t> depth;
   for (const rt::Frame& f : frames) depth[f.callee]++;
   for (size_t i = frames.size(); i--;) {
     const rt::Frame& f = frames[i];
     uint64_t delta = clock - f.begin.clock, self = self_clock - f.begin.self;
-    if (f.rsp & rt::FrameHasOs) os += f.os;
+    if (f.rsp & rt::FrameHasOs) os += f.os, waited += copy_of(waits[i]);
     uint32_t number = site_of(f.site);
     if (f.context && f.context < thread.contexts.size()) {
       if (!self_is_known) {  // all contexts together took all
@@ -247,7 +280,7 @@ void Count::close_frames(const std::byte* memory, const rt::Tools& tools, Thread
     }
     Calls c{number, callee};
     if (!(f.site & rt::direct_site) && !(f.rsp & rt::FrameIsCounted)) c.calls++;  // (of direct ones the block has told)
-    if (--depth[f.callee] == 0) c.total = delta, c.os = os;
+    if (--depth[f.callee] == 0) c.total = delta, c.os = os, c.waited = waited;
     if (self_is_known && static_cast<int64_t>(self) >= 0) c.self = {self, self};  // (else it ran on, while we looked)
     thread.calls.push_back(c);
     self_is_known = true;

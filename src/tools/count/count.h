@@ -11,6 +11,7 @@
 
 #include "base/flat_map.h"
 #include "base/published.h"
+#include "base/ticks.h"
 #include "instrument/tool.h"
 #include "profile/profile.h"
 
@@ -83,18 +84,18 @@ struct Calls {
   uint32_t site = 0, callee = 0;
   uint64_t calls = 0, total = 0;
   profile::Range self = {};
-  uint64_t os = 0;
+  uint64_t os = 0, waited = 0;
 };
 
 struct Thread {
   uint32_t tid = 0;
   std::string name;
-  std::vector<profile::BlockCount> blocks;     // those that ran
-  std::vector<Calls> calls;                    // of a site and callee there may be several
-  std::vector<rt::OsRecord> os_calls;          // `function` is an index
-  std::vector<rt::Context> contexts;           // `site` and `callee` are indices; the first is none
-  uint64_t clock = 0;                          // what its blocks have advanced it by
-  uint64_t os_time = 0, lost = 0, unseen = 0;  // see rt::Tools
+  std::vector<profile::BlockCount> blocks;  // those that ran
+  std::vector<Calls> calls;                 // of a site and callee there may be several
+  std::vector<rt::OsRecord> os_calls;       // `function` is an index
+  std::vector<rt::Context> contexts;        // `site` and `callee` are indices; the first is none
+  uint64_t clock = 0;                       // what its blocks have advanced it by
+  uint64_t os_time = 0, waited = 0, lost = 0, unseen = 0, undivided = 0, untimed = 0;  // see rt::Tools
 };
 
 rt::OsClass os_class(uint32_t number);
@@ -108,10 +109,20 @@ struct ProfileIds {
 // by the runtime, at each call and return.
 enum class Clock : uint8_t { Cycles, Instructions, Wall };
 
+// What OS calls take: as it is measured, or, of those that cannot wait, by the model that rt/os_calls.inc is (T4).
+enum class OsModel : uint8_t { Measured, Classes };
+
+struct Options {
+  bool full_paths = false;
+  Clock clock = Clock::Cycles;
+  OsModel os_model = OsModel::Measured;
+  TickRate ticks = {};
+};
+
 class Count : public instrument::Tool {
  public:
-  Count(std::shared_ptr<CostModel> cost, bool full_paths, Clock clock)
-      : cost_(std::move(cost)), clock_(clock), full_paths_(full_paths || clock == Clock::Wall) {}
+  Count(std::shared_ptr<CostModel> cost, const Options& options)
+      : cost_(std::move(cost)), options_(options), full_paths_(options.full_paths || options.clock == Clock::Wall) {}
   std::unique_ptr<Tool> copy() const override { return std::make_unique<Count>(*this); }
   bool has_clock() const override { return true; }
   void plan(const instrument::Subject& subject, instrument::Counters& counters, instrument::Plan& plan) override;
@@ -125,8 +136,8 @@ class Count : public instrument::Tool {
   std::span<const Block> blocks() const { return blocks_; }
   const Pool& pool() const { return pool_; }
   std::span<const Site> sites() const { return sites_; }
-  bool is_by_wall() const { return clock_ == Clock::Wall; }
-  bool is_by_instructions() const { return clock_ == Clock::Instructions; }
+  bool is_by_wall() const { return options_.clock == Clock::Wall; }
+  bool is_by_instructions() const { return options_.clock == Clock::Instructions; }
   // The threads that have been collected since it was last asked.
   std::vector<Thread> take(uint32_t pid);
   ProfileIds ids;
@@ -146,10 +157,10 @@ class Count : public instrument::Tool {
   void add_units(const instrument::ThreadData& data, Thread& thread) const;
   void add_other_calls(const instrument::ThreadData& data, const rt::Tools& tools, Thread& thread) const;
   void publish();
-  void close_frames(const std::byte* memory, const rt::Tools& tools, Thread& thread) const;
+  void close_frames(const std::byte* memory, const rt::Tools& tools, const rt::OsRecord& last_call, Thread& thread) const;
 
   std::shared_ptr<CostModel> cost_;
-  Clock clock_;
+  Options options_;
   bool full_paths_;  // A6: every call goes through the runtime, which keeps the calling-context tree
   Published<Function> functions_{{}};
   Published<uint32_t> cell_of_function_{rt::unknown_function};  // that were handed out for them: ascending

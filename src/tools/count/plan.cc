@@ -110,7 +110,7 @@ class Count::Planner {
     is_resolver_ = is_resolver(f_, s_.code);
     if (!is_resolver_ && goes_elsewhere()) plan_.insert(Where::Entry, 0, {call(rt::Routine::Leaving)});
     for (BlockId b = 0; b < f_.blocks.size(); b++) watch_end(b);
-    for (BlockId b = 0; b < f_.blocks.size() && tool_.clock_ == Clock::Cycles; b++) watch_repetitions(b);
+    for (BlockId b = 0; b < f_.blocks.size() && tool_.options_.clock == Clock::Cycles; b++) watch_repetitions(b);
   }
 
  private:
