@@ -174,8 +174,12 @@ Result<> Queries::status(const Parameters&, JsonWriter& json) {
 }
 
 Result<> Queries::reload(const Parameters& p, JsonWriter& json) {
+  std::optional<bool> before = options_.with_waits;
   if (p.contains("waits")) options_.with_waits = text_of(p, "waits") == "1";
-  TRY_VOID(open_files());
+  if (auto opened = open_files(); !opened) {
+    options_.with_waits = before;
+    return opened;
+  }
   json.member("file", options_.file);
   return {};
 }

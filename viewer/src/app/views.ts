@@ -5,7 +5,7 @@ import type { Summary } from '../data/types';
 import { FlameView } from '../flame/FlameView';
 import { GraphView } from '../graph/GraphView';
 import { Functions } from '../views/Functions';
-import { ChangesView, Coverage, OsCalls, Threads } from '../views/Lists';
+import { ChangesView, Coverage, OsCalls, Threads, Waits } from '../views/Lists';
 import { Run } from '../views/Run';
 
 export interface ViewOf {
@@ -24,6 +24,7 @@ export const views: ViewOf[] = [
   { id: 'changes', title: 'Changes', key: '5', component: ChangesView, shown: (s) => s.compared !== null },
   { id: 'threads', title: 'Threads', key: '6', component: Threads, shown: () => true },
   { id: 'oscalls', title: 'OS calls', key: '7', component: OsCalls, shown: (s) => s.os_calls > 0 },
+  { id: 'waits', title: 'Waits', key: '0', component: Waits, shown: (s) => s.waited > 0 },
   { id: 'coverage', title: 'Coverage', key: '8', component: Coverage, shown: (s) => s.blocks_known && s.calls_known },
   { id: 'run', title: 'Run', key: '9', component: Run, shown: () => true },
 ];

@@ -21,10 +21,11 @@ export interface Summary {
   processor_seconds: number | null; // user and system time of the program, under Weir
   ended: string;
   complete: boolean;
-  total: number; // code and OS calls
+  total: number; // code and OS calls, and what was waited if `with_waits`
   cycles: number;
   os_time: number;
-  waited: number;
+  waited: number; // in OS calls, off the processor
+  with_waits: boolean;
   instructions: number;
   functions_known: number;
   functions_run: number;
@@ -92,6 +93,8 @@ export interface FunctionRow {
   os_calls: number | null;
   os_time: number | null;
   os_time_total: number | null;
+  waited: number | null;
+  waited_total: number | null;
   recursive: boolean;
   before?: Before | null; // null: it did not run then
 }
@@ -126,7 +129,6 @@ export interface OsRow {
   class: string;
   calls: number;
   errors: number;
-  uncharged: number;
   waited: number;
   time: number;
 }
@@ -226,6 +228,7 @@ export interface ThreadRow {
   name: string;
   cycles: number;
   os_time: number;
+  waited: number;
   instructions: number;
   functions: number;
   ended: string;
@@ -235,7 +238,7 @@ export interface ThreadRow {
 }
 
 export interface OsTable {
-  oscalls: (OsRow & { by: { id: FunctionId; name: string; calls: number; time: number }[] })[];
+  oscalls: (OsRow & { by: { id: FunctionId; name: string; calls: number; time: number; waited: number }[] })[];
 }
 
 export interface CoverageRow {

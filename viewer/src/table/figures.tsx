@@ -14,6 +14,12 @@ export function inSeconds(of: number): string {
   return units_per_second > 0 ? ` · ${seconds(of / units_per_second)}` : '';
 }
 
+// What was waited is measured time.
+export function Waited({ of }: { of: number | null }) {
+  const { os_units_per_second } = summary.value;
+  return of && os_units_per_second > 0 ? <span title={`${withCommas(of)} ticks`}>{seconds(of / os_units_per_second)}</span> : <span class="faint">{of === null ? '–' : '·'}</span>;
+}
+
 // A share with a bar behind it.
 export function Share({ of, whole, kind = 'self' }: { of: number; whole?: number; kind?: 'self' | 'total' | 'plain' | 'worse' | 'better' }) {
   const all = whole ?? summary.value.total;

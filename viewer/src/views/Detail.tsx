@@ -5,7 +5,7 @@ import { useAnswer } from '../data/ask';
 import type { CallRow, Detail as DetailAnswer, FunctionId, FunctionRow } from '../data/types';
 import { baseName, cut, hex, percent, plural, printable, withCommas, withUnit } from '../format';
 import { comparing, get, go, select, selected, summary, thread } from '../state';
-import { amount, Change, Count, inSeconds, Share, Time } from '../table/figures';
+import { amount, Change, Count, inSeconds, Share, Time, Waited } from '../table/figures';
 import { headHeight, rowHeight, Table, type Column } from '../table/Table';
 import { FunctionName } from './columns';
 import { FactList, type Fact } from './FactList';
@@ -71,6 +71,7 @@ function Facts({ f }: { f: FunctionRow }) {
     facts.push(['One call', `${f.self_min === f.self_max ? '' : withUnit(f.self_min) + ' to '}${amount(f.self_max)} of its own code`]);
   if (f.os_calls || f.os_time_total)
     facts.push(['OS', `${plural(f.os_calls ?? 0, 'call')}, ${withUnit(f.os_time ?? 0)}; ${withUnit(f.os_time_total ?? 0)} with descendants`]);
+  if (f.waited_total) facts.push(['Waited', <><Waited of={f.waited} />; <Waited of={f.waited_total} /> with descendants</>]);
   if (comparing.value)
     facts.push(['Change', f.before ? <>self <Change now={f.self} before={f.before.self} /> · total <Change now={f.total} before={f.before.total} />{calls_known && <> · calls <Change now={f.calls ?? 0} before={f.before.calls} /></>}</> : summary.value.sampling ? 'not in the samples before' : 'it did not run before']);
   return <FactList facts={facts} />;

@@ -4,7 +4,7 @@ import { source, useAnswer } from '../data/ask';
 import type { Changes, CoverageRow, FunctionRow, OsTable, ThreadRow } from '../data/types';
 import { baseName, commandLine, percent, plural, printable, seconds, shortName, threadsAndProcesses, withCommas, withUnit } from '../format';
 import { comparing, get, go, moveTo, select, selected, summary, thread, tune } from '../state';
-import { amount, Change, Count, Share, Time } from '../table/figures';
+import { amount, Change, Count, Share, Time, Waited } from '../table/figures';
 import { Table, type Column } from '../table/Table';
 import { FunctionName, was } from './columns';
 import { With } from './Waiting';
@@ -33,7 +33,7 @@ export function Threads() {
   const mark = useSignal<number | null>(null); // in a file, where a thread cannot be looked at alone
   const answer = useAnswer<{ threads: ThreadRow[] }>(() => ({ name: 'threads' }));
   const current = thread.value;
-  const { unit, os_time } = summary.value;
+  const { unit, os_time, waited } = summary.value;
   return (
     <section class="view" aria-label="Threads">
       <With answer={answer} what="Reading threads">
@@ -45,6 +45,7 @@ export function Threads() {
             { key: 'share', title: 'Share', width: '6em', right: true, cell: (t) => <Share of={t.cycles + t.os_time} kind="total" /> },
             { key: 'cycles', title: os_time ? `Code, ${unit}` : unit, width: '7em', spare: 1, right: true, cell: (t) => <Time of={t.cycles} /> },
             os_time > 0 && { key: 'os', title: 'OS time', width: '6em', spare: 2, right: true, cell: (t) => <Time of={t.os_time} /> },
+            waited > 0 && { key: 'waited', title: 'Waited', about: 'in OS calls, off the processor', width: '6em', spare: 2, right: true, cell: (t) => <Waited of={t.waited} /> },
             { key: 'functions', title: 'Functions', width: '6em', spare: 5, right: true, cell: (t) => <Count of={t.functions} /> },
             { key: 'pid', title: 'pid', width: '5em', spare: 3, right: true, cell: (t) => t.pid },
             { key: 'tid', title: 'tid', width: '5em', right: true, cell: (t) => t.tid || 'others' },
@@ -98,13 +99,13 @@ export function OsCalls() {
   const answer = useAnswer<OsTable>(() => ({ name: 'oscalls', params: { thread: thread.value } }));
   type Row = OsTable['oscalls'][number];
   const current = useSignal<Row | null>(null);
-  const { unit, total } = summary.value;
+  const { unit, total, os_units_per_second, with_waits } = summary.value;
   const columns: Column<Row>[] = [
     { key: 'share', title: 'Share', about: 'of the program', width: '6em', right: true, value: (o) => o.time, cell: (o) => <Share of={o.time} /> },
     { key: 'time', title: `Time, ${unit}`, width: '7em', spare: 1, right: true, cell: (o) => <Time of={o.time} /> },
     { key: 'calls', title: 'Calls', width: '6em', right: true, value: (o) => o.calls, cell: (o) => <Count of={o.calls} /> },
     { key: 'errors', title: 'Errors', width: '5em', right: true, value: (o) => o.errors, cell: (o) => <Count of={o.errors} /> },
-    { key: 'waited', title: 'Waited', about: 'for a child or a person: charged to nobody', width: '6em', spare: 3, right: true, value: (o) => o.waited, cell: (o) => <Time of={o.waited} /> },
+    { key: 'waited', title: 'Waited', about: 'what passed in them off the processor', width: '6em', spare: 3, right: true, value: (o) => o.waited, cell: (o) => <Waited of={o.waited} /> },
     { key: 'class', title: 'Class', about: 'timed: measured; determinate and fixed: by a table', width: '8.4em', spare: 2, value: (o) => o.class, cell: (o) => o.class },
     { key: 'name', title: 'Call', width: '10em', value: (o) => o.name, cell: (o) => <span class="name">{o.name}</span> },
     { key: 'by', title: 'Made by', width: 'minmax(14em, 1fr)', cell: (o) => <Makers row={o} /> },
@@ -121,7 +122,7 @@ export function OsCalls() {
                 <Filter name="oscalls" what="OS calls" />
                 <span>
                   {plural(sum('calls'), 'OS call')} took {amount(sum('time'))}, {percent(sum('time') / (total || 1))} of the program.
-                  {sum('waited') > 0 && ` Waits for a child or a person, not charged: ${withUnit(sum('waited'))}.`}
+                  {sum('waited') > 0 && ` ${seconds(sum('waited') / (os_units_per_second || 1))} passed in them off the processor${with_waits ? '' : ', in no other time'}.`}
                 </span>
               </div>
               <Table label="OS calls" columns={columns} count={rows.length} row={(i) => rows[i]} {...head} current={rows.indexOf(current.value!)} onSelect={(o) => (current.value = o)} onOpen={(o) => o.by[0] && select(o.by[0].id)} empty={all.length ? 'No OS call matches.' : 'No OS calls were made.'} autoFocus />
@@ -130,6 +131,53 @@ export function OsCalls() {
         }}
       </With>
     </section>
+  );
+}
+
+// Where threads waited, by function and OS call: measured seconds.
+export function Waits() {
+  const answer = useAnswer<OsTable>(() => ({ name: 'oscalls', params: { thread: thread.value } }));
+  type Row = OsTable['oscalls'][number]['by'][number] & { call: string };
+  const columns: Column<Row>[] = [
+    { key: 'waited', title: 'Waited', width: '7em', right: true, value: (w) => w.waited, cell: (w) => <Waited of={w.waited} /> },
+    { key: 'calls', title: 'Calls', width: '7em', right: true, value: (w) => w.calls, cell: (w) => <Count of={w.calls} /> },
+    { key: 'each', title: 'A call', about: 'on average', width: '7em', spare: 1, right: true, value: (w) => w.waited / (w.calls || 1), cell: (w) => <Waited of={w.waited / (w.calls || 1)} /> },
+    { key: 'call', title: 'OS call', width: '10em', value: (w) => w.call, cell: (w) => <span class="name">{w.call}</span> },
+    { key: 'name', title: 'Function', width: 'minmax(14em, 1fr)', value: (w) => w.name, cell: (w, room) => <FunctionName name={w.name} room={room} /> },
+  ];
+  return (
+    <section class="view" aria-label="Waits">
+      <With answer={answer} what="Reading waits">
+        {({ oscalls }) => {
+          const all = oscalls.flatMap((o) => o.by.filter((f) => f.waited > 0).map((f) => ({ ...f, call: o.name }))).sort((a, b) => b.waited - a.waited);
+          const { rows, head } = ordered(matching(all, 'waits', (w) => `${w.call} ${w.name}`), 'waits_by', columns);
+          return (
+            <>
+              <div class="bar">
+                <Filter name="waits" what="waits" />
+                <span>What passed in OS calls while threads were off the processor, all of them together.</span>
+                {source.live && <WithWaits />}
+              </div>
+              <Table label="Waits" columns={columns} count={rows.length} row={(i) => rows[i]} {...head} current={rows.findIndex((w) => w.id === selected.value)} onSelect={(w) => select(w.id)} onMove={(w) => moveTo(w.id)} onOpen={(w) => select(w.id)} empty={all.length ? 'No wait matches.' : 'Nothing was waited for.'} autoFocus />
+            </>
+          );
+        }}
+      </With>
+    </section>
+  );
+}
+
+// Adds it to the times of all views, or takes it out: the answers are other ones then, so that all is asked anew.
+function WithWaits() {
+  const { with_waits } = summary.value;
+  const change = async () => {
+    await source.ask('reload', { waits: with_waits ? '0' : '1' });
+    location.reload();
+  };
+  return (
+    <label>
+      <input type="checkbox" checked={with_waits} onChange={change} /> in the times of all views
+    </label>
   );
 }
 

@@ -1,6 +1,6 @@
 // The run: what ran, how it ended, and how good the data is.
 import type { Sampling } from '../data/types';
-import { commandLine, percent, plural, printable, threadsAndProcesses, withCommas, withUnit } from '../format';
+import { commandLine, percent, plural, printable, seconds, threadsAndProcesses, withCommas, withUnit } from '../format';
 import { summary } from '../state';
 import { amount, inSeconds } from '../table/figures';
 import { FactList, type Fact } from './FactList';
@@ -34,7 +34,7 @@ function countedFacts(): Fact[] {
     ['Total', <b>{time(s.total)}</b>],
     ['Code', `${withShare(s.cycles)}${s.instructions ? `; ${withUnit(s.instructions)} instructions` : ''}`],
     ['OS calls', `${withShare(s.os_time)}; ${plural(s.os_calls, 'call')}`],
-    ...(s.waited ? [['Waited', `${time(s.waited)} for a child or a person, not in the total`] as Fact] : []),
+    ...(s.waited ? [['Waited', `${seconds(s.waited / (s.os_units_per_second || 1))} in OS calls, off the processor: ${s.with_waits ? 'in all times' : 'in no other time'}`] as Fact] : []),
     ['Functions', `${withCommas(s.functions_run)} of ${withCommas(s.functions_known)} ran`],
     ['Clock', s.clock === 'cycles' ? `cycles of ${s.cpu || 'the CPU'}, on ${s.host_cpu}` : s.clock],
   ];

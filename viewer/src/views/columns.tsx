@@ -2,7 +2,7 @@
 import { baseName, cut, shortName, withUnit, percent, withCommas } from '../format';
 import type { FunctionRow } from '../data/types';
 import { comparing, summary } from '../state';
-import { Change, Count, Share, Time } from '../table/figures';
+import { Change, Count, Share, Time, Waited } from '../table/figures';
 import type { Column } from '../table/Table';
 
 export function place(row: { file: string | null; line: number | null }): string {
@@ -29,7 +29,7 @@ export function nothingRan(): string {
 }
 
 export function functionColumns(): Column<FunctionRow>[] {
-  const { unit, calls_known, os_time } = summary.value;
+  const { unit, calls_known, os_time, waited } = summary.value;
   const columns: (Column<FunctionRow> | false)[] = [
     { key: 'self', title: 'Self', about: `${unit} in the function itself`, width: '5.8em', right: true, sortable: true, cell: (f) => <Share of={f.self} /> },
     { key: 'self_', title: unit, width: '5em', spare: 5, right: true, cell: (f) => <Time of={f.self} /> },
@@ -40,6 +40,7 @@ export function functionColumns(): Column<FunctionRow>[] {
     comparing.value && { key: 'change_total', title: 'Δ total', width: '5.4em', spare: 2, right: true, sortable: true, cell: (f) => <Change now={f.total} before={f.before === null ? null : f.before?.total} /> },
     calls_known && { key: 'self_max', title: 'Max self', about: 'of one call', width: '5.4em', spare: 9, right: true, sortable: true, cell: (f) => <Time of={f.self_max} /> },
     os_time > 0 && { key: 'os_time', title: 'OS time', about: 'in OS calls that it makes itself', width: '5.4em', spare: 7, right: true, sortable: true, cell: (f) => <Time of={f.os_time} /> },
+    waited > 0 && { key: 'waited', title: 'Waited', about: 'in OS calls that it makes itself, off the processor', width: '5.4em', spare: 7, right: true, sortable: true, cell: (f) => <Waited of={f.waited} /> },
     { key: 'name', title: 'Function', width: 'minmax(17em, 2fr)', sortable: true, cell: (f, room) => <FunctionName name={f.name} room={room} was={was(f)} /> },
     { key: 'image', title: 'Image', width: 'minmax(8em, 1fr)', spare: 4, sortable: true, cell: (f) => <span class="faint" title={f.image}>{baseName(f.image)}</span> },
     { key: 'file', title: 'Declared at', width: 'minmax(6em, 1fr)', spare: 8, sortable: true, cell: (f) => <span class="faint" title={f.file ?? ''}>{place(f)}</span> },
