@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "cli/run_options.h"
 #include "cost/model.h"
 #include "process/spawn.h"
@@ -65,6 +66,17 @@ int64_t microseconds(clockid_t clock) {
   return t.tv_sec * int64_t{1'000'000} + t.tv_nsec / 1000;
 }
 
+// What is not known of page faults.
+void note_page_faults(const engine::Outcome& outcome, profile::Profile& result) {
+  if (result.processes.empty()) return;
+  std::vector<std::string>& notes = result.processes[0].notes;
+  if (!outcome.no_page_faults.empty())
+    notes.push_back(fmt::format("page faults could not be counted, and are in no OS time: {}", outcome.no_page_faults));
+  if (outcome.stats.lost_faults)
+    notes.push_back(fmt::format("page faults came faster than they could be read: {} of the kernel's are lost, two a fault",
+                                counted(outcome.stats.lost_faults, "record")));
+}
+
 Result<int> make_profile(const Words& words, const Settings& s) {
   TickRate ticks;
   TRY(cost::Model model, cost::Model::create(s.cpu));
@@ -84,6 +96,8 @@ Result<int> make_profile(const Words& words, const Settings& s) {
   count::Assembler assembler(result);
   engine::Options options = engine_options(s.run, words);
   count::OsModel os_model = s.os_model == "classes" ? count::OsModel::Classes : count::OsModel::Measured;
+  // (By wall time they are in the time that passes, and the model is the same in every run.)
+  options.page_faults = s.clock != "wall" && os_model == count::OsModel::Measured;
   options.make_tool = [&] {
     return std::make_unique<count::Count>(cost, count::Options{s.paths == "full", clock, os_model, ticks});
   };
@@ -113,6 +127,7 @@ Result<int> make_profile(const Words& words, const Settings& s) {
     result.run.complete = outcome.end != engine::Outcome::LeftRunning && !outcome.cut_short;
     model.save();
     assembler.finish();
+    note_page_faults(outcome, result);
     profile::note_sources(result);
     return write_profile(result, s.output, outcome.weir);
   };

@@ -219,6 +219,7 @@ Result<> Server::attach(pid_t pid) {
   stats_.threads += p.slots.size();
   Process& own = processes_.emplace(pid, std::move(p)).first->second;
   for (uint32_t slot : own.slots) enroll(own, slot);
+  watch_faults(tids);
   if (has_results()) renew_guardian();
   return {};
 }

@@ -24,6 +24,7 @@ struct Options {
   bool follow = true;                // children that execute another program
   size_t cache_limit = 0;            // of a program's code cache, in bytes; 0: none
   bool keep_addresses = false;       // images stay where the kernel puts them
+  bool page_faults = false;          // are counted and timed, for tools that collect them (rt::FaultTable)
   std::function<std::unique_ptr<instrument::Tool>()> make_tool;
   // A thread of a program has ended, others go on: the tool has collected it.
   std::function<void(instrument::Tool& tool, const struct ProgramRun& run)> on_thread_end = {};
@@ -53,6 +54,7 @@ struct Stats {
            cache_flushes = 0;
   uint64_t requests = 0, misses = 0, slow_returns = 0, signals = 0;
   uint64_t translate_ns = 0;
+  uint64_t lost_faults = 0;  // records of page faults that the kernel had no room for
   uint64_t peak_code = 0, peak_table = 0, peak_counters = 0;
 };
 
@@ -68,6 +70,7 @@ struct Outcome {
   Stats stats;
   // Processor time of the program and of the children that it waited for, in microseconds; none: it is not known.
   std::optional<uint64_t> user_time, system_time;
+  std::string no_page_faults = {};  // why they were not to be had
 };
 
 // Returns the exit status.

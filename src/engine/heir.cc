@@ -59,11 +59,13 @@ void Server::adopt_threads() {
 void Server::inherit() {
   __atomic_store_n(&control()->weir_pid, 0, __ATOMIC_RELAXED);  // (there may be children that have said nothing yet)
   cut_short_ = true;
+  (void)faults_.release();  // (its memory is not here)
   if (has_results()) {
     adopt_threads();
     for (auto& [pid, p] : processes_) report(p);
   }
-  Outcome outcome{Outcome::Ended, cut_short_, guardian_.has_ended_any(), weir_pid_, stats_, user_time_, system_time_};
+  Outcome outcome{Outcome::Ended, cut_short_, guardian_.has_ended_any(), weir_pid_, stats_, user_time_,
+                  system_time_,   no_faults_};
   auto written = options_.write(outcome);
   if (written) written = options_.tell(outcome);
   if (!written) say("{}", written.error().what);

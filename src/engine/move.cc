@@ -263,6 +263,7 @@ void Server::change_spaces(Process& p) {
   for (auto& [pid, threads] : moving_->threads) threads.end_with_us();
   for (const AppRange& own : p.space->own())
     if (!own.overlaps(blocks)) p.calls.push_back({SYS_munmap, {own.begin.value, own.size()}, {}, 0});
+  take_faults();
   std::shared_ptr<Space> old = p.space;
   for (auto& [pid, other] : processes_) {
     if (other.memory != p.memory) continue;

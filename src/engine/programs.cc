@@ -46,6 +46,7 @@ Result<> Server::spawn() {
         setrlimit(RLIMIT_NOFILE, &descriptors_);
       }));
   main_pid_ = program.pid();
+  watch_faults({&main_pid_, 1});
   auto injected = inject(main_pid_);
   if (!injected) {
     program.end();
@@ -256,6 +257,7 @@ void Server::program_ended(Process& p) {
 // The counts of a program's threads, and its share of the statistics.
 void Server::report(Process& p) {
   if (p.left_alone) return;
+  take_faults();
   for (uint32_t slot : p.slots) collect(p, slot);
   const SpaceStats& s = p.space->stats();
   stats_.peak_code = std::max(stats_.peak_code, p.space->code_size());
@@ -417,6 +419,7 @@ void Server::thread_ended(uint32_t slot) {
   Process* p = process_of(slot);
   if (!p) return;
   if (slot == p->first_slot) return;  // it holds the process' signal actions, and is collected with it
+  take_faults();
   collect(*p, slot);
   if (options_.on_thread_end) options_.on_thread_end(p->space->tool(), run_of(*p));
   std::erase(p->slots, slot);

@@ -393,6 +393,7 @@ void Server::reuse_dead(Space& space) {
     Process* p = s.state == SlotState::Running ? process_of(slot) : nullptr;
     if (p && p->space.get() == &space && !is_out_of_dead_code(slot, space, epoch)) return;
   }
+  take_faults();  // (their places are those of the code as it is now)
   space.reuse_dead();
 }
 

@@ -71,6 +71,7 @@ Result<int> run(const Options& options) {
 Server::~Server() {
   for (int sig : {SIGCHLD, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT, SIGINT, SIGQUIT}) signal(sig, SIG_DFL);
   child_doorbell = nullptr;
+  faults_.reset();  // its thread, too
 }
 
 Result<int> Server::run() {
@@ -78,6 +79,7 @@ Result<int> Server::run() {
   TRY_VOID(is_attached() ? attach_all() : spawn());
   loop();
   if (is_attached()) detach_all();
+  if (is_attached() && faults_) faults_->stop();
   await_newborn();
   look_for_ended();
   while (end_a_space()) {}
@@ -97,7 +99,7 @@ Result<int> Server::run() {
 
 // The guardian stands by until all is written; that of processes that are left running belongs to who serves them on.
 Result<int> Server::finish(Outcome::End end) {
-  Outcome outcome{end, cut_short_, guardian_.has_ended_any(), weir_pid_, stats_, user_time_, system_time_};
+  Outcome outcome{end, cut_short_, guardian_.has_ended_any(), weir_pid_, stats_, user_time_, system_time_, no_faults_};
   TRY_VOID(options_.write(outcome));
   if (end != Outcome::LeftRunning) guardian_.dismiss();
   TRY_VOID(options_.tell(outcome));
@@ -117,6 +119,7 @@ void Server::await_newborn() {
 // prompt. Returns true in the copy.
 Result<bool> Server::stay_behind() {
   guardian_.expect_copy();
+  take_faults();
   pid_t pid = fork();
   if (pid < 0) {
     auto why = fail_errno("fork");
@@ -125,6 +128,7 @@ Result<bool> Server::stay_behind() {
   }
   if (pid > 0) {
     control()->weir_pid = static_cast<uint32_t>(pid);
+    (void)faults_.release();  // (the copy reads what comes; that this process still has it helps it)
     return false;
   }
   control()->weir_pid = static_cast<uint32_t>(weir_pid_ = getpid());
@@ -132,6 +136,7 @@ Result<bool> Server::stay_behind() {
   Fd null(open("/dev/null", O_RDWR));
   for (int fd : {0, 1, 2}) dup2(null.get(), fd);
   behind_ = true;
+  take_faults_over();
   renew_guardian();
   return true;
 }
@@ -208,6 +213,7 @@ void Server::loop() {
       forward(sig);
     }
     look_around();
+    if (__atomic_exchange_n(&has_faults_, false, __ATOMIC_RELAXED)) take_faults();
     bool has_asked = serve_posted();
     if (make_move() || has_asked) {
       has_served = true;
@@ -223,6 +229,7 @@ void Server::loop() {
 // Is there a request, or will there be one before long?
 bool Server::spin(uint32_t times) {
   for (uint32_t i = 0; i < times; i++) {
+    if (__atomic_load_n(&has_faults_, __ATOMIC_RELAXED)) return true;
     for (uint32_t w = 0; w < posted_words(); w++)
       if (__atomic_load_n(&control()->posted[w], __ATOMIC_RELAXED)) return true;
     if (child_event) return true;
@@ -256,6 +263,7 @@ void Server::look_around() {
   auto now = std::chrono::steady_clock::now();
   if (now < next_look_) return;
   next_look_ = now + std::chrono::nanoseconds(sleep_ns);
+  take_faults();
   if (behind_ || is_attached() || processes_.size() > 1) look_for_ended();
   end_a_space();
 }
@@ -264,7 +272,8 @@ void Server::sleep() {
   rt::ControlBlock* c = control();
   uint32_t doorbell = __atomic_load_n(&c->doorbell, __ATOMIC_SEQ_CST);
   __atomic_store_n(&c->sleeping, 1, __ATOMIC_SEQ_CST);
-  bool more = child_event || forwarded_signal || detach_wanted || end_a_space();
+  bool more =
+      child_event || forwarded_signal || detach_wanted || __atomic_load_n(&has_faults_, __ATOMIC_SEQ_CST) || end_a_space();
   for (uint32_t w = 0; w < posted_words() && !more; w++) more = __atomic_load_n(&c->posted[w], __ATOMIC_SEQ_CST);
   long ns = has_quiet() ? quiet_sleep_ns : sleep_ns;
   if (!movers_.empty()) ns = std::min(ns, mover_sleep_ns);

@@ -16,8 +16,10 @@
 #include "engine/guardian.h"
 #include "engine/space.h"
 #include "process/keeper.h"
+#include "process/page_faults.h"
 #include "process/threads.h"
 #include "process/tracee.h"
+#include "rt/faults.h"
 
 namespace weir::engine {
 
@@ -70,6 +72,8 @@ struct Slot {
   Memory memory = {};                                // … and its memory as it was
   std::unique_ptr<rt::RequestBlock> postponed = {};  // until the calls that go before it are made
   uint64_t seen = 0;                                 // Running: the epoch of its space when it last went on in live code
+  FlatMap<uint32_t> faults = {};                     // Running: numbers of its rt::FaultRecords,
+  uint32_t fault_records = 0;                        // … and how many there are
   pid_t child = 0;                                   // Running: of vfork, its last one, which it may be waiting for
 };
 
@@ -169,6 +173,13 @@ class Server {
   Process* process_of(uint32_t slot);
   void stopped();
 
+  // faults.cc
+  void watch_faults(std::span<const pid_t> tids);
+  void take_faults();
+  void take_faults_over();
+  void leave_faults(const std::string& why);
+  rt::FaultRecord* fault_record(uint32_t slot, const Process& p, CachePc pc);
+
   // heir.cc
   bool has_results() const { return options_.on_program_end != nullptr; }
   void enroll(Process& p, uint32_t slot);
@@ -253,6 +264,9 @@ class Server {
   rlimit descriptors_{};             // the limit as it was
   struct sigaction child_action_{};  // … and what was done about SIGCHLD
   Stats stats_;
+  std::unique_ptr<process::PageFaults> faults_;
+  bool has_faults_ = false;  // there are many to take; set by another thread
+  std::string no_faults_;    // why there are none
   Guardian guardian_;
   bool guardian_is_old_ = false;    // there is something that it does not know of
   uint64_t last_serial_ = 0;        // see Guardian::Occupant

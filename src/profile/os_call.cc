@@ -19,6 +19,7 @@ static_assert(std::ranges::is_sorted(names, {}, &Name::number));
 }  // namespace
 
 std::string os_call_name(uint32_t number) {
+  if (number == page_fault) return "page fault";
   auto* found = std::ranges::lower_bound(names, number, {}, &Name::number);
   return found != std::end(names) && found->number == number ? found->name : "syscall " + std::to_string(number);
 }

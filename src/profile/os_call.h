@@ -6,6 +6,9 @@
 
 namespace weir::profile {
 
+// Page faults are told as OS calls, of a number that no system call has.
+inline constexpr uint32_t page_fault = UINT32_MAX - 1;
+
 std::string os_call_name(uint32_t number);  // "read"; "syscall 9999" for one that the headers do not know
 
 }  // namespace weir::profile

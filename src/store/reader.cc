@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/pattern.h"
 #include "base/text.h"
+#include "profile/os_call.h"
 #include "store/schema.h"
 
 namespace weir::store {
@@ -303,7 +304,8 @@ Result<Totals> Reader::totals() const {
   TRY(t.functions, db_.number("SELECT count(*) FROM function"));
   TRY(t.functions_run,
       db_.number(fmt::format("SELECT count(DISTINCT function) FROM function_count WHERE thread IN selected AND {}", ran)));
-  TRY(t.os_calls, db_.number("SELECT sum(calls) FROM os_count WHERE thread IN selected"));
+  TRY(t.os_calls, db_.number(fmt::format("SELECT sum(calls) FROM os_count WHERE thread IN selected AND number != {}",
+                                         profile::page_fault)));
   TRY(t.contexts, db_.number("SELECT count(*) FROM context"));
   TRY(t.blocks, db_.number("SELECT count(*) FROM block"));
   return t;

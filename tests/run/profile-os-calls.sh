@@ -34,9 +34,9 @@ for line in open(f"{t}/strace"):
     calls[m[1]] += 1
     errors[m[1]] += " = -1 E" in line
 # The first execve is not the program's; those that never come back are not counted. Whether a thread has to wait for a
-# futex is chance.
+# futex is chance; page faults are no calls.
 for name in ("execve", "exit", "exit_group"): calls.pop(name, None)
-chance = {"futex"}
+chance = {"futex", "page fault"}
 weir = {name: (int(n), int(e)) for name, n, e in (line.split("|") for line in open(f"{t}/weir-calls"))}
 bad = [(n, (calls[n], errors[n]), weir.get(n, (0, 0))) for n in sorted(calls.keys() | weir.keys()) if n not in chance and (calls[n], errors[n]) != weir.get(n, (0, 0))]
 for b in bad: print("%s: strace %s, weir %s" % b)

@@ -4,8 +4,10 @@
 #include <unordered_map>
 
 #include "base/text.h"
+#include "profile/os_call.h"
 #include "profile/processes.h"
 #include "profile/sums.h"
+#include "tools/count/spread.h"
 
 namespace weir::count {
 
@@ -198,6 +200,11 @@ void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process)
     return f;
   };
   is_by_wall_ = tool.is_by_wall();
+  std::vector<OwnTime> faults, faults_waited;
+  for (const Faults& f : t.faults) {
+    faults.push_back({functions[f.function], f.time});
+    faults_waited.push_back({functions[f.function], f.waited});
+  }
   for (const profile::BlockCount& c : t.blocks) {
     const Block& b = tool.blocks()[c.block];
     out.blocks.push_back({blocks[c.block], c.count, c.extra});
@@ -209,22 +216,18 @@ void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process)
   }
   for (const Calls& c : t.calls)
     out.calls.push_back({sites[c.site], functions[c.callee], c.calls, c.total, c.os, c.self, c.waited});
-  add_up_calls(out.calls);
-  for (profile::CallCount& c : out.calls) {
-    // A path that was left half-way may have set the clock back; and a thread that goes on may have begun calls since its blocks were read.
-    if (static_cast<int64_t>(c.total) < 0) c.total = 0;
-    out.functions.push_back({.function = c.callee,
-                             .calls = c.calls,
-                             .self_range = c.self_range,
-                             .total = c.total,
-                             .os_time_total = c.os_time_total,
-                             .waited_total = c.waited_total});
-  }
   for (const rt::OsRecord& r : t.os_calls) {
     auto& f = add_function(r.function);
     f.os_calls = r.calls, f.os_time = r.time, f.waited = r.waited;
     out.os_calls.push_back(
         {f.function, r.number, r.calls, r.errors, r.time, r.waited, static_cast<profile::OsClass>(os_class(r.number))});
+  }
+  for (const Faults& faults_of : t.faults) {
+    auto& f = add_function(faults_of.function);
+    f.os_time = faults_of.time, f.waited = faults_of.waited;  // (they are no calls)
+    out.os_calls.push_back({f.function, profile::page_fault, faults_of.faults, 0, faults_of.time, faults_of.waited,
+                            profile::OsClass::Timed});
+    out.os_time += faults_of.time, out.waited += faults_of.waited;
   }
   for (size_t i = 1; i < t.contexts.size(); i++) {
     const rt::Context& c = t.contexts[i];
@@ -232,6 +235,19 @@ void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process)
     out.contexts.push_back({parent, sites[c.site], functions[c.callee], c.calls, c.self, c.os, c.waited});
     if (is_by_wall_) add_function(c.callee).self = c.self, out.cycles += c.self;
   }
+  add_up_calls(out.calls);
+  // A path that was left half-way may have set the clock back; and a thread that goes on may have begun calls since its blocks were read.
+  for (profile::CallCount& c : out.calls)
+    if (static_cast<int64_t>(c.total) < 0) c.total = 0;
+  spread_to_callers(out, p_.sites, faults, {&profile::Context::os_time, &profile::CallCount::os_time_total});
+  spread_to_callers(out, p_.sites, faults_waited, {&profile::Context::waited, &profile::CallCount::waited_total});
+  for (const profile::CallCount& c : out.calls)
+    out.functions.push_back({.function = c.callee,
+                             .calls = c.calls,
+                             .self_range = c.self_range,
+                             .total = c.total,
+                             .os_time_total = c.os_time_total,
+                             .waited_total = c.waited_total});
   add_up_functions(out.functions);
   // What was called before Weir was there took at least its own time.
   for (profile::FunctionCount& f : out.functions) {

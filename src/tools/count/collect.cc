@@ -8,10 +8,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <numeric>
 #include <unordered_map>
 #include <utility>
 
 #include "instrument/clock.h"
+#include "rt/faults.h"
 #include "tools/count/count.h"
 #include "tools/count/flow.h"
 
@@ -133,11 +135,42 @@ void Count::collect(const instrument::ThreadData& data) {
     if (!thread.contexts.empty() && !copy.callee) break;  // it never was one
     thread.contexts.push_back(copy);
   }
+  thread.faults = faults_of(data.memory);
   close_frames(data.memory, tools, last_call, thread);
   for (rt::Context& c : thread.contexts) c.site = site_of(c.site), c.callee = function_of(c.callee);
   if (thread.contexts.size() > 1 && thread.contexts[1].site == start)
     thread.contexts[1].callee = function_around({tools.start});
   threads_[data.pid].push_back(std::move(thread));
+}
+
+// Code that was written over other code is the later function's.
+std::vector<Faults> Count::faults_of(const std::byte* memory) {
+  constexpr ptrdiff_t most_around = 16;  // functions that begin behind the one that is looked for, and before the place
+  const auto& shared = *reinterpret_cast<const rt::FaultTable*>(memory + rt::faults_offset);
+  uint64_t count = std::min<uint64_t>(__atomic_load_n(&shared.count, __ATOMIC_ACQUIRE), rt::max_fault_records);
+  if (count && by_address_.size() != functions_.size()) {
+    by_address_.resize(functions_.size());
+    std::iota(by_address_.begin(), by_address_.end(), 0);
+    std::ranges::stable_sort(by_address_, {}, [&](uint32_t f) { return functions_[f].begin; });
+  }
+  auto function_at = [&](AppPc pc) -> uint32_t {
+    auto behind = std::ranges::upper_bound(by_address_, pc, {}, [&](uint32_t f) { return functions_[f].begin; });
+    auto last = behind - std::min<ptrdiff_t>(behind - by_address_.begin(), most_around);
+    while (behind != last)
+      if (--behind; pc < functions_[*behind].end) return *behind;
+    return 0;
+  };
+  std::map<uint32_t, Faults> sums;
+  for (uint64_t i = 0; i < count; i++) {
+    const rt::FaultRecord r = copy_of(shared.records[i]);
+    if (!r.faults) continue;
+    uint32_t function = r.pc ? function_at({r.pc}) : 0;
+    Faults& sum = sums[function];
+    sum.function = function, sum.faults += r.faults, sum.time += r.time, sum.waited += r.waited;
+  }
+  std::vector<Faults> all;
+  for (const auto& [function, sum] : sums) all.push_back(sum);
+  return all;
 }
 
 Unit Count::end_of_unit(size_t number) const {

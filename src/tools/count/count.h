@@ -87,12 +87,19 @@ struct Calls {
   uint64_t os = 0, waited = 0;
 };
 
+// Page faults of a function.
+struct Faults {
+  uint32_t function = 0;
+  uint64_t faults = 0, time = 0, waited = 0;
+};
+
 struct Thread {
   uint32_t tid = 0;
   std::string name;
   std::vector<profile::BlockCount> blocks;  // those that ran
   std::vector<Calls> calls;                 // of a site and callee there may be several
   std::vector<rt::OsRecord> os_calls;       // `function` is an index
+  std::vector<Faults> faults;               // by function
   std::vector<rt::Context> contexts;        // `site` and `callee` are indices; the first is none
   uint64_t clock = 0;                       // what its blocks have advanced it by
   uint64_t os_time = 0, waited = 0, lost = 0, unseen = 0, undivided = 0, untimed = 0;  // see rt::Tools
@@ -152,6 +159,7 @@ class Count : public instrument::Tool {
   uint32_t site_of(uint32_t cell) const;
   uint32_t function_of(uint32_t cell) const;
   uint32_t function_around(AppPc pc) const;
+  std::vector<Faults> faults_of(const std::byte* memory);
   Unit end_of_unit(size_t number) const;
   void add_unit(size_t number, const instrument::ThreadData& data, Thread& thread) const;
   void add_units(const instrument::ThreadData& data, Thread& thread) const;
@@ -171,6 +179,7 @@ class Count : public instrument::Tool {
   Published<Unit> units_;
   FlatMap<uint32_t> function_by_begin_;  // and 0 where none is known
   FlatMap<uint32_t> function_by_place_;  // in its image: the first of those that are the same in the profile
+  std::vector<uint32_t> by_address_;     // functions, as they were when it was made: see faults_of()
   std::vector<Planned> planned_;
   FlatMap<uint32_t> planned_by_entry_;               // one more than the number of the last one
   std::map<uint32_t, std::vector<Thread>> threads_;  // by pid
