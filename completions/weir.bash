@@ -82,7 +82,7 @@ _weir_words() {
   local i n=0
   for ((i = 2; i < COMP_CWORD; i++)); do
     case ${COMP_WORDS[i]} in
-      --sites | --blocks | --no-pager | --help) ;;
+      --sites | --blocks | | --no-pager | --help) ;;
       -*) [[ ${COMP_WORDS[i + 1]} != = ]] || ((i += 1)); ((i += 1)) ;;
       *) ((n += 1)) ;;
     esac

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/text.h"
 
 namespace re2 {
 class RE2;
@@ -20,6 +21,8 @@ class Pattern {
   static Result<Pattern> make(std::string_view text, Case letters = Case::Matters);
   // Anywhere in the text.
   bool matches(std::string_view text) const;
+  // Or in the name without its mark: `^work$` is in "work [constprop.0]", too.
+  bool matches_name(std::string_view name) const { return matches(name) || matches(without_mark(name)); }
 
  private:
   explicit Pattern(std::shared_ptr<const re2::RE2> compiled) : compiled_(std::move(compiled)) {}

@@ -186,4 +186,9 @@ std::string ending(std::optional<int> exit_status, std::string_view ended_by) {
   return name ? fmt::format("SIG{}", name) : fmt::format("signal {}", *exit_status - 128);
 }
 
+std::string_view without_mark(std::string_view name) {
+  size_t mark = name.ends_with(']') ? name.rfind(" [") : name.npos;
+  return name.substr(0, mark);
+}
+
 }  // namespace weir

@@ -42,4 +42,7 @@ std::string quoted_command(const std::vector<std::string>& words);
 // How a process ended: "exit 1", "SIGINT", "exec" (of another program), "let go" (by Weir), "unknown". See profile::Process.
 std::string ending(std::optional<int> exit_status, std::string_view ended_by);
 
+// "work [constprop.0]" -> "work": a function's name without what stands in brackets behind it.
+std::string_view without_mark(std::string_view name);
+
 }  // namespace weir

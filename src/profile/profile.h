@@ -43,6 +43,9 @@ struct Function {
   std::string name;          // for people: demangled, or "libc.so.6+0x1234"
   std::string file;          // where it is declared; empty: not known
   uint32_t line = 0;
+  std::string named_by = {};  // what gave it its name where no symbol did: "start", "variant", "jump", "users"
+  std::string clone =
+      {};  // how the compiler made it of the author's function: "constprop.0"; `name` ends in it, in brackets
   bool operator==(const Function&) const = default;
 };
 

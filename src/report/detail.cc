@@ -99,6 +99,8 @@ Result<> detail(View& v) {
   TRY(store::FunctionRow f, v.reader.function(info.id, v.options.os));
   v.out.fact("name", f.name);
   v.out.fact("linkage_name", f.linkage_name);
+  v.out.fact("named_by", text_if_any(f.named_by));
+  v.out.fact("clone", text_if_any(f.clone));
   v.out.fact("image", f.image);
   v.out.fact("offset", f.offset);
   v.out.fact("size", f.size);

@@ -348,7 +348,7 @@ Result<bool> show_diff(const Readers& before, const Readers& now, const DiffOpti
     Result<Pattern> pattern = Pattern::make(options.filter);
     if (!pattern) return fail("--filter {}", pattern.error().what);
     std::erase_if(pairs, [&](const Pair& p) {
-      return !pattern->matches(p.either().name) && !(p.before && pattern->matches(p.before->name));
+      return !pattern->matches_name(p.either().name) && !(p.before && pattern->matches_name(p.before->name));
     });
   }
   TRY(Judgement j, judge(pairs, s.figures, options));

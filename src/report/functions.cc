@@ -34,6 +34,8 @@ std::vector<Column> columns(const View& v) {
       {"offset", nullptr, Kind::Count},
       {"size", nullptr, Kind::Count},
       {"linkage_name", nullptr, Kind::Label},
+      {"named_by", nullptr, Kind::Label},
+      {"clone", nullptr, Kind::Label},
       {"", nullptr, Kind::Path},  // where it is declared, for wide terminals
       {"name", "function", Kind::Name},
   };
@@ -63,6 +65,8 @@ void put(View& v, const FunctionRow& f) {
              f.offset,
              f.size,
              f.linkage_name,
+             text_if_any(f.named_by),
+             text_if_any(f.clone),
              place(std::string(base_name(f.file)), f.line),
              f.name});
 }

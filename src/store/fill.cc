@@ -109,13 +109,15 @@ void add_images(Tables& tables, const Profile& p) {
   }
 }
 
+Value text_or_null(const std::string& text) { return text.empty() ? Value() : Value(text); }
+
 void add_functions(Tables& tables, const Profile& p, const BlockOrder& order, Strings& strings) {
   Rows functions = tables.rows("function");
   for (size_t i = 0; i < p.functions.size(); i++) {
     const Function& f = p.functions[i];
     Value file = strings.id(f.file), name = strings.number(f.name), linkage_name = strings.id(f.linkage_name);
     functions.add(i, id(f.image), f.offset, f.size, linkage_name, name, file, f.line, order.first[i],
-                  order.first[i + 1] - order.first[i]);
+                  order.first[i + 1] - order.first[i], text_or_null(f.named_by), text_or_null(f.clone));
   }
 }
 

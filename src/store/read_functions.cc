@@ -7,24 +7,22 @@
 namespace weir::store {
 namespace {
 
-constexpr const char* info_columns =
-    "f.id, n.text, l.text, i.path, s.text, f.line, f.offset, f.size, f.first_block, f.blocks";
 constexpr const char* info_tables =
     "function f LEFT JOIN string n ON n.id = f.name LEFT JOIN string l ON l.id = f.linkage_name "
     "LEFT JOIN image i ON i.id = f.image LEFT JOIN string s ON s.id = f.file";
 
 FunctionInfo info_of(const Statement& row) {
-  return {row.u32(0),   row.text(1), row.text(2), row.text(3),  row.text(4),
-          row.small(5), row.u64(6),  row.u64(7),  row.small(8), row.small(9)};
+  return {row.u32(0), row.text(1), row.text(2),  row.text(3),  row.text(4),  row.small(5),
+          row.u64(6), row.u64(7),  row.small(8), row.small(9), row.text(10), row.text(11)};
 }
 
 FunctionRow row_of(const Statement& row) {
-  return {info_of(row), row.u64(10), row.u64(11), row.u64(12), row.maybe(13), row.maybe(14),
-          row.u64(15),  row.u64(16), row.u64(17), row.u64(18), row.u64(19)};
+  return {info_of(row), row.u64(12), row.u64(13), row.u64(14), row.maybe(15), row.maybe(16),
+          row.u64(17),  row.u64(18), row.u64(19), row.u64(20), row.u64(21)};
 }
 
 // The counts of each function, over the selected threads.
-std::string counted(OsTime os) {
+std::string counted(const std::string& info_columns, OsTime os) {
   return fmt::format(
       "SELECT {0}, c.calls AS calls, c.self {1} AS self, c.total + c.os_time_total AS total, c.self_min AS self_min, "
       "c.self_max AS self_max, c.os_calls AS os_calls, c.os_time AS os_time, c.os_time_total, c.waited AS waited, "
@@ -39,7 +37,8 @@ std::string counted(OsTime os) {
 
 // OS calls as functions of their own.
 constexpr const char* os_functions =
-    " UNION ALL SELECT NULL, '[' || o.name || ']', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, sum(c.calls), "
+    " UNION ALL SELECT NULL, '[' || o.name || ']', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
+    "sum(c.calls), "
     "sum(c.time), "
     "sum(c.time), NULL, NULL, sum(c.calls), sum(c.time), 0, sum(c.waited), sum(c.waited), '[' || o.name || ']', "
     "'[kernel]', NULL "
@@ -50,12 +49,17 @@ constexpr const char* orders[] = {"self",     "total",    "calls",   "name",   "
 
 }  // namespace
 
+std::string Reader::info_columns() const {
+  return fmt::format("f.id, n.text, l.text, i.path, s.text, f.line, f.offset, f.size, f.first_block, f.blocks, {}, {}",
+                     since(6, "f.named_by"), since(6, "f.clone"));
+}
+
 Result<> Reader::functions(const FunctionQuery& q, const Each<FunctionRow>& each) const {
   if (std::ranges::find(orders, q.order) == std::end(orders))
     return fail("no column '{}' to sort by; there are: {}", q.order, fmt::join(orders, ", "));
   bool text = q.order == "name" || q.order == "image" || q.order == "file";
   std::string sql =
-      fmt::format("SELECT * FROM ({}{}) {} ORDER BY {} {}, name, id {}", counted(q.os),
+      fmt::format("SELECT * FROM ({}{}) {} ORDER BY {} {}, name, id {}", counted(info_columns(), q.os),
                   q.os == OsTime::Apart ? os_functions : "", q.filter.empty() ? "" : "WHERE matches(?1, name)", q.order,
                   text != q.ascending ? "ASC" : "DESC", q.limit ? fmt::format("LIMIT {}", q.limit) : "");
   Statement rows = db_.prepare(sql);
@@ -73,7 +77,7 @@ Result<FunctionRow> Reader::function(uint32_t id, OsTime os) const {
       "SELECT {0}, sum(c.calls), sum(c.self {1}), sum(c.total + c.os_time_total), min(c.self_min), "
       "max(c.self_max), sum(c.os_calls), sum(c.os_time), sum(c.os_time_total), sum(c.waited), sum(c.waited_total) FROM {2} "
       "LEFT JOIN function_count c ON c.function = f.id AND c.thread IN selected WHERE f.id = ? GROUP BY f.id",
-      info_columns, os == OsTime::InSelf ? "+ c.os_time" : "", info_tables));
+      info_columns(), os == OsTime::InSelf ? "+ c.os_time" : "", info_tables));
   rows.bind(1, uint64_t{id});
   FunctionRow row;
   if (rows.next()) row = row_of(rows);
@@ -83,7 +87,7 @@ Result<FunctionRow> Reader::function(uint32_t id, OsTime os) const {
 }
 
 Result<> Reader::all_functions(const Each<FunctionInfo>& each) const {
-  Statement rows = db_.prepare(fmt::format("SELECT {} FROM {} ORDER BY f.id", info_columns, info_tables));
+  Statement rows = db_.prepare(fmt::format("SELECT {} FROM {} ORDER BY f.id", info_columns(), info_tables));
   while (rows.next()) each(info_of(rows));
   return rows.end();
 }
@@ -106,7 +110,7 @@ Result<std::vector<FunctionInfo>> Reader::find(const std::string& text) const {
   // The best kind of match wins; among equals, functions that ran.
   Statement rows = db_.prepare(
       fmt::format("SELECT {0}, CASE "
-                  "WHEN n.text = ?1 OR l.text = ?1 THEN 0 "
+                  "WHEN is_called(n.text, ?1) OR (l.text = ?1 AND n.text NOT LIKE '% [resolver]') THEN 0 "
                   "WHEN ?2 <> '' AND (i.path = ?2 OR i.path LIKE '%/' || ?2) AND ?3 >= f.offset AND ?3 < "
                   "f.offset + max(f.size, 1) THEN ?3 <> f.offset "  // where it begins, or inside
                   "WHEN substr(n.text, 1, length(?1) + 1) = ?1 || '(' THEN 2 "
@@ -114,7 +118,7 @@ Result<std::vector<FunctionInfo>> Reader::find(const std::string& text) const {
                   "ELSE 4 END AS kind, (SELECT sum(total) FROM function_count c WHERE c.function = f.id AND "
                   "{2}) AS weight FROM {1} WHERE instr(n.text, ?1) > 0 OR l.text = ?1 OR (?2 <> '' AND kind <= 1) "
                   "ORDER BY kind, weight IS NULL, weight DESC, n.text",
-                  info_columns, info_tables, ran));
+                  info_columns(), info_tables, ran));
   rows.bind(1, text);
   rows.bind(2, image);
   rows.bind(3, offset);
@@ -122,9 +126,9 @@ Result<std::vector<FunctionInfo>> Reader::find(const std::string& text) const {
   bool some_ran = false;
   uint64_t best = 0;
   while (rows.next()) {
-    if (found.empty()) best = rows.u64(10);
-    if (rows.u64(10) != best) break;
-    bool ran = rows.maybe(11).has_value();
+    if (found.empty()) best = rows.u64(12);
+    if (rows.u64(12) != best) break;
+    bool ran = rows.maybe(13).has_value();
     if (some_ran && !ran) break;
     some_ran |= ran;
     found.push_back(info_of(rows));

@@ -77,12 +77,13 @@ Result<> check_kind(const Database& db) {
   return {};
 }
 
-// matches(pattern, text): the pattern is compiled once for a statement.
+std::string_view text_of(sqlite3_value* v) {
+  auto* text = reinterpret_cast<const char*>(sqlite3_value_text(v));
+  return text ? std::string_view(text, static_cast<size_t>(sqlite3_value_bytes(v))) : std::string_view();
+}
+
+// matches(pattern, name): the pattern is compiled once for a statement.
 void matches(sqlite3_context* context, int, sqlite3_value** arguments) {
-  auto text_of = [](sqlite3_value* v) -> std::string_view {
-    auto* text = reinterpret_cast<const char*>(sqlite3_value_text(v));
-    return text ? std::string_view(text, static_cast<size_t>(sqlite3_value_bytes(v))) : std::string_view();
-  };
   auto* pattern = static_cast<Pattern*>(sqlite3_get_auxdata(context, 0));
   if (!pattern) {
     Result<Pattern> made = Pattern::make(text_of(arguments[0]));
@@ -90,7 +91,19 @@ void matches(sqlite3_context* context, int, sqlite3_value** arguments) {
     sqlite3_set_auxdata(context, 0, new Pattern(std::move(*made)), [](void* p) { delete static_cast<Pattern*>(p); });
     pattern = static_cast<Pattern*>(sqlite3_get_auxdata(context, 0));
   }
-  sqlite3_result_int(context, pattern && pattern->matches(text_of(arguments[1])));
+  sqlite3_result_int(context, pattern && pattern->matches_name(text_of(arguments[1])));
+}
+
+// is_called(name, text): is that what a person calls it? A clone is, by its author's name, and what several names share, by each.
+void is_called(sqlite3_context* context, int, sqlite3_value** arguments) {
+  std::string_view name = text_of(arguments[0]), text = text_of(arguments[1]);
+  std::string_view plain = without_mark(name);
+  bool is_one = name == text || (plain == text && !name.ends_with(" [resolver]"));
+  while (!is_one && plain.size() < name.size() && !name.starts_with("in ") && plain.find('/') != plain.npos) {
+    is_one = plain.substr(0, plain.find('/')) == text || plain.substr(plain.find('/') + 1) == text;
+    plain.remove_prefix(plain.find('/') + 1);
+  }
+  sqlite3_result_int(context, is_one);
 }
 
 // sum(figure), in the place of SQLite's own: a figure that cannot be is left out, and no sum is an error.
@@ -120,6 +133,8 @@ Result<Reader> Reader::open(const std::string& path) {
   TRY(uint64_t version, db.number("PRAGMA user_version"));
   sqlite3_create_function_v2(db.get(), "matches", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr, matches, nullptr, nullptr,
                              nullptr);
+  sqlite3_create_function_v2(db.get(), "is_called", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr, is_called, nullptr,
+                             nullptr, nullptr);
   sqlite3_create_function_v2(db.get(), "sum", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr, nullptr, add_figure, end_sum,
                              nullptr);
   TRY_VOID(db.execute("CREATE TEMP TABLE selected(id INTEGER PRIMARY KEY); INSERT INTO selected SELECT id FROM thread"));

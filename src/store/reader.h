@@ -35,6 +35,7 @@ struct FunctionInfo {
   uint32_t line = 0;
   uint64_t offset = 0, size = 0;
   uint32_t first_block = 0, blocks = 0;
+  std::string named_by, clone;  // see profile::Function
 };
 
 struct FunctionRow : FunctionInfo {
@@ -241,6 +242,7 @@ class Reader {
   // A column that older files do not have.
   const char* since(uint64_t version, const char* column) const { return version_ >= version ? column : "NULL"; }
   Database db_;
+  std::string info_columns() const;
   uint64_t version_;
 };
 

@@ -21,7 +21,7 @@ CREATE TABLE string(id INTEGER PRIMARY KEY, text TEXT NOT NULL);
 
 CREATE TABLE image(id INTEGER PRIMARY KEY, path TEXT NOT NULL, build_id TEXT, size INTEGER, modified INTEGER);
 CREATE TABLE function(id INTEGER PRIMARY KEY, image INTEGER, offset INTEGER, size INTEGER, linkage_name INTEGER,
-  name INTEGER NOT NULL, file INTEGER, line INTEGER, first_block INTEGER, blocks INTEGER);
+  name INTEGER NOT NULL, file INTEGER, line INTEGER, first_block INTEGER, blocks INTEGER, named_by TEXT, clone TEXT);
 CREATE TABLE block(id INTEGER PRIMARY KEY, function INTEGER, offset INTEGER, bytes BLOB, instructions INTEGER,
   cycles INTEGER);
 CREATE TABLE block_line(block INTEGER NOT NULL, position INTEGER NOT NULL, file INTEGER, line INTEGER, inlined INTEGER,

@@ -7,6 +7,7 @@
 
 #include <libiberty/demangle.h>
 
+#include <algorithm>
 #include <csetjmp>
 #include <string_view>
 
@@ -36,6 +37,23 @@ bool run(Demangler demangler, const char* linkage_name, Output& output) {
 }
 
 }  // namespace
+
+AuthorName split_clone(std::string_view linkage_name) {
+  // GCC's, LLVM's and BOLT's. (Bodies of OpenMP regions and of coroutines are functions of their own.)
+  static constexpr std::string_view words[] = {"cold",       "constprop", "isra",   "part",  "lto_priv",
+                                               "localalias", "llvm",      "warm",   "clone", "specialized",
+                                               "argprom",    "argelim",   "retelim"};
+  std::string_view name = linkage_name;
+  for (;;) {
+    std::string_view rest = name;
+    size_t digits = rest.find_last_not_of("0123456789");
+    if (digits != rest.npos && digits + 1 < rest.size() && rest[digits] == '.') rest = rest.substr(0, digits);
+    size_t dot = rest.rfind('.');
+    if (dot == rest.npos || dot == 0 || std::ranges::find(words, rest.substr(dot + 1)) == std::end(words)) break;
+    name = rest.substr(0, dot);
+  }
+  return {name, name.size() == linkage_name.size() ? "" : linkage_name.substr(name.size() + 1)};
+}
 
 std::string demangle(const std::string& linkage_name) {
   bool is_rust = linkage_name.starts_with("_R"), is_itanium = linkage_name.starts_with("_Z");

@@ -91,6 +91,7 @@ Function named(const Object& image, VRange range, const Around& around) {
   } else {
     f.whole = file_name(image);
     f.offset = range.begin.value;
+    f.is_nameless = true;
   }
   return f;
 }
@@ -125,7 +126,9 @@ const std::string& Function::name() const {
   if (linkage_name.empty()) made_name = fmt::format("{}+{:#x}", demangle(whole), offset);
   else if (kind == Kind::PltEntry)
     made_name = demangle(linkage_name.substr(0, linkage_name.size() - at_plt.size())).append(at_plt);
-  else made_name = demangle(linkage_name);
+  else if (kind == Kind::Resolver) made_name = demangle(linkage_name) + " [resolver]";
+  else if (auto [author, clone] = split_clone(linkage_name); clone.empty()) made_name = demangle(linkage_name);
+  else made_name = fmt::format("{} [{}]", demangle(std::string(author)), clone);
   return made_name;
 }
 

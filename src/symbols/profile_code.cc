@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "elf/contents.h"
+#include "symbols/demangle.h"
 #include "symbols/written_names.h"
 
 namespace weir::symbols {
@@ -124,6 +125,28 @@ std::string unnamed(const std::string& base, uint64_t offset) {
 
 }  // namespace
 
+namespace {
+
+const char* word_for(NamedBy by) {
+  switch (by) {
+    case NamedBy::Start: return "start";
+    case NamedBy::Variant: return "variant";
+    case NamedBy::Target: return "jump";
+    case NamedBy::Users: return "users";
+    case NamedBy::Nothing: break;
+  }
+  return "";
+}
+
+void derive_name(Symbols& symbols, const Function& f, profile::Function& out) {
+  const DerivedName& derived = symbols.derived_name(f);
+  if (derived.text.empty()) return;
+  out.name = derived.text;
+  out.named_by = word_for(derived.by);
+}
+
+}  // namespace
+
 void ProfileCode::name_functions(uint32_t index, const std::vector<bool>& has_run, bool all) {
   ImageState& state = images_[index];
   std::string base = p_.images[index].path.substr(p_.images[index].path.rfind('/') + 1);
@@ -135,11 +158,16 @@ void ProfileCode::name_functions(uint32_t index, const std::vector<bool>& has_ru
   }
   if (all && symbols(index)) add_all(index);
   auto ran = [&](uint32_t id) { return id < has_run.size() && has_run[id]; };
+  // What takes long is found out where somebody will read it.
+  bool has_nameless = std::ranges::any_of(
+      state.functions, [&](const auto& f) { return ran(f.second) && state.symbols->function_at({f.first})->is_nameless; });
   for (const auto& [offset, id] : state.functions) {
     const Function* f = state.symbols->function_at({offset});
     profile::Function& out = p_.functions[id];
     out.name = f->name();
     out.linkage_name = f->linkage_name;
+    out.clone = split_clone(f->linkage_name).clone;
+    if (has_nameless && f->is_nameless) derive_name(*state.symbols, *f, out);
     if (ran(id)) declare(out, state.symbols->declaration({offset}));
   }
   // Where the others are declared would take long to find, but for those that stand beside one that ran.

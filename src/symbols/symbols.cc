@@ -7,11 +7,17 @@
 #include "base/truncation.h"
 #include "symbols/debug_file.h"
 #include "symbols/debug_info.h"
+#include "symbols/derived_names.h"
 #include "symbols/frames.h"
 #include "symbols/functions.h"
 #include "symbols/unpacked.h"
 
 namespace weir::symbols {
+
+std::string default_debug_root() {
+  const char* directory = getenv("WEIR_DEBUG_DIRECTORY");
+  return directory && *directory ? directory : "/usr/lib/debug";
+}
 
 struct Symbols::Parts {
   TruncationGuard guard;
@@ -25,6 +31,7 @@ struct Symbols::Parts {
   std::vector<Function> functions;  // all; or those
   std::map<Vaddr, Function> found;  // … that were asked for, by their begin
   std::optional<FunctionFinder> finder;
+  std::optional<std::map<Vaddr, DerivedName>> derived;  // names, by where the function begins
   std::optional<DebugInfo> debug_info;
 
   Parts(Result<std::unique_ptr<Object>> opened, const std::string& path, const Options& options) : options(options) {
@@ -116,6 +123,13 @@ const Function* Symbols::function_at(Vaddr v) { return around(v).function; }
 std::string Symbols::name_at(Vaddr v) {
   const Function* function = function_at(v);
   return function ? function->name() : unnamed(*parts_->image, v);
+}
+
+const DerivedName& Symbols::derived_name(const Function& f) {
+  static const DerivedName none;
+  if (!parts_->derived) parts_->derived = derive_names(*parts_->image, functions());
+  auto found = parts_->derived->find(f.range.begin);
+  return found == parts_->derived->end() ? none : found->second;
 }
 
 Place Symbols::declaration(Vaddr v) { return parts_->info().declaration(v); }

@@ -23,15 +23,23 @@ using elf::VRange;
 
 enum class Kind : uint8_t { Function, Resolver, PltEntry };  // Resolver: chooses the function that an IFUNC stands for
 
+// What a function without a symbol is called, and how that is known.
+enum class NamedBy : uint8_t { Start, Variant, Target, Users, Nothing };
+struct DerivedName {  // see derived_names.h
+  std::string text;
+  NamedBy by = NamedBy::Nothing;
+};
+
 struct Function {
   VRange range;
   std::string linkage_name = {};  // as in the symbol table, without its version; empty: the image has no name for it
   std::string whole = {};         // of one without a name: the symbol, section or file that it is a part of,
   uint64_t offset = 0;            // … and where in that
   Kind kind = Kind::Function;
+  bool is_nameless = false;  // no symbol has it, whole or in part: "libc.so.6+0x1234"
   mutable std::string made_name = {};
 
-  // For people: demangled, "read@plt", or "libc.so.6+0x1234". Made when it is first asked for: an image has a hundred thousand.
+  // For people: demangled, "read@plt", "work [constprop.0]", "memcpy [resolver]", or "libc.so.6+0x1234". Made when it is first asked for: an image has a hundred thousand.
   const std::string& name() const;
 };
 
@@ -57,9 +65,11 @@ struct Frame {
   Place place;
 };
 
+std::string default_debug_root();  // WEIR_DEBUG_DIRECTORY, or /usr/lib/debug
+
 struct Options {
-  std::string build_id = {};                  // of the image that ran; a file with another one counts as missing
-  std::string debug_root = "/usr/lib/debug";  // where separate debug files are
+  std::string build_id = {};                      // of the image that ran; a file with another one counts as missing
+  std::string debug_root = default_debug_root();  // where separate debug files are
   // How long a download may take, all images of this process together. Only with DEBUGINFOD_URLS in the environment.
   std::chrono::milliseconds download_limit{30'000};
 };
@@ -86,6 +96,8 @@ class Symbols {
   Around around(Vaddr v);
   // Of the function at `v`, or "image+0x1234".
   std::string name_at(Vaddr v);
+  // What is known of a function that is nameless. Takes long the first time: all code of the image is looked at.
+  const DerivedName& derived_name(const Function& f);
   // Where the function at `v` is declared.
   Place declaration(Vaddr v);
   // The same, if it is in a unit that something was asked of before: others take long to read.

@@ -37,7 +37,7 @@ Result<std::function<bool(const std::string&)>> matcher_of(const Model::Order& o
   if (!order.regex)
     return [part = order.filter](const std::string& name) { return strcasestr(name.c_str(), part.c_str()) != nullptr; };
   TRY(Pattern pattern, Pattern::make(order.filter, Pattern::Case::Ignored));
-  return [pattern](const std::string& name) { return pattern.matches(name); };
+  return [pattern](const std::string& name) { return pattern.matches_name(name); };
 }
 
 }  // namespace

@@ -323,6 +323,7 @@ TEST_F(ReportTest, FilesOfSchemaTwoAreReadAsBefore) {
   };
   profile::Profile p = fixture::rich();
   p.run.user_time = p.run.system_time = {};
+  for (profile::Function& f : p.functions) f.named_by = f.clone = "";
   p.run.os_model = "classes";  // (older files had no other, and tell no waits)
   for (profile::Thread& t : p.threads) {
     t.waited = 0;

@@ -88,9 +88,11 @@ Profile load(const std::string& path) {
   p.run = *Reader::open(path)->run();
   for (Statement s = r.db.prepare("SELECT path, build_id, size, modified FROM image ORDER BY id"); s.next();)
     p.images.push_back({s.text(0), s.text(1), s.u64(2), s.i64(3)});
-  for (Statement s = r.db.prepare("SELECT image, offset, size, linkage_name, name, file, line FROM function ORDER BY id");
+  for (Statement s = r.db.prepare(
+           "SELECT image, offset, size, linkage_name, name, file, line, named_by, clone FROM function ORDER BY id");
        s.next();)
-    p.functions.push_back({s.u32(0), s.u64(1), s.u64(2), r.string(s, 3), r.string(s, 4), r.string(s, 5), s.small(6)});
+    p.functions.push_back(
+        {s.u32(0), s.u64(1), s.u64(2), r.string(s, 3), r.string(s, 4), r.string(s, 5), s.small(6), s.text(7), s.text(8)});
   for (Statement s = r.db.prepare("SELECT function, offset, bytes, instructions, cycles, id FROM block ORDER BY id");
        s.next();) {
     auto bytes = s.blob(2);

@@ -188,10 +188,31 @@ TEST(A8Functions, AliasesHaveOneNameAndPiecesTheirOwn) {
   auto symbols = Symbols::open(build_program("pieces", ""));
   EXPECT_TRUE(find(*symbols, "known"));
   EXPECT_FALSE(find(*symbols, "__known"));
-  EXPECT_TRUE(find(*symbols, "known.cold"));
-  const Function* resolver = find(*symbols, "chosen");
+  EXPECT_TRUE(find(*symbols, "known [cold]"));
+  const Function* resolver = find(*symbols, "chosen [resolver]");
   ASSERT_TRUE(resolver);
   EXPECT_EQ(resolver->kind, Kind::Resolver);
+}
+
+TEST(A8Functions, ClonesHaveTheirAuthorsName) {
+  struct {
+    const char *linkage_name, *name, *clone;
+  } rows[] = {{"work", "work", ""},
+              {"work.constprop.0", "work", "constprop.0"},
+              {"work.isra.0.part.12", "work", "isra.0.part.12"},
+              {"work.lto_priv.3.cold", "work", "lto_priv.3.cold"},
+              {"_ZN3foo3barEi.llvm.123456", "_ZN3foo3barEi", "llvm.123456"},
+              {"main.main", "main.main", ""},
+              {"work._omp_fn.0", "work._omp_fn.0", ""},
+              {".cold", ".cold", ""},
+              {"a.0", "a.0", ""},
+              {"", "", ""}};
+  for (const auto& row : rows) {
+    AuthorName author = split_clone(row.linkage_name);
+    EXPECT_EQ(author.name, row.name);
+    EXPECT_EQ(author.clone, row.clone);
+  }
+  EXPECT_EQ((Function{.range = {}, .linkage_name = "_ZN3foo3barEi.part.0"}).name(), "foo::bar(int) [part.0]");
 }
 
 // objdump names the entries of PLTs by disassembling them.
