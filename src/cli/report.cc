@@ -55,6 +55,8 @@ Result<Settings> parse(const Words& words) {
       ->type_name("OLD=NEW");
   app.add_flag("--sites", s.options.sites, "tell call sites apart (detail, callers, tree)");
   app.add_flag("--blocks", s.options.blocks, "source: the count of each block of a line");
+  app.add_flag("--merge-clones", s.options.merge_clones,
+               "functions: work, work.constprop.0 and work.part.0 are one row, as their author wrote one function");
   app.add_option("--color", s.colour, "auto, always or never")->check(CLI::IsMember({"auto", "always", "never"}));
   app.add_flag(
       "--check", s.check,

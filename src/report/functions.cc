@@ -1,6 +1,7 @@
 // The function list: all functions, those with the most self time first. And the summary, which begins with the same list.
 #include <algorithm>
 
+#include "report/clones.h"
 #include "report/views.h"
 
 namespace weir::report {
@@ -122,7 +123,10 @@ Result<> function_table(View& v, uint64_t count) {
   auto each = [&](const FunctionRow& f) {
     if (seen++ < count) put(v, f);
   };
-  if (v.options.cost) {
+  if (v.options.merge_clones) {
+    TRY(std::vector<FunctionRow> rows, rows_of_authors(v.reader, query));
+    std::ranges::for_each(rows, each);
+  } else if (v.options.cost) {
     TRY(std::vector<FunctionRow> rows, rows_anew(v, query));
     std::ranges::for_each(rows, each);
   } else {

@@ -23,6 +23,7 @@ struct Options {
   std::optional<uint64_t> limit;  // 0: all; none: what fits a screen in text, all in JSON and CSV
   bool sites = false;             // callers by call site
   bool blocks = false;            // source: the count of each block of a line
+  bool merge_clones = false;      // functions: clones are added up
   store::SourceMap source_map;
   // The cycles of a block on another CPU (`--cpu`): self times are then made anew from the counts of blocks.
   std::function<uint32_t(std::span<const std::byte>)> cost;
