@@ -10,9 +10,9 @@ _weir() {
 
   case ${COMP_WORDS[1]} in
     report) _weir_report && return ;;
-    view) _weir_files 'port diff map source-map' '--port= --no-open --diff= --map= --source-map= --with-waits --without-waits --help' && return ;;
-    diff) _weir_files 'threshold level map limit filter' '--threshold= --per-function --level= --totals --map= --limit= --filter= --format= --os-calls= --with-waits --without-waits --color= --no-pager --help' && return ;;
-    export) _weir_files 'thread process map source-map' '--format= --output= --thread= --process= --diff= --map= --source-map= --with-waits --without-waits --help' && return ;;
+    view) _weir_files 'port diff map source-map' '--port= --no-open --fold-inlined --diff= --map= --source-map= --with-waits --without-waits --help' && return ;;
+    diff) _weir_files 'threshold level map limit filter' '--threshold= --per-function --level= --totals --map= --limit= --filter= --format= --os-calls= --with-waits --without-waits --fold-inlined --color= --no-pager --help' && return ;;
+    export) _weir_files 'thread process map source-map' '--format= --output= --thread= --process= --fold-inlined --diff= --map= --source-map= --with-waits --without-waits --help' && return ;;
   esac
 
   # Bash cuts "--tool=icount" at the "=": put such words together again, and remember where they began.
@@ -82,7 +82,7 @@ _weir_words() {
   local i n=0
   for ((i = 2; i < COMP_CWORD; i++)); do
     case ${COMP_WORDS[i]} in
-      --sites | --blocks | --merge-clones | --no-pager | --help) ;;
+      --sites | --blocks | --merge-clones | --fold-inlined | --with-waits | --without-waits | --check | --no-pager | --help) ;;
       -*) [[ ${COMP_WORDS[i + 1]} != = ]] || ((i += 1)); ((i += 1)) ;;
       *) ((n += 1)) ;;
     esac
@@ -102,7 +102,7 @@ _weir_report() {
     *)
       _weir_words
       if [[ $last == -* ]]; then
-        _weir_offer "$last" -W '--thread= --process= --filter= --sort= --limit= --format= --os-calls= --with-waits --without-waits --cpu= --source-map= --sites --blocks --merge-clones --color=
+        _weir_offer "$last" -W '--thread= --process= --filter= --sort= --limit= --format= --os-calls= --with-waits --without-waits --cpu= --source-map= --sites --blocks --merge-clones --fold-inlined --color=
           --no-pager --help'
         [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace 2>/dev/null || true
       elif ((_weir_count == 0)); then

@@ -17,7 +17,7 @@ offers 'weir.bash' weir report weir.b
 offers 'functions' weir report weir.bash f
 offers 'summary source' weir report weir.bash s
 offers '' weir report weir.bash detail f
-offers '--format=' weir report weir.bash functions --fo
+offers '--format=' weir report weir.bash functions --form
 offers 'json' weir report weir.bash functions --format = j
 offers 'text json csv' weir report weir.bash functions --format =
 offers 'json' weir report weir.bash --format j

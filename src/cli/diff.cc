@@ -71,10 +71,11 @@ Result<Files> files_of(const std::vector<std::string>& words) {
 }
 
 // Readers that stay where they are.
-Result<std::vector<std::unique_ptr<store::Reader>>> open_all(const std::vector<std::string>& files) {
+Result<std::vector<std::unique_ptr<store::Reader>>> open_all(const std::vector<std::string>& files, bool fold_inlined) {
   std::vector<std::unique_ptr<store::Reader>> readers;
   for (const std::string& file : files) {
     TRY(store::Reader reader, store::Reader::open(file));
+    TRY_VOID(reader.fold_inlined(fold_inlined));
     TRY_VOID(tell_bad_rows(reader));
     readers.push_back(std::make_unique<store::Reader>(std::move(reader)));
   }
@@ -93,7 +94,7 @@ Result<int> diff(const Words& words) {
   std::string format = "text", colour = "auto", os_calls;
   std::vector<std::string> profiles;
   report::DiffOptions options;
-  bool no_pager = false;
+  bool no_pager = false, fold_inlined = false;
   std::optional<bool> waits;
   CLI::App app{
       "Compares two profiles, or several of each side, function by function. The first line is the verdict. What became\n"
@@ -139,14 +140,20 @@ Result<int> diff(const Words& words) {
       ->check(CLI::IsMember({"self", "separate"}));
   add_waits_option(app, waits);
   app.add_option("--color", colour, "auto, always or never")->check(CLI::IsMember({"auto", "always", "never"}));
+  app.add_flag("--fold-inlined", fold_inlined, "inlined functions are part of those that they were inlined into");
   app.add_flag("--no-pager", no_pager, "write to the terminal directly");
   TRY(bool go_on, parse_options(app, words));
   if (!go_on) return 0;
   TRY(Files files, files_of(profiles));
-  TRY(auto before, open_all(files.before));
-  TRY(auto now, open_all(files.now));
+  TRY(auto before, open_all(files.before, fold_inlined));
+  TRY(auto now, open_all(files.now, fold_inlined));
+  auto tell_inlined = [](auto& side) { return std::ranges::all_of(side, [](auto& r) { return r->has_inlined(); }); };
+  bool is_comparable = tell_inlined(before) == tell_inlined(now);
   for (auto* side : {&before, &now})
-    for (auto& reader : *side) TRY_VOID(reader->add_waits(waits));
+    for (auto& reader : *side) {
+      TRY_VOID(reader->add_waits(waits));
+      if (!is_comparable) TRY_VOID(reader->fold_inlined(true));  // what one side cannot tell is compared as it can
+    }
   TRY(options.os, os_time(*now.front(), os_calls));
   static const std::map<std::string, report::Format> formats = {{"text", report::Format::Text},
                                                                 {"markdown", report::Format::Markdown},

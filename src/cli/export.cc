@@ -47,6 +47,7 @@ Result<int> export_profile(const Words& words) {
   std::string file, format, out, before, thread, process;
   std::vector<std::string> source_map, map;
   std::optional<bool> waits;
+  bool fold_inlined = false;
   std::vector<std::string> formats(std::begin(report::formats), std::end(report::formats));
   formats.push_back("html");
   CLI::App app{
@@ -68,6 +69,7 @@ Result<int> export_profile(const Words& words) {
   app.add_option("--thread", thread, "only this thread (tid, index, or name)")->type_name("T");
   app.add_option("--process", process, "only this process (pid, index, or the name of its program)")->type_name("P");
   add_waits_option(app, waits);
+  app.add_flag("--fold-inlined", fold_inlined, "inlined functions are part of those that they were inlined into");
   app.add_option("--diff", before, "html: an older profile to compare with")->type_name("OLD");
   app.add_option("--map", map,
                  "html, with --diff: this image, or function, of the profile before is that one now; may be repeated")
@@ -83,7 +85,7 @@ Result<int> export_profile(const Words& words) {
   if (format == "html") {
     if (!thread.empty() || !process.empty())
       return fail("--format html: has all threads; --thread and --process are for other formats");
-    view::Options options{file, before, map, {}, waits};
+    view::Options options{file, before, map, {}, waits, fold_inlined};
     TRY(options.source_map, store::parse_source_map(source_map));
     std::optional<Progress> progress(std::in_place);
     TRY(std::string html, view::html_of(options, {}, [&](double part) { progress->tell(part); }));
@@ -97,6 +99,8 @@ Result<int> export_profile(const Words& words) {
   TRY_VOID(tell_bad_rows(reader));
   TRY_VOID(reader.add_waits(waits));
   if (!thread.empty() || !process.empty()) TRY_VOID(reader.select(thread, process));
+  // (Compilers take counts of the functions that have code.)
+  if (fold_inlined || format == "llvm" || format == "bolt") TRY_VOID(reader.fold_inlined(true));
   TRY_VOID(report::write_export(reader, format, out));
   return 0;
 }

@@ -17,7 +17,7 @@ struct Settings {
   std::optional<bool> with_waits;
   std::string thread, process, format = "text", os_calls, colour = "auto", cpu;
   std::vector<std::string> source_map;
-  bool check = false, no_pager = false, help = false;
+  bool check = false, fold_inlined = false, no_pager = false, help = false;
 };
 
 Result<Settings> parse(const Words& words) {
@@ -61,6 +61,7 @@ Result<Settings> parse(const Words& words) {
   app.add_flag(
       "--check", s.check,
       "instead of a view: does all hold that must in a profile (sums, calls, no time below zero)? Exit status 1: no");
+  app.add_flag("--fold-inlined", s.fold_inlined, "inlined functions are part of those that they were inlined into");
   app.add_flag("--no-pager", s.no_pager, "write to the terminal directly");
   TRY(bool go_on, parse_options(app, words));
   s.help = !go_on;
@@ -78,6 +79,8 @@ Result<int> report(const Words& words) {
   if (s.help) return 0;
   TRY(store::Reader reader, store::Reader::open(s.file));
   if (!s.thread.empty() || !s.process.empty()) TRY_VOID(reader.select(s.thread, s.process));
+  // (What the parts of a block cost on another CPU is not known.)
+  if (s.fold_inlined || !s.cpu.empty()) TRY_VOID(reader.fold_inlined(true));
   TRY(s.options.os, os_time(reader, s.os_calls));
   if (!s.check) {
     TRY(s.options.with_waits, reader.add_waits(s.with_waits));

@@ -55,6 +55,7 @@ Result<int> view_profile(const Words& words) {
       ->check(CLI::Range(1, 65535))
       ->type_name("N");
   app.add_flag("--no-open", no_open, "do not open a browser, print the address only");
+  app.add_flag("--fold-inlined", options.fold_inlined, "inlined functions are part of those that they were inlined into");
   app.add_option("--diff", options.before, "an older profile to compare with")->type_name("OLD");
   app.add_option("--map", options.map,
                  "with --diff: this image, or function, of the profile before is that one now; may be repeated")

@@ -1,6 +1,9 @@
 // What a profile of one run holds, exact or sampled: plain structs, made by the tool that counts or from samples, named by `symbols`,
 // kept by `store`.
 //
+// Two forms. What a thread counted is kept by the functions that have code of their own ("folded": inlined calls are part of their
+// callers); `unfold.h` makes the other form of it, where inlined functions are functions. The store has both.
+//
 // Two kinds of facts. *Code* is known before the run and the same for all threads: images, functions, blocks, call
 // sites. *Counts* belong to a thread. Ids are indices into the vectors of Profile; `none` is no such thing.
 //
@@ -45,7 +48,8 @@ struct Function {
   uint32_t line = 0;
   std::string named_by = {};  // what gave it its name where no symbol did: "start", "variant", "jump", "users"
   std::string clone =
-      {};  // how the compiler made it of the author's function: "constprop.0"; `name` ends in it, in brackets
+      {};                // how the compiler made it of the author's function: "constprop.0"; `name` ends in it, in brackets
+  bool has_code = true;  // false: it is only known where it was inlined; it has no offset then
   bool operator==(const Function&) const = default;
 };
 
@@ -58,7 +62,18 @@ struct Block {
   bool operator==(const Block&) const = default;
 };
 
-// The instructions of one block that come from one source line of one (possibly inlined) function.
+// A call that was inlined: the instructions of a function that are another function's. It is in blocks that ran; what left no
+// instruction is not known. The one around it comes before it.
+struct Scope {
+  uint32_t function = none;  // whose code it is in
+  uint32_t parent = none;    // the inlined call around it; none: the function itself
+  uint32_t inlined = none;   // the function that was inlined
+  uint32_t site = none;      // of the kind Inlined
+  uint64_t entry = 0;        // where it begins to run
+  bool operator==(const Scope&) const = default;
+};
+
+// The instructions of one block that come from one source line of one function or inlined call.
 struct LinePart {
   uint32_t block = none;
   std::string file;  // of the instruction, not of the function: inlined code keeps its own
@@ -66,11 +81,13 @@ struct LinePart {
   std::string inlined;  // the innermost inlined function there, demangled; empty: none
   uint32_t instructions = 0;
   uint32_t cycles = 0;  // the parts of a block add up to the block
+  uint32_t scope = none;
+  bool is_counted = true;  // false: its block runs as a part of executions of the line that another block counts
   bool operator==(const LinePart&) const = default;
 };
 
 // An instruction that calls, or jumps to another function (a tail call), or the place that a signal interrupted.
-enum class SiteKind : uint8_t { Call, IndirectCall, TailCall, Signal, Start };
+enum class SiteKind : uint8_t { Call, IndirectCall, TailCall, Signal, Start, Inlined };
 struct CallSite {
   uint32_t function =
       none;  // that holds it; none for Start: the kernel began a thread here (or it stands for what cut a walk off)
@@ -78,6 +95,7 @@ struct CallSite {
   SiteKind kind = SiteKind::Call;
   std::string file;
   uint32_t line = 0;
+  uint32_t scope = none;  // the innermost inlined call that it is in; none: the function itself
   bool operator==(const CallSite&) const = default;
 };
 
@@ -99,6 +117,7 @@ struct FunctionCount {
   Cycles os_time_total = 0;  // and by its descendants
   Cycles waited = 0;         // what passed in them while the thread was off the processor: in no other time
   Cycles waited_total = 0;
+  uint64_t inlined = 0;  // of the calls: that were inlined (of the folded form: none)
   bool operator==(const FunctionCount&) const = default;
 };
 
@@ -119,6 +138,13 @@ struct BlockCount {
   uint64_t count = 0;
   Cycles extra = 0;  // T3: what its run-time dependent instructions cost beyond Block::cycles
   bool operator==(const BlockCount&) const = default;
+};
+
+// How often an inlined call was entered.
+struct ScopeCount {
+  uint32_t scope = none;
+  uint64_t entries = 0;
+  bool operator==(const ScopeCount&) const = default;
 };
 
 // A node of the calling-context tree (`--paths=full`); the parent comes before its children.
@@ -166,6 +192,7 @@ struct Thread {
   std::vector<OsCount> os_calls;
   std::vector<LeafCount> leaves = {};
   Cycles waited = 0;
+  std::vector<ScopeCount> scopes = {};
   bool operator==(const Thread&) const = default;
 };
 
@@ -252,7 +279,8 @@ struct Profile {
   std::vector<Function> functions;  // also those that never ran (coverage)
   std::vector<Block> blocks;        // those that were translated; count 0 is possible
   std::vector<std::byte> code;      // of all blocks: there may be millions, so they own no memory of their own
-  std::vector<LinePart> lines;      // of a block in the order of its instructions
+  std::vector<Scope> scopes;
+  std::vector<LinePart> lines;  // of a block in the order of its instructions
   std::vector<CallSite> sites;
   std::vector<SourceFile> sources;  // in the order of their paths
   std::vector<Process> processes;

@@ -35,6 +35,9 @@ Result<std::map<uint32_t, std::string>> places(View& v, const store::FunctionInf
 Result<> assembly(View& v) {
   TRY(store::FunctionInfo f, one_function(v, v.options.subject));
   TRY(store::FunctionRow row, v.reader.function(f.id, store::OsTime::Apart));
+  if (!f.has_code)
+    return fail("{}: was inlined wherever it is called, and has no code of its own; see: weir report {} source {}",
+                shortened(f.name, 80), v.reader.path(), quoted_command({v.options.subject}));
   if (f.blocks == 0 && v.is_sampled())
     return fail("{}: no sample was taken in its own code; see: weir report {} detail {}", shortened(f.name, 80),
                 v.reader.path(), quoted_command({v.options.subject}));
@@ -43,7 +46,7 @@ Result<> assembly(View& v) {
   std::map<uint64_t, std::string> callees;  // by the offset of the call
   store::CallQuery query;
   query.caller = f.id;
-  query.by_site = true;
+  query.by_site = query.of_code = true;
   TRY_VOID(v.reader.calls(query, [&](const store::CallRow& c) {
     std::string& text = callees[c.offset];
     text += fmt::format("{}{} ({})", text.empty() ? "→ " : ", ", shortened(c.callee_name, 50),
@@ -70,6 +73,8 @@ Result<> assembly(View& v) {
                        {"callees", nullptr, Kind::Name},
                        {"source", nullptr, Kind::Path},
                        {"", "code", Kind::Code}});
+  store::Cycles whole = 0;  // with what was inlined
+  TRY_VOID(v.reader.blocks(f, [&](const store::BlockRow& b) { whole += b.self(); }));
   uint64_t end = f.offset;
   TRY_VOID(v.reader.blocks(f, [&](const store::BlockRow& b) {
     if (b.offset > end)
@@ -86,7 +91,7 @@ Result<> assembly(View& v) {
       if (!called.empty()) code += fmt::format("{:{}}{}", "", code.size() < 26 ? 28 - code.size() : 2, called);
       if (v.out.is_text() && !source.empty())
         v.out.row({Cell(), Cell(), Cell(), Cell(), Cell(), Cell(), Cell(), Cell(), Cell(), source}, {0, true});
-      Cell share = share_if(first && ran, View::ratio(b.self(), row.self));
+      Cell share = share_if(first && ran, View::ratio(b.self(), std::max(whole, row.self)));
       Cell count = number_if(!v.is_sampled() && (first || !v.out.is_text()), b.count);
       const char* mark = ran ? "|" : v.is_sampled() ? "" : "#";
       v.out.row({share, number_if(first && (ran || !v.out.is_text()), b.self()), count, mark, insn.offset,

@@ -8,6 +8,6 @@
 namespace weir::report {
 
 // False: something does not hold, and has been told.
-Result<bool> check(const store::Reader& reader, Output& out);
+Result<bool> check(store::Reader& reader, Output& out);
 
 }  // namespace weir::report

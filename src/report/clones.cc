@@ -52,18 +52,20 @@ Result<> add_up(const store::Reader& reader, std::vector<FunctionRow>& rows, con
     query.caller = rows[i].id;
     TRY_VOID(reader.calls(query, [&](const store::CallRow& c) {
       if (!ids.contains(c.callee) || c.callee == rows[i].id) return;
-      twice.total += c.total, twice.os_time_total += c.os_time_total;
+      twice.total += c.total, twice.os_time_total += c.os_time_total, twice.waited_total += c.waited_total;
       if (inner.contains(c.callee)) twice.calls += c.calls;
     }));
     if (i == group.front()) continue;
     const FunctionRow& f = rows[i];
     sum.calls += f.calls, sum.self += f.self, sum.total += f.total;
     sum.os_calls += f.os_calls, sum.os_time += f.os_time, sum.os_time_total += f.os_time_total;
+    sum.waited += f.waited, sum.waited_total += f.waited_total, sum.inlined += f.inlined;
     sum.clone += (sum.clone.empty() ? "" : ", ") + f.clone;
     if (sum.file.empty()) sum.file = f.file, sum.line = f.line;
   }
   sum.total -= std::min(sum.total, twice.total);
   sum.os_time_total -= std::min(sum.os_time_total, twice.os_time_total);
+  sum.waited_total -= std::min(sum.waited_total, twice.waited_total);
   sum.calls -= std::min(sum.calls, twice.calls);
   sum.name = without_mark(sum.name);
   sum.total = std::max(sum.total, sum.self);
@@ -77,7 +79,9 @@ void sort(std::vector<FunctionRow>& rows, const store::FunctionQuery& query) {
                                                                          {"total", &FunctionRow::total},
                                                                          {"calls", &FunctionRow::calls},
                                                                          {"os_calls", &FunctionRow::os_calls},
-                                                                         {"os_time", &FunctionRow::os_time}};
+                                                                         {"os_time", &FunctionRow::os_time},
+                                                                         {"waited", &FunctionRow::waited},
+                                                                         {"waited_total", &FunctionRow::waited_total}};
   if (auto column = columns.find(query.order); column != columns.end())
     std::ranges::stable_sort(
         rows, [&](const FunctionRow& a, const FunctionRow& b) { return a.*column->second > b.*column->second; });

@@ -70,6 +70,9 @@ Result<> describe(View& v, const store::FunctionRow& f, std::string_view prefix)
   line(shortened(f.name, width));
   std::string where = place(f.file, f.line);
   if (f.image.empty()) line("no code: it stands for what was not seen");
+  else if (!f.has_code)
+    line(fmt::format("{}{}, inlined wherever it is called", where.empty() ? "" : printable(where) + "  ",
+                     printable(base_name(f.image))));
   else
     line(fmt::format("{}{}+{:#x}, {} bytes", where.empty() ? "" : printable(where) + "  ", printable(base_name(f.image)),
                      f.offset, with_commas(f.size)));
@@ -82,7 +85,8 @@ Result<> describe(View& v, const store::FunctionRow& f, std::string_view prefix)
   if (f.self_min && f.self_max && f.calls > 1)
     range = *f.self_min == *f.self_max ? fmt::format("; {} a call", with_unit(*f.self_min))
                                        : fmt::format("; {} to {} a call", with_unit(*f.self_min), with_unit(*f.self_max));
-  line(fmt::format("calls  {}", with_commas(f.calls)));
+  line(fmt::format("calls  {}{}", with_commas(f.calls),
+                   f.inlined && f.has_code ? fmt::format(", {} of them inlined", with_commas(f.inlined)) : ""));
   line(fmt::format("self   {}  {} of the program{}", with_unit(f.self), percent(v.share(f.self)), range));
   line(fmt::format("total  {}  {} of the program", with_unit(f.total), percent(v.share(f.total))));
   if (f.os_calls || f.os_time_total)
@@ -107,6 +111,7 @@ Result<> detail(View& v) {
   v.out.fact("file", text_if_any(f.file));
   v.out.fact("line", number_if(f.line, f.line));
   v.out.fact("calls", v.if_exact(f.calls));
+  v.out.fact("inlined", v.if_exact(f.inlined));
   v.out.fact("self", f.self);
   v.out.fact("total", f.total);
   v.out.fact("self_min", number_if(f.self_min));

@@ -67,9 +67,15 @@ class CallgrindWriter {
 
   Result<> function(const store::FunctionRow& f) {
     sink_(fmt::format("\nob={}\nfl={}\nfn={}\n", objects_.of(f.image), files_.of(f.file), name(f)));
-    std::map<uint32_t, std::vector<Cost>> parts;  // by block
-    TRY_VOID(reader_.lines(
-        f, [&](const store::LineRow& r) { parts[r.block].push_back({r.file, r.line, r.count * r.cycles + r.extra}); }));
+    std::map<uint32_t, std::vector<Cost>> parts;     // by block
+    std::map<uint32_t, store::Cycles> others;        // and what is of functions that were inlined there
+    std::vector<std::pair<uint64_t, Cost>> inlined;  // where the function was inlined itself
+    TRY_VOID(reader_.lines(f, [&](const store::LineRow& r) {
+      Cost part{r.file, r.line, r.count * r.cycles + r.extra};
+      if (reader_.has_inlined() && !r.inlined.empty()) others[r.block] += part.cycles;
+      else if (r.function != f.id) inlined.emplace_back(r.block_offset, part);
+      else parts[r.block].push_back(part);
+    }));
     std::string file = f.file;
     store::Cycles told = 0;
     auto cost = [&](uint64_t offset, const Cost& c) {
@@ -80,13 +86,14 @@ class CallgrindWriter {
       sink_(fmt::format("{:#x} {} {}\n", offset, c.line, costs(c.cycles, 0, 0)));
     };
     TRY_VOID(reader_.blocks(f, [&](const store::BlockRow& b) {
-      store::Cycles rest = b.self();  // what no line has
+      store::Cycles rest = b.self() - std::min(b.self(), others[b.id]);  // what no line has
       for (const Cost& part : parts[b.id]) {
         cost(b.offset, part);
         rest -= std::min(rest, part.cycles);
       }
       cost(b.offset, {f.file, 0, rest});
     }));
+    for (auto& [offset, part] : inlined) cost(offset, part);
     if (file != f.file) sink_(fmt::format("fe={}\n", files_.of(f.file)));
     store::Cycles self = f.self - f.os_time;  // what no block has stands at its beginning
     store::Cycles rest = self > told ? self - told : 0;

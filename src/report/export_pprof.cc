@@ -27,7 +27,8 @@ double period_of(const profile::Sampling& s) {
 
 class PprofBuilder {
  public:
-  PprofBuilder() { string(""); }
+  // `has_inlined`: paths lead through inlined functions.
+  explicit PprofBuilder(bool has_inlined) : has_inlined_(has_inlined) { string(""); }
 
   pb::Profile profile;
 
@@ -94,12 +95,14 @@ class PprofBuilder {
     if (!added) return it->second;
     Place place = places_.contains(function) ? places_[function] : Place{};
     place.offset = leaf.offset;
-    place.line = leaf.inlined.empty() && leaf.file == place.file ? leaf.line : 0;
-    add_location(it->second, function, place, &leaf);
+    bool is_own = leaf.inlined.empty() || has_inlined_;
+    place.line = is_own && leaf.file == place.file ? leaf.line : 0;
+    add_location(it->second, function, place, is_own ? nullptr : &leaf);
     return it->second;
   }
 
  private:
+  bool has_inlined_;
   struct Place {
     uint32_t image = store::none;
     uint64_t offset = 0;
@@ -246,7 +249,7 @@ class PieceWriter {
 Result<> export_pprof(const store::Reader& reader, const Sink& sink) {
   TRY(std::vector<Path> paths, merged_paths(reader, {.sites = true, .leaves = true}));
   TRY(profile::Run run, reader.run());
-  PprofBuilder b;
+  PprofBuilder b(reader.has_inlined());
   describe_values(b, run.sampling);
   b.profile.set_time_nanos(run.started * 1000);
   b.profile.set_duration_nanos((run.ended - run.started) * 1000);

@@ -30,6 +30,8 @@ std::vector<Column> columns(const View& v) {
       v.waited_column("waited_total"),
       {"", v.options.sort == "waited_total" ? "waited in all" : nullptr, Kind::Time},
       {"image", "image", Kind::Image},
+      {"inlined", nullptr, Kind::Count},
+      {"", v.reader.has_inlined() ? "inlined" : nullptr, Kind::Label},
       {"file", nullptr, Kind::Path},
       {"line", nullptr, Kind::Count},
       {"offset", nullptr, Kind::Count},
@@ -61,6 +63,8 @@ void put(View& v, const FunctionRow& f) {
              v.if_exact(f.waited_total),
              v.if_waited(f.waited_total),
              image,
+             v.if_exact(f.inlined),
+             std::string(f.inlining()),
              text_if_any(f.file),
              number_if(f.line, f.line),
              f.offset,
@@ -180,7 +184,7 @@ std::string processor_time(const profile::Run& run) {
   return fmt::format(", {:.4g} s CPU ({:.4g} user, {:.4g} system)", user + system, user, system);
 }
 
-void exact_lines(const View& v, const Line& line) {
+void exact_lines(const View& v, const Line& line, const std::string& missing) {
   const store::Totals& t = v.totals;
   line("total", total_of(v));
   std::string calls = counted(t.os_calls, "call");
@@ -196,7 +200,18 @@ void exact_lines(const View& v, const Line& line) {
   if (t.waited)
     line("waited", fmt::format("{} off the processor{}: see waits", seconds_of(v, t.waited),
                                v.options.with_waits ? "" : ", not in the total"));
-  line("functions", fmt::format("{} of {} ran", with_commas(t.functions_run), with_commas(t.functions)));
+  std::string ran = fmt::format("{} of {} ran{}", with_commas(t.functions_run), with_commas(t.functions), missing);
+  constexpr size_t before = 16;  // columns
+  line("functions", v.is_terminal() ? shortened(ran, v.out.style().width - before) : ran);
+}
+
+// "libc.so.6, libm.so.6 and 3 more"
+std::string listed(const std::vector<std::string>& images) {
+  constexpr size_t most = 3;
+  std::string text;
+  for (size_t i = 0; i < std::min(images.size(), most); i++)
+    text += fmt::format("{}{}", i ? ", " : "", printable(base_name(images[i])));
+  return images.size() > most ? fmt::format("{} and {} more", text, images.size() - most) : text;
 }
 
 }  // namespace
@@ -223,11 +238,14 @@ Result<> summary(View& v) {
   v.out.fact("complete", uint64_t{run.complete});
   sampling_facts(v);
 
+  TRY(std::vector<std::string> blind, v.reader.images_without_lines());
+  v.out.fact("without_lines", blind);
+  std::string missing = blind.empty() ? "" : fmt::format(" (no debug information: {})", listed(blind));
   v.out.heading(shortened(quoted_command(run.command), v.out.style().width));
   auto line = [&](const char* what, const std::string& text) { v.out.line(fmt::format("  {:<14}{}", what, text)); };
   line("ended", endings(v));
   if (v.is_sampled()) sampling_lines(v, line);
-  else exact_lines(v, line);
+  else exact_lines(v, line, missing);
   line("threads", threads_and_processes(t));
   if (v.is_sampled()) line("host", run.host_cpu.empty() ? "unknown" : printable(run.host_cpu));
   else if (run.clock == "wall") line("clock", "wall: probes count, so small functions look slower than they are");

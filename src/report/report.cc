@@ -127,7 +127,10 @@ Result<store::FunctionInfo> one_function(const View& v, const std::string& text)
   constexpr size_t most = 10;
   std::string list;
   for (size_t i = 0; i < found.size() && i < most; i++)
-    list += fmt::format("\n  {}+{:#x}  {}", base_name(found[i].image), found[i].offset, shortened(found[i].name, 90));
+    list += fmt::format("\n  {}  {}",
+                        found[i].has_code ? fmt::format("{}+{:#x}", base_name(found[i].image), found[i].offset)
+                                          : place(std::string(base_name(found[i].file)), found[i].line),
+                        shortened(found[i].name, 90));
   if (found.size() > most) list += fmt::format("\n  … and {} more", found.size() - most);
   return fail("'{}' is part of {} names; give more of it, or image+offset:{}", shortened(text, 80), found.size(), list);
 }

@@ -169,7 +169,10 @@ Result<> source_of_function(View& v, const store::FunctionInfo& f) {
   v.out.fact("name", f.name);
   v.out.fact("calls", v.if_exact(row.calls));
   v.out.fact("self", row.self);
-  Listing listing(v, row.self);
+  Cycles whole = 0;  // of what was inlined into it, too
+  for (auto& [key, lines] : sections)
+    for (auto& [n, facts] : lines) whole += facts.self;
+  Listing listing(v, std::max(whole, row.self));
   TRY_VOID(header(v, listing, f.id));
   listing.begin();
   for (auto& [key, lines] : sections) {

@@ -284,9 +284,9 @@ void Assembler::find_lines(uint32_t image) {
   auto is_here = [&](uint32_t function) { return function != none && p_.functions[function].image == image; };
   std::vector<symbols::ProfileCode::Asked> asked;
   for (uint32_t b = 0; b < p_.blocks.size(); b++)
-    if (is_here(p_.blocks[b].function)) asked.push_back({{p_.blocks[b].offset}, b, 1, none});
+    if (is_here(p_.blocks[b].function)) asked.push_back({{p_.blocks[b].offset}, b, 1, none, true});
   for (uint32_t s = 0; s < p_.sites.size(); s++)
-    if (is_here(p_.sites[s].function)) asked.push_back({{p_.sites[s].offset}, none, 0, s});
+    if (is_here(p_.sites[s].function)) asked.push_back({{p_.sites[s].offset}, none, 0, s, true});
   code_.find_lines(image, std::move(asked));
 }
 

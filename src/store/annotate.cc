@@ -12,15 +12,15 @@ void LineFacts::add(const LineRow& r) {
   Cycles cycles = r.count * r.cycles + r.extra;
   OneBlock& block = blocks[r.block];
   block = {r.block_offset, r.count, block.self + cycles};
-  uint64_t& most = count_in[r.function];
-  most = std::max(most, r.count);
+  if (!r.is_counted) most_in[r.function] = std::max(most_in[r.function], r.count);
+  else if (*r.is_counted) executions += r.count;
   if (!r.inlined.empty()) inlined.insert(r.inlined);
   self += cycles;
 }
 
 uint64_t LineFacts::count() const {
-  uint64_t sum = 0;
-  for (auto& [function, count] : count_in) sum += count;
+  uint64_t sum = executions;
+  for (auto& [function, count] : most_in) sum += count;
   return sum;
 }
 

@@ -6,8 +6,8 @@
 //
 // Of a sampled profile the cycles are samples, nothing is known of counts, and only lines with samples have a mark.
 //
-// The count of a line of several blocks is that of the block that ran most (a condition of two clauses, a loop's head), added
-// up over the functions that hold the line: what gcov tells of code that was not copied by the optimizer.
+// The count of a line of several blocks is how often it was executed, as gcov tells of a program that was not optimized: the sum of those
+// blocks that the profile says are executions of their own, see tools/count/visits.cc.
 #pragma once
 
 #include <map>
@@ -27,7 +27,8 @@ struct OneBlock {
 
 struct LineFacts {
   std::map<uint32_t, OneBlock> blocks;
-  std::map<uint32_t, uint64_t> count_in;  // by function
+  uint64_t executions = 0;
+  std::map<uint32_t, uint64_t> most_in;  // of older files, by function: of the block that ran most
   std::set<std::string> inlined;
   Cycles self = 0, called = 0;  // called: samples in what a line called
 

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "profile/os_call.h"
+#include "profile/unfold.h"
 #include "store/context_order.h"
 #include "store/intern.h"
 #include "store/schema.h"
@@ -32,6 +33,7 @@ const char* name_of(SiteKind kind) {
     case SiteKind::TailCall: return "tail call";
     case SiteKind::Signal: return "signal";
     case SiteKind::Start: return "start";
+    case SiteKind::Inlined: return "inlined";
   }
   return "";
 }
@@ -117,7 +119,7 @@ void add_functions(Tables& tables, const Profile& p, const BlockOrder& order, St
     const Function& f = p.functions[i];
     Value file = strings.id(f.file), name = strings.number(f.name), linkage_name = strings.id(f.linkage_name);
     functions.add(i, id(f.image), f.offset, f.size, linkage_name, name, file, f.line, order.first[i],
-                  order.first[i + 1] - order.first[i], text_or_null(f.named_by), text_or_null(f.clone));
+                  order.first[i + 1] - order.first[i], text_or_null(f.named_by), text_or_null(f.clone), f.has_code);
   }
 }
 
@@ -134,25 +136,39 @@ void add_lines(Tables& tables, const Profile& p, const BlockOrder& order, String
   for (const LineRow& row : order_lines(p, order)) {
     const LinePart& l = p.lines[row.line];
     Value inlined = strings.id(l.inlined), file = strings.id(l.file);
-    lines.add(row.block, row.position, file, l.line, inlined, l.instructions, l.cycles);
+    lines.add(row.block, row.position, file, l.line, inlined, l.instructions, l.cycles, id(l.scope), l.is_counted);
   }
 }
 
-void add_sites(Tables& tables, const Profile& p, Strings& strings) {
+// An index of sites by a function of theirs: no function comes before all others, as NULL does.
+template <class FunctionOf>
+void index_sites(Tables& tables, const char* name, const Profile& p, FunctionOf function_of) {
+  std::vector<std::pair<uint32_t, uint32_t>> order;
+  for (uint32_t site = 0; site < p.sites.size(); site++) order.emplace_back(function_of(p.sites[site]) + 1, site);
+  std::ranges::sort(order);
+  Rows index = tables.rows(name);
+  for (auto [function, site] : order) index.add(id(function - 1), site);
+}
+
+void add_sites(Tables& tables, const Profile& p, const Unfolder& unfolder, Strings& strings) {
   {
     Rows sites = tables.rows("site");
     for (size_t i = 0; i < p.sites.size(); i++) {
       const CallSite& s = p.sites[i];
-      sites.add(i, id(s.function), s.offset, name_of(s.kind), strings.id(s.file), s.line);
+      sites.add(i, id(unfolder.caller(s)), s.offset, name_of(s.kind), strings.id(s.file), s.line, id(s.function),
+                id(s.scope));
     }
   }
-  // No function comes before all others, as NULL does.
-  auto function = [&](uint32_t site) { return p.sites[site].function + 1; };
-  std::vector<uint32_t> order(p.sites.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::sort(order, {}, [&](uint32_t site) { return uint64_t{function(site)} << 32 | site; });
-  Rows index = tables.rows("site_function");
-  for (uint32_t site : order) index.add(id(p.sites[site].function), site);
+  index_sites(tables, "site_function", p, [&](const CallSite& s) { return unfolder.caller(s); });
+  index_sites(tables, "site_holder", p, [](const CallSite& s) { return s.function; });
+}
+
+void add_scopes(Tables& tables, const Profile& p) {
+  Rows scopes = tables.rows("scope");
+  for (size_t i = 0; i < p.scopes.size(); i++) {
+    const Scope& s = p.scopes[i];
+    scopes.add(i, id(s.function), id(s.parent), id(s.inlined), id(s.site), s.entry);
+  }
 }
 
 void add_processes(Tables& tables, const Profile& p) {
@@ -188,39 +204,42 @@ struct Counted {
   const Count* count;
 };
 template <class Count, class Key>
-std::vector<Counted<Count>> in_order(const Profile& p, std::vector<Count> Thread::* counts, Key key) {
+std::vector<Counted<Count>> in_order(std::span<const Thread> threads, std::vector<Count> Thread::* counts, Key key) {
   std::vector<Counted<Count>> all;
-  for (uint32_t t = 0; t < p.threads.size(); t++)
-    for (const Count& count : p.threads[t].*counts) all.push_back({t, &count});
+  for (uint32_t t = 0; t < threads.size(); t++)
+    for (const Count& count : threads[t].*counts) all.push_back({t, &count});
   auto whole_key = [&](const Counted<Count>& c) { return std::tuple_cat(key(*c.count), std::tuple(c.thread)); };
   if (!std::ranges::is_sorted(all, {}, whole_key)) std::ranges::sort(all, {}, whole_key);
   return all;
 }
 
-void add_function_counts(Tables& tables, const Profile& p) {
-  Rows rows = tables.rows("function_count");
-  for (auto [thread, c] : in_order(p, &Thread::functions, [](const FunctionCount& c) { return std::tuple(c.function); }))
+void add_function_counts(Tables& tables, const Profile& p, std::span<const Thread> threads, const std::string& form) {
+  Rows rows = tables.rows(form + "function_count");
+  for (auto [thread, c] :
+       in_order(threads, &Thread::functions, [](const FunctionCount& c) { return std::tuple(c.function); }))
     rows.add(c->function, thread, if_exact(p, c->calls), figure(c->self), least(c->self_range), largest(c->self_range),
              figure(c->total), if_exact(p, c->os_calls), figure(c->os_time), figure(c->os_time_total),
-             if_exact(p, c->waited), if_exact(p, c->waited_total));
+             if_exact(p, c->waited), if_exact(p, c->waited_total), if_exact(p, c->inlined));
 }
 
-void add_call_counts(Tables& tables, const Profile& p) {
+void add_call_counts(Tables& tables, const Profile& p, std::span<const Thread> threads, const std::string& form) {
   {
-    Rows rows = tables.rows("call_count");
-    for (auto [thread, c] : in_order(p, &Thread::calls, [](const CallCount& c) { return std::tuple(c.callee, c.site); }))
+    Rows rows = tables.rows(form + "call_count");
+    for (auto [thread, c] :
+         in_order(threads, &Thread::calls, [](const CallCount& c) { return std::tuple(c.callee, c.site); }))
       rows.add(c->callee, c->site, thread, if_exact(p, c->calls), figure(c->total), figure(c->os_time_total),
                if_exact(p, c->waited_total), least(c->self_range), largest(c->self_range));
   }
-  Rows index = tables.rows("call_count_site");
-  for (auto [thread, c] : in_order(p, &Thread::calls, [](const CallCount& c) { return std::tuple(c.site, c.callee); }))
+  Rows index = tables.rows(form + "call_count_site");
+  for (auto [thread, c] :
+       in_order(threads, &Thread::calls, [](const CallCount& c) { return std::tuple(c.site, c.callee); }))
     index.add(c->site, c->callee, thread);
 }
 
 void add_block_counts(Tables& tables, const Profile& p, const BlockOrder& order) {
   Rows rows = tables.rows("block_count");
   for (auto [thread, c] :
-       in_order(p, &Thread::blocks, [&](const BlockCount& c) { return std::tuple(order.new_of_old[c.block]); }))
+       in_order(p.threads, &Thread::blocks, [&](const BlockCount& c) { return std::tuple(order.new_of_old[c.block]); }))
     if (c->count || c->extra) rows.add(order.new_of_old[c->block], thread, figure(c->count), figure(c->extra));
 }
 
@@ -229,7 +248,7 @@ void add_os_counts(Tables& tables, const Profile& p) {
   {
     Rows rows = tables.rows("os_count");
     for (auto [thread, c] :
-         in_order(p, &Thread::os_calls, [](const OsCount& c) { return std::tuple(c.function, c.number); })) {
+         in_order(p.threads, &Thread::os_calls, [](const OsCount& c) { return std::tuple(c.function, c.number); })) {
       rows.add(c->function, c->number, thread, figure(c->calls), figure(c->errors), figure(c->time), name_of(c->os_class),
                figure(c->waited));
       numbers.insert(c->number);
@@ -240,15 +259,16 @@ void add_os_counts(Tables& tables, const Profile& p) {
 }
 
 // And the leaves of call paths, in the new numbering of both.
-void add_contexts(Tables& tables, const Profile& p, const BlockOrder& order) {
+void add_contexts(Tables& tables, const Profile& p, std::span<const Thread> threads, const std::string& form,
+                  const BlockOrder& order) {
   std::vector<LeafCount> leaves;
   {
-    Rows rows = tables.rows("context");
+    Rows rows = tables.rows(form + "context");
     uint32_t base = 0;  // of the thread's contexts: ids are the whole file's
-    for (uint32_t t = 0; t < p.threads.size(); t++) {
-      const std::vector<Context>& contexts = p.threads[t].contexts;
+    for (uint32_t t = 0; t < threads.size(); t++) {
+      const std::vector<Context>& contexts = threads[t].contexts;
       std::vector<OrderedContext> ordered = order_contexts(contexts);
-      std::vector<uint32_t> new_of_old(p.threads[t].leaves.empty() ? 0 : contexts.size());
+      std::vector<uint32_t> new_of_old(threads[t].leaves.empty() ? 0 : contexts.size());
       for (uint32_t i = 0; i < ordered.size(); i++) {
         const OrderedContext& o = ordered[i];
         const Context& c = contexts[o.original];
@@ -257,14 +277,30 @@ void add_contexts(Tables& tables, const Profile& p, const BlockOrder& order) {
                  figure(o.os_time_total), if_exact(p, o.waited_total), base + o.first_child, o.children);
         if (!new_of_old.empty()) new_of_old[o.original] = base + i;
       }
-      for (const LeafCount& c : p.threads[t].leaves)
+      for (const LeafCount& c : threads[t].leaves)
         leaves.push_back({new_of_old[c.context], order.new_of_old[c.block], c.samples});
       base += static_cast<uint32_t>(ordered.size());
     }
   }
   std::ranges::sort(leaves, {}, [](const LeafCount& c) { return uint64_t{c.context} << 32 | c.block; });
-  Rows rows = tables.rows("leaf_count");
+  Rows rows = tables.rows(form + "leaf_count");
   for (const LeafCount& c : leaves) rows.add(c.context, c.block, c.samples);
+}
+
+void add_form(Tables& tables, const Profile& p, std::span<const Thread> threads, const std::string& form,
+              const BlockOrder& order) {
+  add_function_counts(tables, p, threads, form);
+  add_call_counts(tables, p, threads, form);
+  add_contexts(tables, p, threads, form, order);
+}
+
+// With inlined functions, and folded; one of them, where they are the same.
+void add_both_forms(Tables& tables, const Profile& p, const Unfolder& unfolder, const BlockOrder& order) {
+  if (!unfolder.is_needed()) return add_form(tables, p, p.threads, "", order);
+  std::vector<Thread> unfolded;
+  for (const Thread& t : p.threads) unfolded.push_back(unfolder.unfold(t));
+  add_form(tables, p, unfolded, "", order);
+  add_form(tables, p, p.threads, "folded_", order);
 }
 
 void add_sources(Tables& tables, const Profile& p, Strings& strings) {
@@ -285,20 +321,20 @@ void add_strings(Tables& tables, const Strings& strings) {
 void fill(Tables& tables, const Profile& p) {
   Strings strings;
   BlockOrder order = order_blocks(p);
+  Unfolder unfolder(p);
   add_run(tables, p.run);
   if (p.run.sampling) add_sampling(tables, *p.run.sampling);
   add_images(tables, p);
   add_functions(tables, p, order, strings);
   add_blocks(tables, p, order);
   add_lines(tables, p, order, strings);
-  add_sites(tables, p, strings);
+  add_sites(tables, p, unfolder, strings);
+  add_scopes(tables, p);
   add_sources(tables, p, strings);
   add_processes(tables, p);
-  add_function_counts(tables, p);
-  add_call_counts(tables, p);
+  add_both_forms(tables, p, unfolder, order);
   add_block_counts(tables, p, order);
   add_os_counts(tables, p);
-  add_contexts(tables, p, order);
   add_strings(tables, strings);
 }
 

@@ -127,10 +127,11 @@ void Functions::by_map(std::vector<Mapping>& map) {
 void Functions::by_offset() {
   std::map<std::pair<uint32_t, uint64_t>, uint32_t> at;
   for (uint32_t b = 0; b < sides_[0]->functions.size(); b++)
-    if (uint32_t image = old_one(b).image; is_free(false, b) && image != none && is_same_build_[0][image])
+    if (uint32_t image = old_one(b).image;
+        is_free(false, b) && old_one(b).info.has_code && image != none && is_same_build_[0][image])
       at[{image_now_[image], old_one(b).info.offset}] = b;
   for (uint32_t n = 0; n < sides_[1]->functions.size(); n++) {
-    if (!is_free(true, n)) continue;
+    if (!is_free(true, n) || !new_one(n).info.has_code) continue;  // (what is only inlined has no place: its name tells)
     auto found = at.find({new_one(n).image, new_one(n).info.offset});
     if (found == at.end() || !is_free(false, found->second)) continue;
     take(found->second, n, 1);

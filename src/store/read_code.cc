@@ -1,4 +1,7 @@
 // Blocks, lines, contexts, OS calls, coverage.
+#include <map>
+#include <unordered_map>
+
 #include "store/reader.h"
 
 namespace weir::store {
@@ -18,16 +21,20 @@ std::string lines_of(std::string_view which) {
       "SELECT b.id, b.function, f.text, n.text, p.line, p.instructions, p.cycles, b.cycles, b.offset, "
       "(SELECT sum(c.count) FROM block_count c WHERE c.block = b.id AND c.thread IN selected), "
       "CASE WHEN p.position = (SELECT q.position FROM block_line q WHERE q.block = b.id ORDER BY q.cycles DESC LIMIT 1) "
-      "THEN (SELECT sum(c.extra) FROM block_count c WHERE c.block = b.id AND c.thread IN selected) ELSE 0 END, p.position "
+      "THEN (SELECT sum(c.extra) FROM block_count c WHERE c.block = b.id AND c.thread IN selected) ELSE 0 END, p.position, "
+      "p.scope, p.is_counted "
       "FROM block b JOIN block_line p ON p.block = b.id LEFT JOIN string f ON f.id = p.file "
       "LEFT JOIN string n ON n.id = p.inlined WHERE {}",
       which);
 }
 
 Result<> each_line(Statement rows, const Reader::Each<LineRow>& each) {
-  while (rows.next())
+  while (rows.next()) {
+    std::optional<bool> is_counted;
+    if (auto known = rows.maybe(13)) is_counted = *known != 0;
     each({rows.u32(0), rows.u32(1), rows.text(2), rows.text(3), rows.small(4), rows.small(5), rows.small(6), rows.small(7),
-          rows.u64(8), rows.u64(9), rows.u64(10), rows.small(11)});
+          rows.u64(8), rows.u64(9), rows.u64(10), rows.small(11), rows.u32(12), is_counted});
+  }
   return rows.end();
 }
 
@@ -70,7 +77,43 @@ Result<> Reader::lines(const FunctionInfo& f, const Each<LineRow>& each) const {
   rows.bind(1, uint64_t{f.first_block});
   rows.bind(2, uint64_t{f.blocks});
   rows.bind(3, uint64_t{f.id});
-  return each_line(std::move(rows), each);
+  if (!has_inlined_) return each_line(std::move(rows), each);
+  TRY_VOID(each_line(std::move(rows), each));
+  return lines_inlined(f, each);
+}
+
+// Where it was inlined into other functions. Its own lines are of no inlined function there.
+Result<> Reader::lines_inlined(const FunctionInfo& f, const Each<LineRow>& each) const {
+  struct Holder {
+    uint64_t first_block, blocks;
+  };
+  std::map<uint32_t, Holder> holders;
+  std::unordered_map<uint32_t, bool> scopes;  // in calls of it: is it the function itself?
+  Statement all = db_.prepare(
+      "SELECT s.id, s.parent, s.inlined, s.function, f.first_block, f.blocks FROM scope s JOIN function f ON f.id = "
+      "s.function "
+      "ORDER BY s.id");
+  while (all.next()) {  // (the scope around one comes before it)
+    bool is_own = all.u32(2) == f.id;
+    if (all.u32(3) == f.id || (!is_own && !scopes.contains(all.u32(1)))) continue;
+    scopes[all.u32(0)] = is_own;
+    holders[all.u32(3)] = {all.u64(4), all.u64(5)};
+  }
+  TRY_VOID(all.end());
+  for (auto& [function, holder] : holders) {
+    Statement rows = db_.prepare(lines_of("b.id >= ?1 AND b.id < ?1 + ?2 AND b.function = ?3 AND p.scope IS NOT NULL"));
+    rows.bind(1, holder.first_block);
+    rows.bind(2, holder.blocks);
+    rows.bind(3, uint64_t{function});
+    TRY_VOID(each_line(std::move(rows), [&](const LineRow& row) {
+      auto scope = scopes.find(row.scope);
+      if (scope == scopes.end()) return;
+      LineRow own = row;
+      if (scope->second) own.inlined.clear();
+      each(own);
+    }));
+  }
+  return {};
 }
 
 Result<> Reader::lines(const std::string& file, const Each<LineRow>& each) const {
@@ -188,6 +231,16 @@ Result<> Reader::coverage(const std::string& filter, const Each<CoverageRow>& ea
   while (rows.next())
     each({rows.text(0), rows.text(1), rows.u64(2), rows.u64(3), rows.u64(4), rows.u64(5), rows.u64(6), rows.u64(7)});
   return rows.end();
+}
+
+Result<std::vector<std::string>> Reader::images_without_lines() const {
+  Statement rows = db_.prepare(
+      "SELECT i.path FROM function_count c JOIN function f ON f.id = c.function JOIN image i ON i.id = f.image "
+      "WHERE c.thread IN selected GROUP BY i.id HAVING sum(c.self) > 0 AND count(f.file) = 0 ORDER BY sum(c.self) DESC");
+  std::vector<std::string> images;
+  while (rows.next()) images.push_back(rows.text(0));
+  TRY_VOID(rows.end());
+  return images;
 }
 
 Result<> Reader::images(const std::function<void(uint32_t, const profile::Image&)>& each) const {

@@ -12,13 +12,13 @@ constexpr const char* info_tables =
     "LEFT JOIN image i ON i.id = f.image LEFT JOIN string s ON s.id = f.file";
 
 FunctionInfo info_of(const Statement& row) {
-  return {row.u32(0), row.text(1), row.text(2),  row.text(3),  row.text(4),  row.small(5),
-          row.u64(6), row.u64(7),  row.small(8), row.small(9), row.text(10), row.text(11)};
+  return {row.u32(0), row.text(1),  row.text(2),  row.text(3),  row.text(4),  row.small(5),    row.u64(6),
+          row.u64(7), row.small(8), row.small(9), row.text(10), row.text(11), row.u64(12) != 0};
 }
 
 FunctionRow row_of(const Statement& row) {
-  return {info_of(row), row.u64(12), row.u64(13), row.u64(14), row.maybe(15), row.maybe(16),
-          row.u64(17),  row.u64(18), row.u64(19), row.u64(20), row.u64(21)};
+  return {info_of(row), row.u64(13), row.u64(14), row.u64(15), row.maybe(16), row.maybe(17),
+          row.u64(18),  row.u64(19), row.u64(20), row.u64(21), row.u64(22),   row.u64(23)};
 }
 
 // The counts of each function, over the selected threads.
@@ -26,21 +26,20 @@ std::string counted(const std::string& info_columns, OsTime os) {
   return fmt::format(
       "SELECT {0}, c.calls AS calls, c.self {1} AS self, c.total + c.os_time_total AS total, c.self_min AS self_min, "
       "c.self_max AS self_max, c.os_calls AS os_calls, c.os_time AS os_time, c.os_time_total, c.waited AS waited, "
-      "c.waited_total AS waited_total, n.text AS name, i.path AS image, s.text AS file "
+      "c.waited_total AS waited_total, c.inlined, n.text AS name, i.path AS image, s.text AS file "
       "FROM {2} JOIN (SELECT function, sum(calls) AS calls, sum(self) AS self, sum(total) AS total, "
       "  min(self_min) AS self_min, max(self_max) AS self_max, sum(os_calls) AS os_calls, sum(os_time) AS os_time, "
-      "  sum(os_time_total) AS os_time_total, sum(waited) AS waited, sum(waited_total) AS waited_total FROM function_count "
-      "WHERE thread IN selected "
+      "  sum(os_time_total) AS os_time_total, sum(waited) AS waited, sum(waited_total) AS waited_total, "
+      "  sum(inlined) AS inlined FROM function_count WHERE thread IN selected "
       "  AND {3} GROUP BY function) c ON c.function = f.id",
       info_columns, os == OsTime::InSelf ? "+ c.os_time" : "", info_tables, ran);
 }
 
 // OS calls as functions of their own.
 constexpr const char* os_functions =
-    " UNION ALL SELECT NULL, '[' || o.name || ']', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
-    "sum(c.calls), "
-    "sum(c.time), "
-    "sum(c.time), NULL, NULL, sum(c.calls), sum(c.time), 0, sum(c.waited), sum(c.waited), '[' || o.name || ']', "
+    " UNION ALL SELECT NULL, '[' || o.name || ']', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1, "
+    "sum(c.calls), sum(c.time), "
+    "sum(c.time), NULL, NULL, sum(c.calls), sum(c.time), 0, sum(c.waited), sum(c.waited), 0, '[' || o.name || ']', "
     "'[kernel]', NULL "
     "FROM os_count c JOIN os_call o ON o.number = c.number WHERE c.thread IN selected GROUP BY c.number";
 
@@ -50,8 +49,9 @@ constexpr const char* orders[] = {"self",     "total",    "calls",   "name",   "
 }  // namespace
 
 std::string Reader::info_columns() const {
-  return fmt::format("f.id, n.text, l.text, i.path, s.text, f.line, f.offset, f.size, f.first_block, f.blocks, {}, {}",
-                     since(6, "f.named_by"), since(6, "f.clone"));
+  return fmt::format(
+      "f.id, n.text, l.text, i.path, s.text, f.line, f.offset, f.size, f.first_block, f.blocks, {}, {}, f.has_code",
+      since(6, "f.named_by"), since(6, "f.clone"));
 }
 
 Result<> Reader::functions(const FunctionQuery& q, const Each<FunctionRow>& each) const {
@@ -73,11 +73,12 @@ Result<> Reader::functions(const FunctionQuery& q, const Each<FunctionRow>& each
 }
 
 Result<FunctionRow> Reader::function(uint32_t id, OsTime os) const {
-  Statement rows = db_.prepare(fmt::format(
-      "SELECT {0}, sum(c.calls), sum(c.self {1}), sum(c.total + c.os_time_total), min(c.self_min), "
-      "max(c.self_max), sum(c.os_calls), sum(c.os_time), sum(c.os_time_total), sum(c.waited), sum(c.waited_total) FROM {2} "
-      "LEFT JOIN function_count c ON c.function = f.id AND c.thread IN selected WHERE f.id = ? GROUP BY f.id",
-      info_columns(), os == OsTime::InSelf ? "+ c.os_time" : "", info_tables));
+  Statement rows = db_.prepare(
+      fmt::format("SELECT {0}, sum(c.calls), sum(c.self {1}), sum(c.total + c.os_time_total), min(c.self_min), "
+                  "max(c.self_max), sum(c.os_calls), sum(c.os_time), sum(c.os_time_total), sum(c.waited), "
+                  "sum(c.waited_total), sum(c.inlined) FROM {2} "
+                  "LEFT JOIN function_count c ON c.function = f.id AND c.thread IN selected WHERE f.id = ? GROUP BY f.id",
+                  info_columns(), os == OsTime::InSelf ? "+ c.os_time" : "", info_tables));
   rows.bind(1, uint64_t{id});
   FunctionRow row;
   if (rows.next()) row = row_of(rows);
@@ -111,7 +112,7 @@ Result<std::vector<FunctionInfo>> Reader::find(const std::string& text) const {
   Statement rows = db_.prepare(
       fmt::format("SELECT {0}, CASE "
                   "WHEN is_called(n.text, ?1) OR (l.text = ?1 AND n.text NOT LIKE '% [resolver]') THEN 0 "
-                  "WHEN ?2 <> '' AND (i.path = ?2 OR i.path LIKE '%/' || ?2) AND ?3 >= f.offset AND ?3 < "
+                  "WHEN ?2 <> '' AND f.has_code AND (i.path = ?2 OR i.path LIKE '%/' || ?2) AND ?3 >= f.offset AND ?3 < "
                   "f.offset + max(f.size, 1) THEN ?3 <> f.offset "  // where it begins, or inside
                   "WHEN substr(n.text, 1, length(?1) + 1) = ?1 || '(' THEN 2 "
                   "WHEN instr(n.text, '::' || ?1 || '(') > 0 THEN 3 "
@@ -126,9 +127,9 @@ Result<std::vector<FunctionInfo>> Reader::find(const std::string& text) const {
   bool some_ran = false;
   uint64_t best = 0;
   while (rows.next()) {
-    if (found.empty()) best = rows.u64(12);
-    if (rows.u64(12) != best) break;
-    bool ran = rows.maybe(13).has_value();
+    if (found.empty()) best = rows.u64(13);
+    if (rows.u64(13) != best) break;
+    bool ran = rows.maybe(14).has_value();
     if (some_ran && !ran) break;
     some_ran |= ran;
     found.push_back(info_of(rows));
@@ -142,7 +143,7 @@ Result<> Reader::calls(const CallQuery& q, const Each<CallRow>& each) const {
   if (std::ranges::find(columns, q.order) == std::end(columns))
     return fail("no column '{}' to sort by; there are: {}", q.order, fmt::join(columns, ", "));
   std::string where = "c.thread IN selected";
-  if (q.caller != none) where += " AND s.function = ?2";
+  if (q.caller != none) where += q.of_code ? " AND s.holder = ?2" : " AND s.function = ?2";
   if (q.callee != none) where += " AND c.callee = ?3";
   if (!q.filter.empty()) where += " AND matches(?1, en.text)";
   bool text = q.order == "caller" || q.order == "callee";

@@ -66,8 +66,9 @@ Result<> check_kind(const Database& db) {
           "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('weir', 'run', 'run_word', 'string', "
           "'image', 'function', 'block', 'block_line', 'site', 'process', 'process_word', 'thread', 'function_count', "
           "'call_count', 'block_count', 'context', 'os_call', 'os_count', 'sampling', 'sampling_reason', 'leaf_count', "
-          "'source')"));
-  uint64_t all = version >= 4 ? 22 : version >= 3 ? 21 : 18;
+          "'source', 'scope', 'folded_function_count', 'folded_call_count', "
+          "'folded_context', 'folded_leaf_count')"));
+  uint64_t all = version >= 6 ? 27 : version >= 4 ? 22 : version >= 3 ? 21 : 18;
   if (tables < all) return fail("{}: {} of its {} tables are missing: the file is damaged", db.path(), all - tables, all);
   Statement rows = db.prepare("SELECT kind FROM weir");
   std::string kind = rows.next() ? rows.text(0) : "";
@@ -140,35 +141,60 @@ Result<Reader> Reader::open(const std::string& path) {
   TRY_VOID(db.execute("CREATE TEMP TABLE selected(id INTEGER PRIMARY KEY); INSERT INTO selected SELECT id FROM thread"));
   TRY_VOID(db.execute("BEGIN"));  // one lock for all questions, not one for each
   Reader reader(std::move(db), version);
-  if (version < 6) TRY_VOID(reader.lay_over(false));
+  if (version >= 6) {
+    TRY(reader.has_inlined_, reader.db_.number("SELECT EXISTS (SELECT 1 FROM scope)"));
+  }
+  TRY_VOID(reader.lay_over());
   return reader;
 }
 
-// Views of ours with the tables' names come before these. Files from before schema 6 tell of no waits.
-Result<> Reader::lay_over(bool adds_waits) {
+// Views of ours with the tables' names come before these: what was waited is added to the time of OS calls, inlined functions are folded, and files
+// from before schema 6 tell of neither.
+Result<> Reader::lay_over() {
   struct Table {
     const char *name, *columns;
     std::vector<std::pair<const char*, const char*>> times;  // of OS calls, and what was waited in them
+    bool has_forms = false;                                  // with inlined functions, and without
   };
   static const Table tables[] = {
       {"thread", "id, process, tid, name, cycles, instructions", {{"os_time", "waited"}}},
       {"function_count",
        "function, thread, calls, self, self_min, self_max, total, os_calls",
-       {{"os_time", "waited"}, {"os_time_total", "waited_total"}}},
-      {"call_count", "callee, site, thread, calls, total, self_min, self_max", {{"os_time_total", "waited_total"}}},
+       {{"os_time", "waited"}, {"os_time_total", "waited_total"}},
+       true},
+      {"call_count", "callee, site, thread, calls, total, self_min, self_max", {{"os_time_total", "waited_total"}}, true},
       {"context",
        "id, thread, parent, site, function, calls, self, total, first_child, children",
-       {{"os_time", "waited"}, {"os_time_total", "waited_total"}}},
+       {{"os_time", "waited"}, {"os_time_total", "waited_total"}},
+       true},
       {"os_count", "function, number, thread, calls, errors, class", {{"time", "waited"}}}};
+  bool is_old = version_ < 6;
+  std::string sql;
+  auto view = [&](const char* name, const std::string& select) {
+    sql += fmt::format("DROP VIEW IF EXISTS temp.{0};", name);
+    if (!select.empty()) sql += fmt::format("CREATE TEMP VIEW {} AS {};", name, select);
+  };
   for (const Table& table : tables) {
+    bool is_folded = table.has_forms && is_folded_;
     std::string columns = table.columns;
+    if (table.name == std::string_view("function_count")) columns += is_old ? ", NULL AS inlined" : ", inlined";
     for (auto [time, waited] : table.times) {
-      columns += adds_waits ? fmt::format(", {0} + coalesce({1}, 0) AS {0}", time, waited) : fmt::format(", {}", time);
-      columns += version_ >= 6 ? fmt::format(", {}", waited) : fmt::format(", NULL AS {}", waited);
+      columns += adds_waits_ ? fmt::format(", {0} + coalesce({1}, 0) AS {0}", time, waited) : fmt::format(", {}", time);
+      columns += is_old ? fmt::format(", NULL AS {}", waited) : fmt::format(", {}", waited);
     }
-    TRY_VOID(db_.execute(fmt::format("CREATE TEMP VIEW {0} AS SELECT {1} FROM main.{0}", table.name, columns).c_str()));
+    bool is_needed = is_old || adds_waits_ || is_folded;
+    view(table.name,
+         is_needed ? fmt::format("SELECT {} FROM main.{}{}", columns, is_folded ? "folded_" : "", table.name) : "");
   }
-  return {};
+  view("function", is_old       ? "SELECT *, 1 AS has_code FROM main.function"
+                   : is_folded_ ? "SELECT * FROM main.function WHERE has_code"
+                                : "");
+  view("site", is_old       ? "SELECT *, function AS holder, NULL AS scope FROM main.site"
+               : is_folded_ ? "SELECT id, holder AS function, offset, kind, file, line, holder, scope FROM main.site"
+                            : "");
+  view("block_line", is_old ? "SELECT *, NULL AS scope, NULL AS is_counted FROM main.block_line" : "");
+  view("leaf_count", is_folded_ ? "SELECT * FROM main.folded_leaf_count" : "");
+  return db_.execute(sql.c_str());
 }
 
 Result<bool> Reader::add_waits(std::optional<bool> said) {
@@ -179,9 +205,9 @@ Result<bool> Reader::add_waits(std::optional<bool> said) {
     return fail("{}: was written by an older Weir, which did not tell waits; profile again", path());
   if (said.value_or(false) && run.clock == "instructions")
     return fail("{}: counts instructions, and what was waited has none: see the view waits", path());
-  bool adds = tells_waits() && said.value_or(!run.sampling && run.clock == "wall");
-  if (adds) TRY_VOID(lay_over(true));
-  return adds;
+  adds_waits_ = tells_waits() && said.value_or(!run.sampling && run.clock == "wall");
+  TRY_VOID(lay_over());
+  return adds_waits_;
 }
 
 namespace {
@@ -223,6 +249,15 @@ Result<> Reader::select(const std::string& thread, const std::string& process) {
 
 Result<> Reader::select_id(std::optional<uint32_t> thread) {
   return fill_selected(thread ? fmt::format("t.id = {}", *thread) : "1");
+}
+
+// Names of tables mean those of `temp` first, so that every question is asked of the other form.
+Result<> Reader::fold_inlined(bool is_folded) {
+  if (version_ < 6) return {};
+  TRY(uint64_t is_there, db_.number("SELECT EXISTS (SELECT 1 FROM main.scope)"));
+  is_folded_ = is_folded && is_there;
+  has_inlined_ = !is_folded && is_there;
+  return lay_over();
 }
 
 Result<> Reader::fill_selected(std::string_view condition) {

@@ -36,6 +36,7 @@ struct FunctionInfo {
   uint64_t offset = 0, size = 0;
   uint32_t first_block = 0, blocks = 0;
   std::string named_by, clone;  // see profile::Function
+  bool has_code = true;  // false: it is only known where it was inlined
 };
 
 struct FunctionRow : FunctionInfo {
@@ -44,6 +45,8 @@ struct FunctionRow : FunctionInfo {
   std::optional<Cycles> self_min, self_max;  // of one call, without OS time; none: no call has ended
   uint64_t os_calls = 0;
   Cycles os_time = 0, os_time_total = 0, waited = 0, waited_total = 0;
+  uint64_t inlined = 0;  // of the calls: that were inlined
+  const char* inlining() const { return !has_code ? "inlined" : inlined ? "partly" : ""; }
 };
 
 struct FunctionQuery {
@@ -73,6 +76,7 @@ struct CallQuery {
   uint32_t caller = none, callee = none;  // none: any
   std::string filter;                     // for the callee's name
   bool by_site = false;                   // a row for each site; otherwise one for each caller
+  bool of_code = false;                   // of the caller: all in its code, of what was inlined there, too
   std::string order = "total";
   uint64_t limit = 0;
 };
@@ -98,6 +102,8 @@ struct LineRow {
   uint64_t count = 0;
   Cycles extra = 0;  // of the block: given to its costliest part
   uint32_t position = 0;
+  uint32_t scope = none;           // the inlined call that it is in
+  std::optional<bool> is_counted;  // see profile::LinePart; none: the file is older than that
 };
 
 struct ContextRow {
@@ -181,6 +187,10 @@ class Reader {
 
   Result<> select_id(std::optional<uint32_t> thread);  // by ThreadRow::id; none: all
 
+  // From here on what was inlined is part of the functions that have its code, as if nobody knew; or not any more.
+  Result<> fold_inlined(bool is_folded);
+  bool has_inlined() const { return has_inlined_; }  // and is not folded
+
   Result<profile::Run> run() const;
   Result<Totals> totals() const;
   Result<std::vector<ThreadRow>> threads() const;      // that are selected
@@ -230,20 +240,24 @@ class Reader {
     int64_t time, waited;
   };
   Result<> sums_of_os_calls(const Each<OsSums>& each) const;  // by thread
+  // Whose code ran and has no lines: what was inlined there is not known. Those that took most come first.
+  Result<std::vector<std::string>> images_without_lines() const;
   Result<> images(const std::function<void(uint32_t, const profile::Image&)>& each) const;
 
  private:
   Result<std::optional<profile::Sampling>> sampling() const;  // none: the profile is exact
   Reader(Database db, uint64_t version) : db_(std::move(db)), version_(version) {}
-  Result<> lay_over(bool adds_waits);
+  Result<> lay_over();
   Result<> fill_selected(std::string_view condition);
   Result<std::vector<ThreadRow>> threads_where(const char* condition) const;
   Result<> count_processes(Totals& t) const;
+  Result<> lines_inlined(const FunctionInfo& function, const Each<LineRow>& each) const;
   // A column that older files do not have.
   const char* since(uint64_t version, const char* column) const { return version_ >= version ? column : "NULL"; }
   Database db_;
   std::string info_columns() const;
   uint64_t version_;
+  bool has_inlined_ = false, is_folded_ = false, adds_waits_ = false;
 };
 
 }  // namespace weir::store

@@ -21,12 +21,16 @@ CREATE TABLE string(id INTEGER PRIMARY KEY, text TEXT NOT NULL);
 
 CREATE TABLE image(id INTEGER PRIMARY KEY, path TEXT NOT NULL, build_id TEXT, size INTEGER, modified INTEGER);
 CREATE TABLE function(id INTEGER PRIMARY KEY, image INTEGER, offset INTEGER, size INTEGER, linkage_name INTEGER,
-  name INTEGER NOT NULL, file INTEGER, line INTEGER, first_block INTEGER, blocks INTEGER, named_by TEXT, clone TEXT);
+  name INTEGER NOT NULL, file INTEGER, line INTEGER, first_block INTEGER, blocks INTEGER, named_by TEXT, clone TEXT,
+  has_code INTEGER);
 CREATE TABLE block(id INTEGER PRIMARY KEY, function INTEGER, offset INTEGER, bytes BLOB, instructions INTEGER,
   cycles INTEGER);
 CREATE TABLE block_line(block INTEGER NOT NULL, position INTEGER NOT NULL, file INTEGER, line INTEGER, inlined INTEGER,
-  instructions INTEGER, cycles INTEGER, PRIMARY KEY(block, position)) WITHOUT ROWID;
-CREATE TABLE site(id INTEGER PRIMARY KEY, function INTEGER, offset INTEGER, kind TEXT, file INTEGER, line INTEGER);
+  instructions INTEGER, cycles INTEGER, scope INTEGER, is_counted INTEGER,
+  PRIMARY KEY(block, position)) WITHOUT ROWID;
+CREATE TABLE site(id INTEGER PRIMARY KEY, function INTEGER, offset INTEGER, kind TEXT, file INTEGER, line INTEGER,
+  holder INTEGER, scope INTEGER);
+CREATE TABLE scope(id INTEGER PRIMARY KEY, function INTEGER, parent INTEGER, inlined INTEGER, site INTEGER, entry INTEGER);
 CREATE TABLE source(file INTEGER PRIMARY KEY, size INTEGER, hash INTEGER);
 
 CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, parent INTEGER, started INTEGER, ended INTEGER,
@@ -38,9 +42,14 @@ CREATE TABLE thread(id INTEGER PRIMARY KEY, process INTEGER, tid INTEGER, name T
 
 CREATE TABLE function_count(function INTEGER NOT NULL, thread INTEGER NOT NULL, calls INTEGER, self INTEGER,
   self_min INTEGER, self_max INTEGER, total INTEGER, os_calls INTEGER, os_time INTEGER, os_time_total INTEGER,
-  waited INTEGER, waited_total INTEGER,
-  PRIMARY KEY(function, thread)) WITHOUT ROWID;
+  waited INTEGER, waited_total INTEGER, inlined INTEGER, PRIMARY KEY(function, thread)) WITHOUT ROWID;
 CREATE TABLE call_count(callee INTEGER NOT NULL, site INTEGER NOT NULL, thread INTEGER NOT NULL, calls INTEGER,
+  total INTEGER, os_time_total INTEGER, waited_total INTEGER, self_min INTEGER, self_max INTEGER,
+  PRIMARY KEY(callee, site, thread)) WITHOUT ROWID;
+CREATE TABLE folded_function_count(function INTEGER NOT NULL, thread INTEGER NOT NULL, calls INTEGER, self INTEGER,
+  self_min INTEGER, self_max INTEGER, total INTEGER, os_calls INTEGER, os_time INTEGER, os_time_total INTEGER,
+  waited INTEGER, waited_total INTEGER, inlined INTEGER, PRIMARY KEY(function, thread)) WITHOUT ROWID;
+CREATE TABLE folded_call_count(callee INTEGER NOT NULL, site INTEGER NOT NULL, thread INTEGER NOT NULL, calls INTEGER,
   total INTEGER, os_time_total INTEGER, waited_total INTEGER, self_min INTEGER, self_max INTEGER,
   PRIMARY KEY(callee, site, thread)) WITHOUT ROWID;
 CREATE TABLE block_count(block INTEGER NOT NULL, thread INTEGER NOT NULL, count INTEGER, extra INTEGER,
@@ -49,6 +58,11 @@ CREATE TABLE context(id INTEGER PRIMARY KEY, thread INTEGER, parent INTEGER, sit
   calls INTEGER, self INTEGER, os_time INTEGER, waited INTEGER, total INTEGER, os_time_total INTEGER,
   waited_total INTEGER, first_child INTEGER, children INTEGER);
 CREATE TABLE leaf_count(context INTEGER NOT NULL, block INTEGER NOT NULL, samples INTEGER,
+  PRIMARY KEY(context, block)) WITHOUT ROWID;
+CREATE TABLE folded_context(id INTEGER PRIMARY KEY, thread INTEGER, parent INTEGER, site INTEGER, function INTEGER,
+  calls INTEGER, self INTEGER, os_time INTEGER, waited INTEGER, total INTEGER, os_time_total INTEGER,
+  waited_total INTEGER, first_child INTEGER, children INTEGER);
+CREATE TABLE folded_leaf_count(context INTEGER NOT NULL, block INTEGER NOT NULL, samples INTEGER,
   PRIMARY KEY(context, block)) WITHOUT ROWID;
 CREATE TABLE os_call(number INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE os_count(function INTEGER NOT NULL, number INTEGER NOT NULL, thread INTEGER NOT NULL, calls INTEGER,
@@ -68,6 +82,8 @@ CREATE VIEW function_total AS
 const char* const create_indices = R"(
 CREATE INDEX site_function ON site(function);
 CREATE INDEX call_count_site ON call_count(site);
+CREATE INDEX folded_call_count_site ON folded_call_count(site);
+CREATE INDEX site_holder ON site(holder);
 )";
 
 }  // namespace weir::store

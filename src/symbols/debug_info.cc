@@ -83,7 +83,22 @@ DebugInfo::Found DebugInfo::unit_at(Vaddr v) {
   if (after == ranges_.begin() || !std::prev(after)->range.contains(v)) return {};
   VRange range = std::prev(after)->range;
   if (after != ranges_.end()) range.end = std::min(range.end, after->range.begin);
-  return {units_[std::prev(after)->unit].get(), range};
+  return {units_[std::prev(after)->unit].get(), range, std::prev(after)->unit};
+}
+
+InlinedCall DebugInfo::inlined(uint64_t number) {
+  uint64_t id = (number >> 32) - 1;
+  auto scope = static_cast<uint32_t>(number);
+  CHECK(id < units_.size());
+  Unit& unit = *units_[id];
+  uint32_t parent = unit.scope(scope).parent;
+  bool is_inside = parent != none && unit.scope(parent).is_inlined;
+  return {is_inside ? (number & ~uint64_t{UINT32_MAX}) | parent : 0,
+          unit.entry(scope),
+          unit.name_of(scope),
+          unit.origin_of(scope),
+          unit.declaration(scope),
+          unit.call_place(scope)};
 }
 
 Place DebugInfo::declaration(Vaddr v) {

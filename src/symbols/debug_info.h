@@ -22,9 +22,12 @@ class DebugInfo {
   struct Found {
     Unit* unit = nullptr;
     VRange range;
+    uint32_t id = 0;
+    uint64_t number_of(uint32_t scope) const { return uint64_t{id + 1} << 32 | scope; }
   };
   Found unit_at(Vaddr v);
 
+  InlinedCall inlined(uint64_t number);  // see Found::number_of
   Place declaration(Vaddr v);
   Place known_declaration(Vaddr v);  // nothing, where its unit was not read yet
   std::vector<Row> rows(VRange range);

@@ -65,7 +65,7 @@ void FrameFinder::find(Vaddr v) {
     until(v + 1);
   }
   for (; scope != none && unit->scope(scope).is_inlined; scope = unit->scope(scope).parent) {
-    frames_.push_back({unit->name_of(scope), place});
+    frames_.push_back({unit->name_of(scope), place, unit_.number_of(scope)});
     place = unit->call_place(scope);
   }
   if (function) frames_.push_back({function->name(), place});

@@ -191,26 +191,31 @@ namespace {
 struct Answer {
   uint32_t block, cycles, line;
   std::string_view file, inlined;
+  uint32_t scope;
 };
 
-// The answers of one block: parts of the same line become one.
-void add_parts(std::span<const Answer> answers, std::vector<LinePart>& lines) {
+// The answers of one block: parts of the same line become one. Returns that of the last.
+uint32_t add_parts(std::span<const Answer> answers, std::vector<LinePart>& lines) {
   size_t first = lines.size();
+  ptrdiff_t last = 0;
   for (const Answer& a : answers) {
     auto part = std::find_if(lines.begin() + static_cast<ptrdiff_t>(first), lines.end(), [&](const LinePart& l) {
-      return l.line == a.line && l.file == a.file && l.inlined == a.inlined;
+      return l.line == a.line && l.scope == a.scope && l.file == a.file && l.inlined == a.inlined;
     });
     if (part == lines.end())
-      part = lines.insert(part, {a.block, std::string(a.file), a.line, std::string(a.inlined), 0, 0});
+      part = lines.insert(part, {a.block, std::string(a.file), a.line, std::string(a.inlined), 0, 0, a.scope});
     part->instructions++;
     part->cycles += a.cycles;
+    last = part - lines.begin();
   }
+  return static_cast<uint32_t>(last);
 }
 
 }  // namespace
 
 void ProfileCode::find_lines(uint32_t index, std::vector<Asked> asked) {
   if (asked.empty() || !has_lines(index)) return;
+  last_scope_ = {};
   std::ranges::stable_sort(asked, {}, &Asked::address);
   std::vector<Vaddr> addresses;
   for (const Asked& a : asked) addresses.push_back(a.address);
@@ -219,17 +224,88 @@ void ProfileCode::find_lines(uint32_t index, std::vector<Asked> asked) {
   images_[index].symbols->frames(addresses, [&](size_t i, std::span<const Frame> frames) {
     if (frames.empty()) return;
     const Frame& inner = frames.front();
-    if (uint32_t site = asked[i].site; site != none)
-      p_.sites[site].file = inner.place.file, p_.sites[site].line = inner.place.line;
+    uint32_t site = asked[i].site, block = asked[i].block;
+    uint32_t owner = site != none ? p_.sites[site].function : p_.blocks[block].function;
+    uint32_t scope = none;
+    if (asked[i].ran && inner.scope) {
+      if (last_scope_.number != inner.scope || last_scope_.function != owner)
+        last_scope_ = {inner.scope, owner, this->scope(index, inner.scope, owner)};
+      scope = last_scope_.scope;
+    }
+    if (site != none)
+      p_.sites[site].file = inner.place.file, p_.sites[site].line = inner.place.line, p_.sites[site].scope = scope;
     else
-      answers.push_back({asked[i].block, asked[i].cycles, inner.place.line, inner.place.file,
-                         frames.size() > 1 ? inner.function : std::string_view{}});
+      answers.push_back({block, asked[i].cycles, inner.place.line, inner.place.file,
+                         inner.scope ? inner.function : std::string_view{}, scope});
   });
   std::ranges::stable_sort(answers, {}, &Answer::block);  // (blocks may overlap)
   for (size_t i = 0, end; i < answers.size(); i = end) {
     for (end = i + 1; end < answers.size() && answers[end].block == answers[i].block;) end++;
-    add_parts(std::span(answers).subspan(i, end - i), p_.lines);
+    uint32_t last = add_parts(std::span(answers).subspan(i, end - i), p_.lines);
+    uint32_t block = answers[i].block;
+    if (part_at_end_.size() <= block) part_at_end_.resize(p_.blocks.size(), none);
+    part_at_end_[block] = last;
   }
+}
+
+uint32_t ProfileCode::scope(uint32_t image, uint64_t number, uint32_t function) {
+  auto& scopes = images_[image].scopes;
+  if (auto known = scopes.find({number, function}); known != scopes.end()) return known->second;
+  InlinedCall call = images_[image].symbols->inlined(number);
+  profile::Scope made{.function = function, .entry = call.entry.value};
+  if (call.parent) made.parent = scope(image, call.parent, function);  // (they are as deep as the compiler went)
+  made.inlined = inlined_function(image, call);
+  // A part that GCC had split off a function and put back: a "call" of the function in itself, at its head.
+  uint32_t around = made.parent == none ? function : p_.scopes[made.parent].inlined;
+  if (around == made.inlined && call.call == call.declared) return scopes[{number, function}] = made.parent;
+  made.site = static_cast<uint32_t>(p_.sites.size());
+  p_.sites.push_back(
+      {function, made.entry, profile::SiteKind::Inlined, std::string(call.call.file), call.call.line, made.parent});
+  p_.scopes.push_back(made);
+  return scopes[{number, function}] = static_cast<uint32_t>(p_.scopes.size() - 1);
+}
+
+namespace {
+
+// "f(int) [clone .isra.0]" is what the compiler made of f(int); of a C function, "f.isra.0".
+std::string without_clone(const std::string& name) {
+  std::string base = name.substr(0, name.find(" [clone "));
+  for (const char* suffix : {".isra.", ".constprop.", ".part.", ".lto_priv.", ".cold"})
+    if (size_t at = base.find(suffix); at != std::string::npos && at > 0) base.resize(at);
+  return base;
+}
+
+}  // namespace
+
+// A function that has code of its own besides is one function with it: it has the same name, and is declared at the same place. (What
+// never ran may not say where it is declared.)
+uint32_t ProfileCode::inlined_function(uint32_t image, const InlinedCall& call) {
+  ImageState& state = images_[image];
+  auto [known, is_new] = state.functions_by_origin.try_emplace(call.origin, none);
+  if (!is_new) return known->second;
+  auto& all = state.functions_by_declaration;
+  if (all.empty())
+    for (const auto& [offset, id] : state.functions) {
+      const profile::Function& f = p_.functions[id];
+      std::string base = without_clone(f.name);
+      auto [first, fresh] = all.try_emplace({base, f.file, f.line}, id);
+      if (!fresh && f.name == base) first->second = id;  // rather the function than a clone
+    }
+  std::string name(call.function), file(call.declared.file);
+  auto found = all.find({name, file, call.declared.line});
+  if (found == all.end()) found = all.find({name, "", 0});
+  // (Without a linkage name its parameters are not known.)
+  if (auto next = all.lower_bound({name + "(", "", 0}); found == all.end() && next != all.end())
+    if (auto& [known_name, known_file, line] = next->first;
+        known_name.starts_with(name + "(") && known_file == file && line == call.declared.line)
+      found = next;
+  if (found == all.end()) {
+    found = all.emplace(std::tuple(name, file, call.declared.line), static_cast<uint32_t>(p_.functions.size())).first;
+    p_.functions.push_back({image, 0, 0, "", name, file, call.declared.line, {}, {}, false});
+  } else if (profile::Function& f = p_.functions[found->second]; f.file.empty()) {
+    f.file = file, f.line = call.declared.line;
+  }
+  return known->second = found->second;
 }
 
 std::span<const std::string> ProfileCode::notes(uint32_t image) const {

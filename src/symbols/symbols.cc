@@ -142,6 +142,8 @@ void Symbols::frames(std::span<const Vaddr> addresses, const TakeFrames& take) {
   for (size_t i = 0; i < addresses.size(); ++i) take(i, finder.at(addresses[i]));
 }
 
+InlinedCall Symbols::inlined(uint64_t scope) { return parts_->info().inlined(scope); }
+
 std::vector<uint32_t> Symbols::source_lines_of(std::string_view file) { return parts_->info().source_lines_of(file); }
 
 bool Symbols::has_lines() { return !parts_->info().empty(); }

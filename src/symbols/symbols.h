@@ -63,6 +63,16 @@ struct Row {
 struct Frame {
   std::string_view function;
   Place place;
+  uint64_t scope = 0;  // of an inlined call: its number in the image; 0: the function itself
+};
+
+// A call that was inlined. Views are good as long as the Symbols.
+struct InlinedCall {
+  uint64_t parent = 0;  // the inlined call around it
+  Vaddr entry;          // where it begins to run; 0: not known
+  std::string_view function;
+  uint64_t origin = 0;   // the same for all calls of a function, in one unit
+  Place declared, call;  // the function, and the call in the source
 };
 
 std::string default_debug_root();  // WEIR_DEBUG_DIRECTORY, or /usr/lib/debug
@@ -109,6 +119,7 @@ class Symbols {
   // one; in code without lines its place is empty. The span, and the name of code without one, are good during the call.
   using TakeFrames = std::function<void(size_t index, std::span<const Frame> frames)>;
   void frames(std::span<const Vaddr> addresses, const TakeFrames& take);
+  InlinedCall inlined(uint64_t scope);  // of a frame
 
   // Every line of `file` that has code in the image, sorted; needs the line tables of all units.
   std::vector<uint32_t> source_lines_of(std::string_view file);

@@ -21,11 +21,46 @@ std::string text_of(Dwarf_Die* die, unsigned name) {
   return text ? text : "";
 }
 
+// The entry that says what `die` is: what it is a copy of, and where that was declared.
+Dwarf_Die declared(Dwarf_Die die) {
+  for (unsigned name : {DW_AT_abstract_origin, DW_AT_specification}) {
+    Dwarf_Attribute attribute;
+    Dwarf_Die other;
+    if (dwarf_formref_die(dwarf_attr(&die, name, &attribute), &other)) die = other;
+  }
+  return die;
+}
+
+bool is_c_plus_plus(Dwarf_Die die) {
+  Dwarf_Die unit;
+  if (!dwarf_diecu(&die, &unit, nullptr, nullptr)) return false;
+  int language = dwarf_srclang(&unit);
+  return language == DW_LANG_C_plus_plus || language == DW_LANG_C_plus_plus_03 || language == DW_LANG_C_plus_plus_11 ||
+         language == DW_LANG_C_plus_plus_14;
+}
+
+// "inv::split" of a function that no linker has to know: link-time optimisation leaves it without a linkage name.
+std::string name_in_spaces(Dwarf_Die* die) {
+  std::string name = text_of(die, DW_AT_name);
+  Dwarf_Die inner = declared(*die);
+  Dwarf_Die* around = nullptr;
+  int count = is_c_plus_plus(inner) ? dwarf_getscopes_die(&inner, &around) : 0;
+  for (int i = 1; i < count; i++) {
+    int tag = dwarf_tag(&around[i]);
+    if (tag != DW_TAG_namespace && tag != DW_TAG_class_type && tag != DW_TAG_structure_type && tag != DW_TAG_union_type)
+      break;
+    const char* text = dwarf_diename(&around[i]);
+    name = fmt::format("{}::{}", text ? text : "(anonymous namespace)", name);
+  }
+  free(around);
+  return name;
+}
+
 // The linkage name says namespaces and parameters as well. C has none, and Go's names are whole as they are.
 std::string full_name(Dwarf_Die* die) {
   std::string linkage_name = text_of(die, DW_AT_linkage_name);
   if (linkage_name.empty()) linkage_name = text_of(die, DW_AT_MIPS_linkage_name);
-  return linkage_name.empty() ? text_of(die, DW_AT_name) : demangle(linkage_name);
+  return linkage_name.empty() ? name_in_spaces(die) : demangle(linkage_name);
 }
 
 struct Interval {
@@ -131,15 +166,26 @@ void Unit::read_scopes() {
   stretches_ = flatten(std::move(intervals));
 }
 
-const std::string& Unit::name_of(uint32_t scope) {
-  if (scopes_[scope].name) return *scopes_[scope].name;
+uint64_t Unit::origin_of(uint32_t scope) {
   Dwarf_Die die = scopes_[scope].die, origin;
   Dwarf_Attribute attribute;
   const void* key = die.addr;
   if (dwarf_formref_die(dwarf_attr(&die, DW_AT_abstract_origin, &attribute), &origin)) key = origin.addr;
-  auto [entry, fresh] = names_.try_emplace(key);
-  if (fresh) entry->second = full_name(&die);
+  return reinterpret_cast<uint64_t>(key);
+}
+
+const std::string& Unit::name_of(uint32_t scope) {
+  if (scopes_[scope].name) return *scopes_[scope].name;
+  auto [entry, fresh] = names_.try_emplace(origin_of(scope));
+  if (fresh) entry->second = full_name(&scopes_[scope].die);
   return *(scopes_[scope].name = &entry->second);
+}
+
+// GCC says where it begins (DW_AT_entry_pc); else it does so at its lowest address, or its first range.
+Vaddr Unit::entry(uint32_t scope) {
+  Dwarf_Addr base, begin = 0, end;
+  if (dwarf_entrypc(&scopes_[scope].die, &begin) == 0) return {begin};
+  return {dwarf_ranges(&scopes_[scope].die, 0, &base, &begin, &end) > 0 ? begin : 0};
 }
 
 Place Unit::call_place(uint32_t scope) {

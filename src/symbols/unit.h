@@ -71,8 +71,10 @@ class Unit {
 
   // What it is called: "ns::f(int)". Good as long as the unit.
   const std::string& name_of(uint32_t scope);
-  Place call_place(uint32_t scope);   // where an inlined call is
-  Place declaration(uint32_t scope);  // where its function is declared
+  uint64_t origin_of(uint32_t scope);  // the function that it is an instance of: a number of its own
+  Vaddr entry(uint32_t scope);         // of an inlined call; 0: not known
+  Place call_place(uint32_t scope);    // where an inlined call is
+  Place declaration(uint32_t scope);   // where its function is declared
 
  private:
   const LineTable& lines();
@@ -87,7 +89,7 @@ class Unit {
   std::vector<std::optional<uint32_t>> file_ids_;
   std::vector<Scope> scopes_;
   std::vector<Stretch> stretches_;
-  std::unordered_map<const void*, std::string> names_;  // by what the scope is an instance of
+  std::unordered_map<uint64_t, std::string> names_;  // by what the scope is an instance of
 };
 
 }  // namespace weir::symbols

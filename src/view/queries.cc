@@ -47,6 +47,7 @@ Result<std::unique_ptr<Queries>> Queries::open(const Options& options) {
 Result<> Queries::open_files() {
   FileState state = FileState::of(options_.file), state_before;
   TRY(store::Reader reader, store::Reader::open(options_.file));
+  TRY_VOID(reader.fold_inlined(options_.fold_inlined));
   TRY(profile::Run run, reader.run());
   TRY(bool with_waits, reader.add_waits(options_.with_waits));
   std::optional<store::Reader> before;
@@ -59,6 +60,7 @@ Result<> Queries::open_files() {
     state_before = FileState::of(options_.before);
     TRY(before, store::Reader::open(options_.before));
     TRY_VOID(before->add_waits(options_.with_waits));
+    TRY_VOID(before->fold_inlined(options_.fold_inlined));
     TRY(scale, store::scale_of(reader, *before));
     TRY(same_threads, store::same_threads(reader, *before));
   }

@@ -25,6 +25,7 @@ struct Options {
   std::vector<std::string> map;         // OLD=NEW: images or functions that are the same
   store::SourceMap source_map;          // where sources are now
   std::optional<bool> with_waits = {};  // see store::Reader::add_waits
+  bool fold_inlined = false;            // into those that they were inlined into
 };
 
 // Which file a name stands for, and what was last written to it.

@@ -79,6 +79,7 @@ Result<> Queries::source(const Parameters& p, JsonWriter& json) {
   store::CallQuery query;
   query.caller = f.row.id;
   query.by_site = true;
+  query.of_code = f.row.has_code;
   TRY_VOID(f.reader->calls(query, [&](const store::CallRow& c) {
     if (c.line) calls[{c.file, c.line}].push_back({f.page_id(c.callee), c.callee_name, c.calls});
   }));
@@ -125,7 +126,7 @@ Result<> Queries::assembly(const Parameters& p, JsonWriter& json) {
   std::map<uint64_t, std::vector<Call>> callees;  // by the offset of the call
   store::CallQuery query;
   query.caller = f.row.id;
-  query.by_site = true;
+  query.by_site = query.of_code = true;
   TRY_VOID(f.reader->calls(
       query, [&](const store::CallRow& c) { callees[c.offset].push_back({f.page_id(c.callee), c.callee_name, c.calls}); }));
   std::map<uint32_t, std::string> places;  // of blocks

@@ -25,7 +25,7 @@ answers "SELECT count(*), min(c.total) > 100000000, max(c.total) > 200000000 $(o
 answers "SELECT c.self < 100000000, c.waited_total > 50000000 $(of idle)" <<<'1|1'
 answers "SELECT count(*) FROM thread t WHERE t.cycles <> (SELECT sum(self) FROM function_count c WHERE c.thread = t.id)" <<<0
 answers "SELECT count(*) FROM thread t WHERE t.cycles <> (SELECT sum(self) FROM context c WHERE c.thread = t.id)" <<<0
-answers "SELECT count(*) FROM function_count c WHERE c.self <> (SELECT sum(k.extra) FROM block_count k JOIN block b ON b.id = k.block WHERE b.function = c.function AND k.thread = c.thread)" <<<0
+answers "SELECT count(*) FROM (SELECT * FROM folded_function_count UNION ALL SELECT * FROM function_count WHERE NOT EXISTS (SELECT 1 FROM scope)) c WHERE c.self <> (SELECT sum(k.extra) FROM block_count k JOIN block b ON b.id = k.block WHERE b.function = c.function AND k.thread = c.thread)" <<<0
 answers "SELECT count(*) FROM thread t, run r WHERE t.cycles + t.os_time + t.waited > (r.ended - r.started + 1000) * (r.cycles_per_second / 1e6) * 1.01" <<<0
 answers "SELECT clock, full_paths FROM run" <<<'wall|1'
 # That asks for what is waited: it is in the times, unless it is not wanted.

@@ -197,7 +197,7 @@ TEST(SampleAssemble, S9_FunctionsCallsAndPaths) {
   EXPECT_EQ(times(p, "main"), "1/15");
   EXPECT_EQ(calls(p), (Lines{"- start→main 15", "again call→leaf 7", "main call→again 9", "main call→leaf 5"}));
   EXPECT_EQ(paths(p), (Lines{"main 1", "main;again 2", "main;again;leaf 7", "main;leaf 5"}));
-  EXPECT_EQ(p.functions.size(), 3u);  // of those that were not sampled nothing is known
+  EXPECT_EQ(p.functions.size(), 4u);  // of those that were not sampled nothing is known; square() is inlined in leaf()
   EXPECT_EQ(p.run.cycles_per_second, 1000u);
   EXPECT_EQ(p.run.clock, "samples");
 }
@@ -216,7 +216,7 @@ TEST(SampleAssemble, S9_PlacesAndLines) {
                              "main call→through " + std::to_string(9 + compiled().functions.at("leaf").size()),
                              "through indirect→leaf " + std::to_string(9 + compiled().functions.at("leaf").size())}));
   for (const profile::CallSite& s : p.sites) {
-    if (s.kind == SiteKind::Start) continue;
+    if (s.kind == SiteKind::Start || s.kind == SiteKind::Inlined) continue;
     bool is_main = s.function == id_of(p, "main");
     EXPECT_EQ(s.offset, is_main ? compiled().call("main", "through").address : indirect.address);
     EXPECT_TRUE(s.file.ends_with("target.c")) << s.file;
@@ -387,7 +387,7 @@ TEST(SampleAssemble, A7_ThreadsAndProcesses) {
   EXPECT_EQ(p.threads[2].name, "worker");
   EXPECT_EQ(times(p, "leaf", 0), "4/4");
   EXPECT_EQ(times(p, "leaf", 2), "2/2");
-  EXPECT_EQ(p.functions.size(), 2u);  // code is shared
+  EXPECT_EQ(p.functions.size(), 3u);  // code is shared
   const profile::Sampling& s = *p.run.sampling;
   EXPECT_EQ((std::array{s.samples, s.frames, s.frames_unwound, s.frames_heuristic, s.frames_by_frame_pointer, s.distrusted,
                         s.new_maps, s.lost, s.late, s.verify_differences, s.truncated}),
@@ -458,7 +458,18 @@ TEST(SampleAssemble, S9_ThroughTheStore) {
   std::string totals;
   ASSERT_TRUE(reader->functions(
       {}, [&](const store::FunctionRow& f) { totals += fmt::format("{} {}/{};", f.name, f.self, f.total); }));
+  EXPECT_EQ(totals, "square 5/5;leaf 0/5;main 0/5;");
+  std::string tree;
+  auto add = [&](const store::ContextRow& c) { tree += fmt::format("{} {}/{};", c.function, c.self, c.total); };
+  ASSERT_TRUE(reader->contexts(add));
+  EXPECT_EQ(tree, fmt::format("{} 0/5;{} 0/5;{} 5/5;", id_of(p, "main"), id_of(p, "leaf"), id_of(p, "square")));
+  ASSERT_TRUE(reader->fold_inlined(true));
+  totals.clear(), tree.clear();
+  ASSERT_TRUE(reader->functions(
+      {}, [&](const store::FunctionRow& f) { totals += fmt::format("{} {}/{};", f.name, f.self, f.total); }));
   EXPECT_EQ(totals, "leaf 5/5;main 0/5;");
+  ASSERT_TRUE(reader->contexts(add));
+  EXPECT_EQ(tree, fmt::format("{} 0/5;{} 5/5;", id_of(p, "main"), id_of(p, "leaf")));
 }
 
 // ---- this very process, under a timer ----

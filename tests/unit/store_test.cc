@@ -99,10 +99,13 @@ Profile load(const std::string& path) {
     p.blocks.push_back({s.u32(0), s.u64(1), static_cast<uint32_t>(p.code.size()), static_cast<uint32_t>(bytes.size()),
                         s.small(3), s.small(4)});
     p.code.insert(p.code.end(), bytes.begin(), bytes.end());
-    Statement l =
-        r.db.prepare("SELECT file, line, inlined, instructions, cycles FROM block_line WHERE block = ? ORDER BY position");
+    Statement l = r.db.prepare(
+        "SELECT file, line, inlined, instructions, cycles, scope, is_counted FROM block_line WHERE block = ? ORDER BY "
+        "position");
     l.bind(1, s.u64(5));
-    while (l.next()) p.lines.push_back({s.u32(5), r.string(l, 0), l.small(1), r.string(l, 2), l.small(3), l.small(4)});
+    while (l.next())
+      p.lines.push_back(
+          {s.u32(5), r.string(l, 0), l.small(1), r.string(l, 2), l.small(3), l.small(4), l.u32(5), l.u64(6) != 0});
   }
   for (Statement s = r.db.prepare("SELECT function, offset, kind, file, line FROM site ORDER BY id"); s.next();)
     p.sites.push_back({s.u32(0), s.u64(1), static_cast<SiteKind>(number_of(s.text(2), SiteKind::Start, site_kind)),

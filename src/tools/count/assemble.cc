@@ -369,6 +369,8 @@ void Assembler::finish() {
     for (const std::string& note : code_.notes(i))
       if (!p_.processes.empty()) p_.processes[0].notes.push_back(note);
   }
+  count_entries();
+  mark_visits();
   if (is_by_wall_) spread_wall_time();
 }
 

@@ -8,6 +8,7 @@
 #include "symbols/profile_code.h"
 #include "symbols/written_names.h"
 #include "tools/count/count.h"
+#include "tools/count/graph.h"
 
 namespace weir::count {
 
@@ -54,7 +55,14 @@ class Assembler {
   uint32_t add_process(const Program& program);
   void cut_blocks();
   void spread_wall_time();
+  void note_what_ran();
   void find_lines(uint32_t image);
+  class Entries;
+  void count_entries();
+  class Visits;
+  void mark_visits();
+  CodeOf code_of(uint32_t function) const;
+  std::vector<uint8_t> last_lengths(const CodeOf& code) const;  // of instructions, by block
 
   profile::Profile& p_;
   symbols::ProfileCode code_;
@@ -72,6 +80,7 @@ class Assembler {
   std::vector<uint8_t> lengths_;   // the pools, as in Pool
   std::vector<uint32_t> so_far_;
   std::vector<bool> ran_;  // functions
+  std::vector<bool> block_ran_, site_ran_;
 };
 
 }  // namespace weir::count
