@@ -46,6 +46,7 @@ debian_archives() {
 
 make_debian() {
   local mirror
+  chmod 755 "$directory"  # (tests run programs as other users there)
   mirror=$(debian_archives | awk -v release=$release '$3 == release && $4 == "main" { print $2; exit }')
   say "making a bare Debian 12 in $directory (what debootstrap says: $logs/debootstrap.log)"
   unshare --mount --propagation private debootstrap --variant=minbase $release "$directory" ${mirror:+"$mirror"} >"$logs/debootstrap.log" 2>&1 ||
