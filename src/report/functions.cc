@@ -187,13 +187,13 @@ std::string processor_time(const profile::Run& run) {
 void exact_lines(const View& v, const Line& line, const std::string& missing) {
   const store::Totals& t = v.totals;
   line("total", total_of(v));
-  std::string calls = counted(t.os_calls, "call");
+  std::string calls = os_calls_and_faults(t);
   if (v.counts_os_time()) {
     line("  code", fmt::format("{} {}  {}, {} instructions", with_unit(t.cycles), v.unit(), percent(v.share(t.cycles)),
                                with_unit(t.instructions)));
-    line("  OS calls", fmt::format("{} {}{}  {}, {}{}{}", with_unit(t.os_time), v.unit(), v.os_seconds(t.os_time),
-                                   percent(v.share(t.os_time)), calls, v.options.with_waits ? ", waiting included" : "",
-                                   v.run.os_model == "classes" ? "; by the model of classes" : ""));
+    line("  OS work", fmt::format("{} {}{}  {}, {}{}{}", with_unit(t.os_time), v.unit(), v.os_seconds(t.os_time),
+                                  percent(v.share(t.os_time)), calls, v.options.with_waits ? ", waiting included" : "",
+                                  v.run.os_model == "classes" ? "; by the model of classes" : ""));
   } else {
     line("OS calls", fmt::format("{}: their time is not in the total; see oscalls", calls));
   }

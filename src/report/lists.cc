@@ -19,6 +19,10 @@ std::string makers(const std::vector<store::OsRow>& rows) {
 
 }  // namespace
 
+std::string os_calls_and_faults(const store::Totals& t) {
+  return counted(t.os_calls, "OS call") + (t.page_faults ? " and " + counted(t.page_faults, "page fault") : "");
+}
+
 Result<> os_calls(View& v) {
   TRY_VOID(check_is_exact(v, "oscalls"));
   uint32_t function = store::none;
@@ -34,9 +38,8 @@ Result<> os_calls(View& v) {
     for (const store::OsRow& o : rows) all += o.time;
   // Where instructions are counted, the calls' time is part of nothing.
   store::Cycles whole = v.counts_os_time() ? v.totals.all() : all;
-  v.out.heading(v.totals.os_calls
-                    ? fmt::format("{} OS calls took {} cycles{}{}", with_commas(v.totals.os_calls), with_unit(all),
-                                  v.os_seconds(all),
+  v.out.heading(v.totals.os_calls || v.totals.page_faults
+                    ? fmt::format("{} took {} cycles{}{}", os_calls_and_faults(v.totals), with_unit(all), v.os_seconds(all),
                                   v.counts_os_time() ? fmt::format(", {} of the program", percent(v.share(all))) : "")
                     : "no OS calls were made");
   if (v.run.os_model == "classes") v.out.line("by the model of classes: those that cannot wait take a round figure");

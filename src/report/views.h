@@ -86,6 +86,9 @@ Result<> function_table(View& v, uint64_t count);
 // "3 threads in 2 processes, which ran 5 programs".
 std::string threads_and_processes(const store::Totals& t);
 
+// "3 OS calls and 2 page faults".
+std::string os_calls_and_faults(const store::Totals& t);
+
 // Lines about a function: what, how often, how long, by whom. `prefix` stands before each.
 Result<> describe(View& v, const store::FunctionRow& f, std::string_view prefix);
 

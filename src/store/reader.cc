@@ -356,6 +356,8 @@ Result<Totals> Reader::totals() const {
       db_.number(fmt::format("SELECT count(DISTINCT function) FROM function_count WHERE thread IN selected AND {}", ran)));
   TRY(t.os_calls, db_.number(fmt::format("SELECT sum(calls) FROM os_count WHERE thread IN selected AND number != {}",
                                          profile::page_fault)));
+  TRY(t.page_faults, db_.number(fmt::format("SELECT sum(calls) FROM os_count WHERE thread IN selected AND number = {}",
+                                            profile::page_fault)));
   TRY(t.contexts, db_.number("SELECT count(*) FROM context"));
   TRY(t.blocks, db_.number("SELECT count(*) FROM block"));
   return t;

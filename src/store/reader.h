@@ -36,7 +36,7 @@ struct FunctionInfo {
   uint64_t offset = 0, size = 0;
   uint32_t first_block = 0, blocks = 0;
   std::string named_by, clone;  // see profile::Function
-  bool has_code = true;  // false: it is only known where it was inlined
+  bool has_code = true;         // false: it is only known where it was inlined
 };
 
 struct FunctionRow : FunctionInfo {
@@ -164,7 +164,7 @@ struct BlockCounts {
 struct Totals {
   Cycles cycles = 0, os_time = 0, waited = 0;  // waited: in no other time, unless add_waits() was called
   uint64_t instructions = 0, threads = 0, processes = 0, programs = 0, functions = 0, functions_run = 0, os_calls = 0,
-           contexts = 0, blocks = 0;
+           page_faults = 0, contexts = 0, blocks = 0;
   Cycles all() const { return cycles + os_time; }
 };
 
