@@ -18,5 +18,5 @@ for file in run same atom; do
   jq -e '([.functions[].self] | add) == .run.total and .run.total == .run.cycles + .run.os_time' "$T/$file" >/dev/null || fail "$file: self times do not add up"
 done
 [[ $(jq -r .run.cpu "$T/atom") == atom ]] || fail "the report does not say which CPU"
-report --cpu atom | grep -q '^  model *atom' || fail "summary: $(report --cpu atom)"
+report --cpu atom | grep -q '^  model *cycles of atom' || fail "summary: $(report --cpu atom)"
 expect_fail 125 "'detail' has no use" "$WEIR" report "$T/run.weir" detail main --cpu atom
