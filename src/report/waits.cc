@@ -88,9 +88,7 @@ Result<> waits(View& v) {
                                   v.options.with_waits ? "" : ", in no other time")
                     : "nothing was waited for");
   if (v.totals.waited)
-    v.out.line(
-        "of the run under Weir: who waits for code that is slower there waits longer; weir sample --clock=wall tells "
-        "natively");
+    v.out.line("under Weir, where code is slower; natively: weir sample --clock=wall");
   v.out.table("waits", {{"", "share", Kind::Share},
                         {"waited", nullptr, Kind::Cycles},
                         {"seconds", "waited", Kind::Time},
