@@ -27,7 +27,8 @@ using std::chrono::steady_clock;
 
 namespace {
 
-constexpr auto sweep_pause = 50ms;
+// How often what nobody tells of is looked for: threads that need a timer more often, as they go without samples till then.
+constexpr auto sweep_pause = 50ms, timers_sweep_pause = 5ms;
 constexpr auto longest_pause = 1000ms;
 
 // Do the two have the same memory? (vfork)
@@ -278,7 +279,8 @@ void Sampler::look_around() {
   std::vector<pid_t> pids;
   for (auto& [pid, p] : processes_) pids.push_back(pid);
   for (pid_t pid : pids) look_at(processes_.at(pid));
-  next_sweep_ = steady_clock::now() + std::max<steady_clock::duration>(sweep_pause, 20 * (steady_clock::now() - begin));
+  auto pause = by_perf_ ? sweep_pause : timers_sweep_pause;
+  next_sweep_ = steady_clock::now() + std::max<steady_clock::duration>(pause, 20 * (steady_clock::now() - begin));
 }
 
 // It may be another program afterwards, or gone.

@@ -4,12 +4,13 @@ a word from a sanitizer, in a bounded amount of memory.
     hostile.py --weir build-sanitize/weir [--count N] [--seed S] [--seconds T] [--only WORD]
 
 Each run takes its plans (what the program's threads do, see hostile.cc) and the way that Weir is used from its seed. A program
-that has hung itself is killed when its time is over; Weir must end then.
+that has hung itself, or is slow, is killed when its time is over; Weir must end then, as the program did.
 """
 import argparse
 import os
 import random
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -91,7 +92,8 @@ def run(weir, program, directory, way, seed, seconds, plans):
         command = [weir, *WAYS[way], '--', *command]
     process = subprocess.Popen(command, env=environment(directory), stderr=errors, **quiet)
     ended = wait(process, seconds + 5)
-    if not ended:
+    is_killed = not ended
+    if is_killed:
         kill_all(program)
         ended = wait(process, PATIENCE)
     kill_all(program)
@@ -109,7 +111,9 @@ def run(weir, program, directory, way, seed, seconds, plans):
     status, memory = ended
     if reports:
         wrong = open(os.path.join(directory, reports[0]), errors='replace').read()
-    elif status < 0 or status == SANITIZED_STATUS or any(word in said for word in CRASHED):
+    elif status < 0 and not (is_killed and status == -signal.SIGKILL):
+        wrong = f'weir ended with {status}:\n{said}'
+    elif status == SANITIZED_STATUS or any(word in said for word in CRASHED):
         wrong = f'weir ended with {status}:\n{said}'
     elif memory > MOST_MEMORY:
         wrong = f'{memory >> 20} MiB'

@@ -46,6 +46,17 @@ static inline void on_signal(int number, void (*handler)(int, siginfo_t*, void*)
 // One word of a checksum: depends on every word before it.
 static inline uint64_t mix(uint64_t sum, uint64_t word) { return (sum ^ word) * 0x9e3779b97f4a7c15u + (sum >> 29); }
 
+// Computes until the calling thread has used so much of a processor: on a fast machine as long as on a slow one.
+static inline double cpu_seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return t.tv_sec + t.tv_nsec / 1e9;
+}
+static inline void compute(double seconds) {
+  for (double end = cpu_seconds() + seconds; cpu_seconds() < end;)
+    for (volatile long n = 0; n < 1000000;) n++;
+}
+
 static inline void print_status(const char* what, int status) {
   if (WIFEXITED(status)) printf("%s: exit %d\n", what, WEXITSTATUS(status));
   else if (WIFSIGNALED(status)) printf("%s: signal %d\n", what, WTERMSIG(status));
