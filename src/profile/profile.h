@@ -117,7 +117,8 @@ struct FunctionCount {
   Cycles os_time_total = 0;  // and by its descendants
   Cycles waited = 0;         // what passed in them while the thread was off the processor: in no other time
   Cycles waited_total = 0;
-  uint64_t inlined = 0;  // of the calls: that were inlined (of the folded form: none)
+  uint64_t inlined = 0;      // of the calls: that were inlined (of the folded form: none)
+  bool is_estimate = false;  // the total (see profile/unfold.h)
   bool operator==(const FunctionCount&) const = default;
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/components.h"
+#include "profile/call_paths.h"
 #include "profile/sums.h"
 
 namespace weir::profile {
@@ -28,11 +30,48 @@ std::vector<Unfolder::Part> Unfolder::find_parts() const {
   return parts;
 }
 
-// It is inside a call of the same function.
-bool Unfolder::is_recursive(const Scope& scope) const {
-  for (uint32_t s = scope.parent; s != none; s = p_.scopes[s].parent)
-    if (p_.scopes[s].inlined == scope.inlined) return true;
-  return scope.function == scope.inlined;
+// Is an inlined call inside one of that function, or one itself?
+bool Unfolder::is_inside(uint32_t function, uint32_t scope) const {
+  for (; scope != none; scope = p_.scopes[scope].parent)
+    if (p_.scopes[scope].inlined == function) return true;
+  return false;
+}
+
+// Functions that were inlined and lead to themselves by way of others.
+std::vector<bool> Unfolder::find_circular(const Thread& unfolded) const {
+  std::vector<std::vector<uint32_t>> callees(p_.functions.size());
+  for (const CallCount& c : unfolded.calls)
+    if (uint32_t from = caller(p_.sites[c.site]); from != none) callees[from].push_back(c.callee);
+  base::Components components(callees);
+  std::vector<bool> circular(p_.functions.size());
+  for (const Scope& s : p_.scopes) circular[s.inlined] = components.all()[components.of(s.inlined)].size() > 1;
+  return circular;
+}
+
+void Unfolder::take_totals_from_paths(Thread& unfolded, const std::vector<bool>& functions) const {
+  const std::vector<Context>& contexts = unfolded.contexts;
+  auto add_up = [&](Cycles Context::* own) {
+    std::vector<Cycles> all;
+    for (const Context& c : contexts) all.push_back(c.*own);
+    return with_descendants(contexts, std::move(all));
+  };
+  std::vector<Cycles> total = add_up(&Context::self), os_time = add_up(&Context::os_time),
+                      waited = add_up(&Context::waited);
+  std::unordered_map<uint64_t, CallCount*> calls;
+  std::unordered_map<uint32_t, FunctionCount*> counts;
+  auto key = [](uint32_t site, uint32_t callee) { return uint64_t{site} << 32 | callee; };
+  for (CallCount& c : unfolded.calls)
+    if (functions[c.callee]) calls[key(c.site, c.callee)] = &c, c.total = c.os_time_total = c.waited_total = 0;
+  for (FunctionCount& f : unfolded.functions)
+    if (functions[f.function]) counts[f.function] = &f, f.total = f.os_time_total = f.waited_total = 0;
+  auto add = [&](auto& to, uint32_t path) {
+    to.total += total[path], to.os_time_total += os_time[path], to.waited_total += waited[path];
+  };
+  visit_outermost(contexts, [&](uint32_t path) {
+    const Context& c = contexts[path];
+    if (auto f = counts.find(c.function); f != counts.end()) add(*f->second, path);
+    if (auto call = calls.find(key(c.site, c.function)); call != calls.end()) add(*call->second, path);
+  });
 }
 
 std::vector<Unfolder::Sum> Unfolder::add_up_scopes(const Thread& t) const {
@@ -165,8 +204,16 @@ Thread Unfolder::unfold(const Thread& t) const {
     count_of[out.functions[i].function] = i;
     if (has_scopes_[out.functions[i].function]) out.functions[i].self_range = {};  // (it was that of the inlined ones, too)
   }
-  for (CallCount& c : out.calls)
+  for (CallCount& c : out.calls) {
     if (has_scopes_[c.callee]) c.self_range = {};
+    if (!is_inside(c.callee, p_.sites[c.site].scope)) continue;
+    // A call within the same function, as it was written.
+    if (uint32_t own = count_of[c.callee]; own != none) {
+      FunctionCount& f = out.functions[own];
+      f.total -= c.total, f.os_time_total -= c.os_time_total, f.waited_total -= c.waited_total;
+    }
+    c.total = c.os_time_total = c.waited_total = 0;
+  }
   // Places of one function may be inside each other by way of calls: all together took no longer than the thread.
   struct Left {
     Cycles total, os_time, waited;
@@ -175,7 +222,7 @@ Thread Unfolder::unfold(const Thread& t) const {
   auto left_of = [&](uint32_t function) -> Left& {
     auto [known, is_new] = left.try_emplace(function, t.cycles, t.os_time, t.waited);
     if (uint32_t own = count_of[function]; is_new && own != none) {
-      const FunctionCount& f = t.functions[own];
+      const FunctionCount& f = out.functions[own];
       known->second.total -= std::min(known->second.total, f.total);
       known->second.os_time -= std::min(known->second.os_time, f.os_time_total);
       known->second.waited -= std::min(known->second.waited, f.waited_total);
@@ -200,7 +247,7 @@ Thread Unfolder::unfold(const Thread& t) const {
       around.total += sum.total, around.os_time_total += sum.os_time_total, around.waited_total += sum.waited_total;
     }
     CallCount call{.site = scope.site, .callee = scope.inlined, .calls = sum.entries, .self_range = {}};
-    if (!is_recursive(scope))
+    if (scope.function != scope.inlined && !is_inside(scope.inlined, scope.parent))
       call.total = sum.total, call.os_time_total = sum.os_time_total, call.waited_total = sum.waited_total;
     Left& room = left_of(scope.inlined);
     room.total -= call.total = std::min(call.total, room.total);
@@ -220,6 +267,10 @@ Thread Unfolder::unfold(const Thread& t) const {
     sum.calls += c.calls, sum.self += c.self, sum.total += c.total, sum.inlined += c.inlined;
     sum.os_time_total += c.os_time_total, sum.waited_total += c.waited_total;
   });
+  std::vector<bool> circular = find_circular(out);
+  if (!out.contexts.empty()) take_totals_from_paths(out, circular);
+  else
+    for (FunctionCount& f : out.functions) f.is_estimate = circular[f.function];
   return out;
 }
 

@@ -5,7 +5,8 @@
 //
 // The self time of an inlined call is that of the parts of blocks in it; its total that, those of inlined calls in it, and those of the
 // calls that are made in it. So all sums stay. A function that was inlined into itself, or into what it is called from within the same
-// code, counts once. What is not known by place stays with the function whose code it is: OS calls that it makes itself.
+// code, counts once. One that leads to itself by way of other functions takes its total from call paths; where there are none it is an
+// estimate. What is not known by place stays with the function whose code it is: OS calls that it makes itself.
 #pragma once
 
 #include "profile/profile.h"
@@ -35,7 +36,9 @@ class Unfolder {
   std::vector<Part> find_parts() const;
   std::vector<Sum> add_up_scopes(const Thread& thread) const;
   uint32_t scope_of(uint32_t block) const;  // of one instruction
-  bool is_recursive(const Scope& scope) const;
+  bool is_inside(uint32_t function, uint32_t scope) const;
+  std::vector<bool> find_circular(const Thread& unfolded) const;
+  void take_totals_from_paths(Thread& unfolded, const std::vector<bool>& functions) const;
 
   const Profile& p_;
   std::vector<Part> parts_;       // in inlined calls, in the order of blocks

@@ -24,6 +24,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/components.h"
 #include "base/text.h"
 #include "symbols/written_names.h"
 
@@ -90,62 +91,16 @@ struct Thread {
   std::unordered_map<uint32_t, Node> nodes;
 };
 
-// Marks what is in a cycle of calls (Tarjan's components, without recursion).
-class Cycles {
- public:
-  explicit Cycles(std::unordered_map<uint32_t, Node>& nodes) : nodes_(nodes) {
-    for (auto& [id, node] : nodes)
-      if (!seen_.contains(id)) walk(id);
-  }
-
- private:
-  struct Seen {
-    uint32_t number, low;
-    bool is_open = true;
-  };
-  struct Step {
-    uint32_t id;
-    size_t next = 0;
-  };
-
-  void enter(std::vector<Step>& way, uint32_t id) {
-    auto number = static_cast<uint32_t>(seen_.size());
-    seen_[id] = {number, number};
-    open_.push_back(id);
-    way.push_back({id});
-  }
-  void walk(uint32_t start) {
-    std::vector<Step> way;
-    enter(way, start);
-    while (!way.empty()) {
-      uint32_t id = way.back().id;
-      Node& node = nodes_[id];
-      if (way.back().next == node.callees.size()) {
-        way.pop_back();
-        if (!way.empty()) seen_[way.back().id].low = std::min(seen_[way.back().id].low, seen_[id].low);
-        if (seen_[id].low == seen_[id].number) close(id);
-        continue;
-      }
-      uint32_t to = node.callees[way.back().next++];
-      node.is_cyclic |= to == id;
-      auto known = seen_.find(to);
-      if (known == seen_.end()) enter(way, to);
-      else if (known->second.is_open) seen_[id].low = std::min(seen_[id].low, known->second.number);
-    }
-  }
-  void close(uint32_t first) {
-    bool is_alone = open_.back() == first;
-    for (uint32_t id = none; id != first; open_.pop_back()) {
-      id = open_.back();
-      seen_[id].is_open = false;
-      nodes_[id].is_cyclic |= !is_alone;
-    }
-  }
-
-  std::unordered_map<uint32_t, Node>& nodes_;
-  std::unordered_map<uint32_t, Seen> seen_;
-  std::vector<uint32_t> open_;
-};
+// Marks what is in a cycle of calls.
+void mark_cycles(std::unordered_map<uint32_t, Node>& nodes) {
+  std::unordered_map<uint32_t, uint32_t> numbers;
+  for (auto& [id, node] : nodes) numbers.emplace(id, static_cast<uint32_t>(numbers.size()));
+  std::vector<std::vector<uint32_t>> out(nodes.size());
+  for (auto& [id, node] : nodes)
+    for (uint32_t callee : node.callees) out[numbers.at(id)].push_back(numbers.at(callee));
+  base::Components components(out);
+  for (auto& [id, node] : nodes) node.is_cyclic = components.leads_to_itself(numbers.at(id));
+}
 
 class Checker {
  public:
@@ -318,7 +273,7 @@ class Checker {
       caller.made += c.total, caller.callees.push_back(c.callee);
       caller.calls_nobody |= nobody_.contains(c.callee);
     }
-    Cycles marked(t.nodes);
+    mark_cycles(t.nodes);
     t.signals = std::min(t.signals, Sum{1} << 40);  // (times cycles, this stays a number)
     // The thread itself is the first that was begun: what is more is inside others.
     t.begun = std::max(Sum{0}, t.begun - Sum(t.row.cycles));

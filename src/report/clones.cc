@@ -60,6 +60,7 @@ Result<> add_up(const store::Reader& reader, std::vector<FunctionRow>& rows, con
     sum.calls += f.calls, sum.self += f.self, sum.total += f.total;
     sum.os_calls += f.os_calls, sum.os_time += f.os_time, sum.os_time_total += f.os_time_total;
     sum.waited += f.waited, sum.waited_total += f.waited_total, sum.inlined += f.inlined;
+    sum.is_estimate |= f.is_estimate;
     sum.clone += (sum.clone.empty() ? "" : ", ") + f.clone;
     if (sum.file.empty()) sum.file = f.file, sum.line = f.line;
   }

@@ -88,7 +88,9 @@ Result<> describe(View& v, const store::FunctionRow& f, std::string_view prefix)
   line(fmt::format("calls  {}{}", with_commas(f.calls),
                    f.inlined && f.has_code ? fmt::format(", {} of them inlined", with_commas(f.inlined)) : ""));
   line(fmt::format("self   {}  {} of the program{}", with_unit(f.self), percent(v.share(f.self)), range));
-  line(fmt::format("total  {}  {} of the program", with_unit(f.total), percent(v.share(f.total))));
+  line(fmt::format("total  {}{}  {} of the program", f.is_estimate ? "≈ " : "", with_unit(f.total),
+                   percent(v.share(f.total))));
+  if (f.is_estimate) line(fmt::format("       {}", about_estimates));
   if (f.os_calls || f.os_time_total)
     line(fmt::format("OS     {} of its own, {}{}; with descendants {}", counted(f.os_calls, "call"), with_unit(f.os_time),
                      v.options.os == store::OsTime::InSelf ? " (in self)" : " (not in self)", with_unit(f.os_time_total)));
@@ -114,6 +116,7 @@ Result<> detail(View& v) {
   v.out.fact("inlined", v.if_exact(f.inlined));
   v.out.fact("self", f.self);
   v.out.fact("total", f.total);
+  v.out.fact("total_is_estimate", uint64_t{f.is_estimate});
   v.out.fact("self_min", number_if(f.self_min));
   v.out.fact("self_max", number_if(f.self_max));
   v.out.fact("os_calls", v.if_exact(f.os_calls));

@@ -18,6 +18,7 @@ std::vector<Column> columns(const View& v) {
       v.seconds_column("self_seconds", "self"),
       {"", "total %", Kind::Share},
       {"total", sampled && v.per_second() > 0 ? nullptr : "total", Kind::Cycles},
+      {"total_is_estimate", nullptr, Kind::Count},
       v.seconds_column("total_seconds", "total"),
       {"calls", sampled ? nullptr : "calls", Kind::Count},
       {"self_min", nullptr, Kind::Cycles},
@@ -44,13 +45,18 @@ std::vector<Column> columns(const View& v) {
   };
 }
 
+Cell total_cell(const View& v, const FunctionRow& f) {
+  return v.out.is_text() && f.is_estimate ? Cell("≈ " + with_unit(f.total)) : Cell(f.total);
+}
+
 void put(View& v, const FunctionRow& f) {
   Cell image = v.out.is_text() ? std::string(base_name(f.image)) : f.image;
   v.out.row({v.share(f.self),
              f.self,
              v.in_seconds(f.self),
              View::ratio(f.total, v.measured),
-             f.total,
+             total_cell(v, f),
+             uint64_t{f.is_estimate},
              v.in_seconds(f.total),
              v.if_exact(f.calls),
              number_if(f.self_min),
@@ -123,9 +129,9 @@ Result<> function_table(View& v, uint64_t count) {
     show_in_text("line", "line");
   }
   v.out.table("functions", shown);
-  uint64_t seen = 0;
+  uint64_t seen = 0, estimates = 0;
   auto each = [&](const FunctionRow& f) {
-    if (seen++ < count) put(v, f);
+    if (seen++ < count) put(v, f), estimates += f.is_estimate;
   };
   if (v.options.merge_clones) {
     TRY(std::vector<FunctionRow> rows, rows_of_authors(v.reader, query));
@@ -137,6 +143,7 @@ Result<> function_table(View& v, uint64_t count) {
     TRY_VOID(v.reader.functions(query, each));
   }
   v.end_table(seen, count);
+  if (estimates) v.out.line(fmt::format("≈ {}", about_estimates));
   return {};
 }
 

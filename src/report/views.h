@@ -89,6 +89,10 @@ std::string threads_and_processes(const store::Totals& t);
 // "3 OS calls and 2 page faults".
 std::string os_calls_and_faults(const store::Totals& t);
 
+// Of a total of what was inlined (see FunctionRow::is_estimate).
+constexpr const char* about_estimates =
+    "inlined into functions that lead back to it: what places tell; weir profile --paths=full counts it";
+
 // Lines about a function: what, how often, how long, by whom. `prefix` stands before each.
 Result<> describe(View& v, const store::FunctionRow& f, std::string_view prefix);
 

@@ -219,7 +219,7 @@ void add_function_counts(Tables& tables, const Profile& p, std::span<const Threa
        in_order(threads, &Thread::functions, [](const FunctionCount& c) { return std::tuple(c.function); }))
     rows.add(c->function, thread, if_exact(p, c->calls), figure(c->self), least(c->self_range), largest(c->self_range),
              figure(c->total), if_exact(p, c->os_calls), figure(c->os_time), figure(c->os_time_total),
-             if_exact(p, c->waited), if_exact(p, c->waited_total), if_exact(p, c->inlined));
+             if_exact(p, c->waited), if_exact(p, c->waited_total), if_exact(p, c->inlined), uint64_t{c->is_estimate});
 }
 
 void add_call_counts(Tables& tables, const Profile& p, std::span<const Thread> threads, const std::string& form) {

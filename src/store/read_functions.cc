@@ -17,8 +17,8 @@ FunctionInfo info_of(const Statement& row) {
 }
 
 FunctionRow row_of(const Statement& row) {
-  return {info_of(row), row.u64(13), row.u64(14), row.u64(15), row.maybe(16), row.maybe(17),
-          row.u64(18),  row.u64(19), row.u64(20), row.u64(21), row.u64(22),   row.u64(23)};
+  return {info_of(row), row.u64(13), row.u64(14), row.u64(15), row.maybe(16), row.maybe(17),   row.u64(18),
+          row.u64(19),  row.u64(20), row.u64(21), row.u64(22), row.u64(23),   row.u64(24) != 0};
 }
 
 // The counts of each function, over the selected threads.
@@ -26,11 +26,11 @@ std::string counted(const std::string& info_columns, OsTime os) {
   return fmt::format(
       "SELECT {0}, c.calls AS calls, c.self {1} AS self, c.total + c.os_time_total AS total, c.self_min AS self_min, "
       "c.self_max AS self_max, c.os_calls AS os_calls, c.os_time AS os_time, c.os_time_total, c.waited AS waited, "
-      "c.waited_total AS waited_total, c.inlined, n.text AS name, i.path AS image, s.text AS file "
+      "c.waited_total AS waited_total, c.inlined, c.is_estimate, n.text AS name, i.path AS image, s.text AS file "
       "FROM {2} JOIN (SELECT function, sum(calls) AS calls, sum(self) AS self, sum(total) AS total, "
       "  min(self_min) AS self_min, max(self_max) AS self_max, sum(os_calls) AS os_calls, sum(os_time) AS os_time, "
       "  sum(os_time_total) AS os_time_total, sum(waited) AS waited, sum(waited_total) AS waited_total, "
-      "  sum(inlined) AS inlined FROM function_count WHERE thread IN selected "
+      "  sum(inlined) AS inlined, max(is_estimate) AS is_estimate FROM function_count WHERE thread IN selected "
       "  AND {3} GROUP BY function) c ON c.function = f.id",
       info_columns, os == OsTime::InSelf ? "+ c.os_time" : "", info_tables, ran);
 }
@@ -39,7 +39,7 @@ std::string counted(const std::string& info_columns, OsTime os) {
 constexpr const char* os_functions =
     " UNION ALL SELECT NULL, '[' || o.name || ']', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1, "
     "sum(c.calls), sum(c.time), "
-    "sum(c.time), NULL, NULL, sum(c.calls), sum(c.time), 0, sum(c.waited), sum(c.waited), 0, '[' || o.name || ']', "
+    "sum(c.time), NULL, NULL, sum(c.calls), sum(c.time), 0, sum(c.waited), sum(c.waited), 0, 0, '[' || o.name || ']', "
     "'[kernel]', NULL "
     "FROM os_count c JOIN os_call o ON o.number = c.number WHERE c.thread IN selected GROUP BY c.number";
 
@@ -76,7 +76,7 @@ Result<FunctionRow> Reader::function(uint32_t id, OsTime os) const {
   Statement rows = db_.prepare(
       fmt::format("SELECT {0}, sum(c.calls), sum(c.self {1}), sum(c.total + c.os_time_total), min(c.self_min), "
                   "max(c.self_max), sum(c.os_calls), sum(c.os_time), sum(c.os_time_total), sum(c.waited), "
-                  "sum(c.waited_total), sum(c.inlined) FROM {2} "
+                  "sum(c.waited_total), sum(c.inlined), max(c.is_estimate) FROM {2} "
                   "LEFT JOIN function_count c ON c.function = f.id AND c.thread IN selected WHERE f.id = ? GROUP BY f.id",
                   info_columns(), os == OsTime::InSelf ? "+ c.os_time" : "", info_tables));
   rows.bind(1, uint64_t{id});

@@ -177,7 +177,8 @@ Result<> Reader::lay_over() {
   for (const Table& table : tables) {
     bool is_folded = table.has_forms && is_folded_;
     std::string columns = table.columns;
-    if (table.name == std::string_view("function_count")) columns += is_old ? ", NULL AS inlined" : ", inlined";
+    if (table.name == std::string_view("function_count"))
+      columns += is_old ? ", NULL AS inlined, 0 AS is_estimate" : ", inlined, is_estimate";
     for (auto [time, waited] : table.times) {
       columns += adds_waits_ ? fmt::format(", {0} + coalesce({1}, 0) AS {0}", time, waited) : fmt::format(", {}", time);
       columns += is_old ? fmt::format(", NULL AS {}", waited) : fmt::format(", {}", waited);

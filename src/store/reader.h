@@ -45,7 +45,8 @@ struct FunctionRow : FunctionInfo {
   std::optional<Cycles> self_min, self_max;  // of one call, without OS time; none: no call has ended
   uint64_t os_calls = 0;
   Cycles os_time = 0, os_time_total = 0, waited = 0, waited_total = 0;
-  uint64_t inlined = 0;  // of the calls: that were inlined
+  uint64_t inlined = 0;      // of the calls: that were inlined
+  bool is_estimate = false;  // the total (see profile/unfold.h)
   const char* inlining() const { return !has_code ? "inlined" : inlined ? "partly" : ""; }
 };
 

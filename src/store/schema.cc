@@ -42,13 +42,15 @@ CREATE TABLE thread(id INTEGER PRIMARY KEY, process INTEGER, tid INTEGER, name T
 
 CREATE TABLE function_count(function INTEGER NOT NULL, thread INTEGER NOT NULL, calls INTEGER, self INTEGER,
   self_min INTEGER, self_max INTEGER, total INTEGER, os_calls INTEGER, os_time INTEGER, os_time_total INTEGER,
-  waited INTEGER, waited_total INTEGER, inlined INTEGER, PRIMARY KEY(function, thread)) WITHOUT ROWID;
+  waited INTEGER, waited_total INTEGER, inlined INTEGER, is_estimate INTEGER,
+  PRIMARY KEY(function, thread)) WITHOUT ROWID;
 CREATE TABLE call_count(callee INTEGER NOT NULL, site INTEGER NOT NULL, thread INTEGER NOT NULL, calls INTEGER,
   total INTEGER, os_time_total INTEGER, waited_total INTEGER, self_min INTEGER, self_max INTEGER,
   PRIMARY KEY(callee, site, thread)) WITHOUT ROWID;
 CREATE TABLE folded_function_count(function INTEGER NOT NULL, thread INTEGER NOT NULL, calls INTEGER, self INTEGER,
   self_min INTEGER, self_max INTEGER, total INTEGER, os_calls INTEGER, os_time INTEGER, os_time_total INTEGER,
-  waited INTEGER, waited_total INTEGER, inlined INTEGER, PRIMARY KEY(function, thread)) WITHOUT ROWID;
+  waited INTEGER, waited_total INTEGER, inlined INTEGER, is_estimate INTEGER,
+  PRIMARY KEY(function, thread)) WITHOUT ROWID;
 CREATE TABLE folded_call_count(callee INTEGER NOT NULL, site INTEGER NOT NULL, thread INTEGER NOT NULL, calls INTEGER,
   total INTEGER, os_time_total INTEGER, waited_total INTEGER, self_min INTEGER, self_max INTEGER,
   PRIMARY KEY(callee, site, thread)) WITHOUT ROWID;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <functional>
 
+#include "base/components.h"
 #include "base/pattern.h"
 #include "base/text.h"
 
@@ -130,55 +131,24 @@ void Model::link() {
   mark_recursion();
 }
 
-// Functions that lead to themselves: Tarjan's strongly connected components, with a stack of our own. A component may be one of the graph
-// only, whose arcs were never taken on one path; where they were, some call happened within the same function, and has no time of its own.
-// A tail call leads out of its function: the dynamic linker's resolver would make one component of half the program.
+// Functions that lead to themselves. A component may be one of the graph only, whose arcs were never taken on one path; where they were, some
+// call happened within the same function, and has no time of its own. A tail call leads out of its function: the dynamic linker's resolver
+// would make one component of half the program.
 void Model::mark_recursion() {
-  constexpr uint32_t unseen = 0;
-  uint32_t next = 1;
-  std::vector<uint32_t> order(functions_.size(), unseen), lowest(functions_.size());
-  std::vector<bool> open(functions_.size());
-  std::vector<uint32_t> component, component_of(functions_.size(), store::none);
-  struct Step {
-    uint32_t function;
-    size_t edge;
+  std::vector<std::vector<uint32_t>> out(functions_.size());
+  for (const Edge& e : edges_)
+    if (!e.is_tail) out[e.caller].push_back(e.callee);
+  base::Components components(out);
+  auto closes = [&](const Edge& e) {
+    bool is_of_now = e.calls > 0 || e.before == 0;
+    return components.of(e.caller) == components.of(e.callee) && is_of_now && !e.is_tail && e.total == 0 &&
+           functions_[e.callee].total > 0;
   };
-  std::vector<Step> walk;
-  auto enter = [&](uint32_t f) {
-    order[f] = lowest[f] = next++;
-    open[f] = true;
-    component.push_back(f);
-    walk.push_back({f, 0});
-  };
-  for (uint32_t start = 0; start < functions_.size(); start++) {
-    if (order[start] == unseen) enter(start);
-    while (!walk.empty()) {
-      auto& [f, edge] = walk.back();
-      if (edge < out_[f].size()) {
-        const Edge& e = edges_[out_[f][edge++]];
-        uint32_t callee = e.callee;
-        if (e.is_tail) continue;
-        if (order[callee] == unseen) enter(callee);
-        else if (open[callee]) lowest[f] = std::min(lowest[f], order[callee]);
-        continue;
-      }
-      uint32_t done = f;
-      walk.pop_back();
-      if (!walk.empty()) lowest[walk.back().function] = std::min(lowest[walk.back().function], lowest[done]);
-      if (lowest[done] != order[done]) continue;
-      std::vector<uint32_t> members(std::find(component.rbegin(), component.rend(), done).base() - 1, component.end());
-      component.resize(component.size() - members.size());
-      for (uint32_t member : members) component_of[member] = done, open[member] = false;
-      auto closes = [&](uint32_t i) {
-        const Edge& e = edges_[i];
-        bool is_of_now = e.calls > 0 || e.before == 0;
-        return component_of[e.callee] == done && is_of_now && !e.is_tail && e.total == 0 && functions_[e.callee].total > 0;
-      };
-      auto is_closed = [&](uint32_t member) { return std::ranges::any_of(out_[member], closes); };
-      if (members.size() > 1 && std::ranges::any_of(members, is_closed))
-        for (uint32_t member : members) functions_[member].recursive = true;
-    }
-  }
+  std::vector<bool> is_closed(components.all().size());
+  for (const Edge& e : edges_)
+    if (closes(e)) is_closed[components.of(e.caller)] = true;
+  for (uint32_t f = 0; f < functions_.size(); f++)
+    if (is_closed[components.of(f)] && components.all()[components.of(f)].size() > 1) functions_[f].recursive = true;
 }
 
 std::optional<uint32_t> Model::index_of(uint64_t id) const {

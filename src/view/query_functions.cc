@@ -32,6 +32,7 @@ void Queries::put(JsonWriter& json, const Function& f, bool compared, bool is_pa
   if_whole("waited", f.waited);
   if_whole("waited_total", f.waited_total);
   json.member("recursive", f.recursive);
+  json.member("is_estimate", f.is_estimate);
   json.member("inlining", f.inlining());
   if (!compared) return;
   json.key("before");

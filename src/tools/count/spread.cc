@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/components.h"
+#include "profile/call_paths.h"
+
 namespace weir::count {
 
 using profile::CallCount;
@@ -32,7 +35,7 @@ class Shares {
 
 // Gives each function's time to its paths; what is left is of functions that have none.
 void give_to_paths(std::vector<Context>& contexts, std::unordered_map<uint32_t, Cycles>& own, std::vector<Cycles>& given,
-                   Cycles Context::*to) {
+                   Cycles Context::* to) {
   std::unordered_map<uint32_t, double> all;
   auto weight = [](const Context& c) { return double(c.self) + double(c.calls) * 1e-3 + 1e-6; };
   for (const Context& c : contexts)
@@ -49,44 +52,16 @@ void give_to_paths(std::vector<Context>& contexts, std::unordered_map<uint32_t, 
 }
 
 // What was given to a path is its callers', too: of a call inside a call of the same function it is counted once.
-void add_up_paths(profile::Thread& thread, std::vector<Cycles> given, Cycles CallCount::*to) {
+void add_up_paths(profile::Thread& thread, std::vector<Cycles> given, Cycles CallCount::* to) {
   const std::vector<Context>& contexts = thread.contexts;
   std::unordered_map<uint64_t, CallCount*> records;
   auto key = [](uint32_t site, uint32_t callee) { return uint64_t{site} << 32 | callee; };
   for (CallCount& c : thread.calls) records[key(c.site, c.callee)] = &c;
-  std::vector<uint32_t> first(contexts.size(), none), next(contexts.size(), none), roots;
-  for (auto i = static_cast<uint32_t>(contexts.size()); i--;) {
-    uint32_t parent = contexts[i].parent;
-    if (parent == none) {
-      roots.push_back(i);
-      continue;
-    }
-    given[parent] += given[i];
-    next[i] = first[parent], first[parent] = i;
-  }
-  std::unordered_map<uint32_t, uint32_t> depth;  // of the functions on the path
-  std::vector<uint32_t> path;
-  auto enter = [&](uint32_t i) {
-    path.push_back(i);
-    const Context& c = contexts[i];
-    bool is_outermost = depth[c.function]++ == 0;
-    if (!is_outermost || !given[i]) return;
-    if (auto record = records.find(key(c.site, c.function)); record != records.end())
-      record->second->*to += given[i];
-  };
-  for (uint32_t root : roots) {
-    enter(root);
-    while (!path.empty()) {
-      uint32_t at = path.back();
-      if (uint32_t child = first[at]; child != none) {
-        first[at] = next[child];
-        enter(child);
-      } else {
-        depth[contexts[at].function]--;
-        path.pop_back();
-      }
-    }
-  }
+  given = profile::with_descendants(contexts, std::move(given));
+  profile::visit_outermost(contexts, [&](uint32_t i) {
+    auto record = records.find(key(contexts[i].site, contexts[i].function));
+    if (record != records.end()) record->second->*to += given[i];
+  });
 }
 
 // ---- By callers ---------------------------------------------------------------------------------------------------------
@@ -95,70 +70,38 @@ void add_up_paths(profile::Thread& thread, std::vector<Cycles> given, Cycles Cal
 // called into it, and a member has as much of it as it was on the stack of the time that the cycle was.
 class Callers {
  public:
-  Callers(profile::Thread& thread, std::span<const profile::CallSite> sites, Cycles CallCount::*to)
+  Callers(profile::Thread& thread, std::span<const profile::CallSite> sites, Cycles CallCount::* to)
       : calls_(thread.calls), to_(to) {
     for (uint32_t i = 0; i < calls_.size(); i++) {
       uint32_t caller = sites[calls_[i].site].function;
       callers_.push_back(caller == none ? none : number_of(caller));
       callees_.push_back(number_of(calls_[i].callee));
       nodes_[callees_[i]].in.push_back(i);
-      if (caller != none) nodes_[callers_[i]].out.push_back(i);
     }
   }
 
   void spread(const std::unordered_map<uint32_t, Cycles>& own) {
     for (auto [function, time] : own)
       if (auto known = numbers_.find(function); known != numbers_.end()) nodes_[known->second].time += time;
-    for (uint32_t n = 0; n < nodes_.size(); n++)
-      if (!nodes_[n].number) walk(n);
+    std::vector<std::vector<uint32_t>> out(nodes_.size());
+    for (uint32_t r = 0; r < calls_.size(); r++)
+      if (callers_[r] != none) out[callers_[r]].push_back(callees_[r]);
+    base::Components groups(out);
+    for (uint32_t n = 0; n < nodes_.size(); n++) nodes_[n].group = groups.of(n);
+    for (uint32_t group = 0; group < groups.all().size(); group++) give(groups.all()[group], group);
   }
 
  private:
   struct Node {
-    std::vector<uint32_t> in = {}, out = {};  // records
-    Cycles time = 0;                          // its own, and of what it called
-    uint32_t number = 0, low = 0;             // see walk()
+    std::vector<uint32_t> in = {};  // records
+    Cycles time = 0;                // its own, and of what it called
     uint32_t group = none;
-    size_t next = 0;
   };
 
   uint32_t number_of(uint32_t function) {
     auto [known, is_new] = numbers_.try_emplace(function, static_cast<uint32_t>(nodes_.size()));
     if (is_new) nodes_.emplace_back();
     return known->second;
-  }
-
-  // Tarjan's components, without recursion: each is closed when all that it calls has been.
-  void walk(uint32_t start) {
-    std::vector<uint32_t> way;
-    auto enter = [&](uint32_t n) {
-      nodes_[n].number = nodes_[n].low = ++last_number_;
-      open_.push_back(n), way.push_back(n);
-    };
-    enter(start);
-    while (!way.empty()) {
-      uint32_t at = way.back();
-      Node& node = nodes_[at];
-      if (node.next == node.out.size()) {
-        way.pop_back();
-        if (!way.empty()) nodes_[way.back()].low = std::min(nodes_[way.back()].low, node.low);
-        if (node.low == node.number) close(at);
-        continue;
-      }
-      Node& to = nodes_[callees_[node.out[node.next++]]];
-      if (!to.number) enter(static_cast<uint32_t>(&to - nodes_.data()));
-      else if (to.group == none) node.low = std::min(node.low, to.number);
-    }
-  }
-
-  void close(uint32_t first) {
-    std::vector<uint32_t> members;
-    do {
-      members.push_back(open_.back());
-      open_.pop_back();
-      nodes_[members.back()].group = groups_;
-    } while (members.back() != first);
-    give(members, groups_++);
   }
 
   bool is_inside(uint32_t record, uint32_t group) const {
@@ -203,12 +146,10 @@ class Callers {
   }
 
   std::vector<CallCount>& calls_;
-  Cycles CallCount::*to_;
+  Cycles CallCount::* to_;
   std::vector<uint32_t> callers_, callees_;  // nodes, by record
   std::vector<Node> nodes_;
   std::unordered_map<uint32_t, uint32_t> numbers_;  // by function
-  std::vector<uint32_t> open_;
-  uint32_t last_number_ = 0, groups_ = 0;
 };
 
 }  // namespace

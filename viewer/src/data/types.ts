@@ -96,6 +96,7 @@ export interface FunctionRow {
   waited: number | null;
   waited_total: number | null;
   recursive: boolean;
+  is_estimate: boolean; // the total: of what was inlined in a circle of calls
   before?: Before | null; // null: it did not run then
 }
 

@@ -20,12 +20,13 @@ export function Waited({ of }: { of: number | null }) {
   return of && os_units_per_second > 0 ? <span title={`${withCommas(of)} ticks`}>{seconds(of / os_units_per_second)}</span> : <span class="faint">{of === null ? '–' : '·'}</span>;
 }
 
-// A share with a bar behind it.
-export function Share({ of, whole, kind = 'self' }: { of: number; whole?: number; kind?: 'self' | 'total' | 'plain' | 'worse' | 'better' }) {
+// A share with a bar behind it. One that is no exact figure has what there is to know about it.
+export function Share({ of, whole, kind = 'self', about }: { of: number; whole?: number; kind?: 'self' | 'total' | 'plain' | 'worse' | 'better'; about?: string }) {
   const all = whole ?? summary.value.total;
   const fraction = all > 0 ? of / all : 0;
   return (
-    <span class={`share ${kind}`} style={{ '--share': Math.min(1, Math.max(0, fraction)) }}>
+    <span class={`share ${kind}`} style={{ '--share': Math.min(1, Math.max(0, fraction)) }} title={about}>
+      {about && '≈ '}
       {percent(fraction)}
     </span>
   );

@@ -64,7 +64,7 @@ function Facts({ f }: { f: FunctionRow }) {
   const { calls_known, total } = summary.value;
   const facts: Fact[] = [
     ['Self', <><b>{percent(f.self / total)}</b> {amount(f.self)}{inSeconds(f.self)}</>],
-    ['Total', <><b>{percent(f.total / total)}</b> {amount(f.total)}{inSeconds(f.total)}{f.recursive && ' · recursive'}</>],
+    ['Total', <><b>{f.is_estimate && '≈ '}{percent(f.total / total)}</b> {amount(f.total)}{inSeconds(f.total)}{f.recursive && ' · recursive'}{f.is_estimate && ' · an estimate: it is inlined into functions that lead back to it'}</>],
   ];
   if (f.calls !== null && calls_known) facts.push(['Calls', withCommas(f.calls)]);
   if (calls_known && f.self_min !== null && f.self_max !== null)

@@ -33,7 +33,7 @@ export function functionColumns(): Column<FunctionRow>[] {
   const columns: (Column<FunctionRow> | false)[] = [
     { key: 'self', title: 'Self', about: `${unit} in the function itself`, width: '5.8em', right: true, sortable: true, cell: (f) => <Share of={f.self} /> },
     { key: 'self_', title: unit, width: '5em', spare: 5, right: true, cell: (f) => <Time of={f.self} /> },
-    { key: 'total', title: 'Total', about: `with all that it calls; recursion is not counted twice`, width: '5.8em', right: true, sortable: true, cell: (f) => <Share of={f.total} kind="total" /> },
+    { key: 'total', title: 'Total', about: `with all that it calls; recursion is not counted twice`, width: '5.8em', right: true, sortable: true, cell: (f) => <Share of={f.total} kind="total" about={f.is_estimate ? 'an estimate: it is inlined into functions that lead back to it' : undefined} /> },
     { key: 'total_', title: unit, width: '5em', spare: 6, right: true, cell: (f) => <Time of={f.total} /> },
     calls_known && { key: 'calls', title: 'Calls', width: '7em', spare: 3, right: true, sortable: true, cell: (f) => <Count of={f.calls} /> },
     comparing.value && { key: 'change', title: 'Δ self', about: 'against the run before', width: '5.4em', right: true, sortable: true, cell: (f) => <Change now={f.self} before={f.before === null ? null : f.before?.self} /> },
