@@ -78,9 +78,11 @@ inline bool is_noted(uint64_t number, const UContext& c) {
   }
 }
 
+inline bool is_behind_call(const UContext& c) { return c.rcx == c.rip && c.r11 == c.eflags; }
+
 // Has a call been interrupted at which the thread stands?
 inline bool is_interrupted(const UContext& c) {
-  return is_begun_again(c) || (c.rcx == c.rip && c.r11 == c.eflags && c.rax == static_cast<uint64_t>(-EINTR));
+  return is_begun_again(c) || (is_behind_call(c) && c.rax == static_cast<uint64_t>(-EINTR));
 }
 
 // The signals that were blocked while the call waited: some calls bring a mask of their own.

@@ -124,11 +124,32 @@ SampleSlot* find_slot(uint64_t key) {
   control().attention = 1;
 }
 
-// How many samples this one is. Of wall time: as many periods as have passed.
-uint64_t weight_of(SampleSlot& s, const SigInfo& info) {
-  uint64_t period = control().period;
-  if (!period)
-    return 1 + (info.code == SI_TIMER && timer_of(info).overrun > 0 ? static_cast<uint32_t>(timer_of(info).overrun) : 0);
+// Many periods may pass in one OS call, and then there is one signal for all of them, when it ends. To ask the clock is a system call, too: that
+// is made where Weir has seen that periods are missing, and nowhere else.
+uint64_t cpu_periods(const SampledProcess& p, SampleSlot& s, const UContext& at) {
+  constexpr uint64_t CLOCK_THREAD_CPUTIME_ID = 3, second = 1'000'000'000;
+  const uint64_t period = control().nanoseconds, lateness = period / 8;
+  Timespec clock{};
+  bool asks = p.is_behind && p.may_call && (is_behind_call(at) || is_begun_again(at));
+  if (!asks || is_error(sys(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, address(&clock)))) {
+    s.last += period;
+    return 1;
+  }
+  uint64_t now = static_cast<uint64_t>(clock.seconds) * second + static_cast<uint64_t>(clock.nanoseconds);
+  uint64_t periods = now > s.last ? (now - s.last + lateness) / period : 0;
+  if (!periods) periods = 1;
+  s.last += periods * period;
+  if (s.last > now + period) s.last = now + period;  // (events come a little more often, where a machine is not ours alone)
+  return periods;
+}
+
+uint64_t told_of(SampledProcess& p, uint64_t periods) {
+  __atomic_fetch_add(&p.periods, periods, __ATOMIC_RELAXED);
+  return periods;
+}
+
+// Of wall time all that has passed.
+uint64_t wall_periods(SampleSlot& s, uint64_t period) {
   uint64_t now = __builtin_ia32_rdtsc();
   uint64_t last = s.last;
   s.last = now;
@@ -136,6 +157,13 @@ uint64_t weight_of(SampleSlot& s, const SigInfo& info) {
   uint64_t periods = s.rest / period;
   s.rest -= periods * period;
   return periods;
+}
+
+// How many samples this one is.
+uint64_t weight_of(SampledProcess& p, SampleSlot& s, const SigInfo& info, const UContext& at) {
+  if (uint64_t period = control().period) return wall_periods(s, period);
+  if (p.has_clock) return told_of(p, cpu_periods(p, s, at));
+  return 1 + (info.code == SI_TIMER && timer_of(info).overrun > 0 ? static_cast<uint32_t>(timer_of(info).overrun) : 0);
 }
 
 // What a sample has taken, about, in nanoseconds: the program must get on. (The clock is not asked: it may be forbidden, see PR_SET_TSC.)
@@ -146,9 +174,12 @@ uint64_t cost_of(const Sample& sample, uint32_t copies, bool is_verified) {
 
 void take_sample(SampledProcess& p, SampleSlot& s, const SigInfo& info, const UContext& at) {
   bool is_late = info.code == TRAP_PERF && perf_of(info).flags & TRAP_PERF_FLAG_ASYNC;
-  if (is_late && at.rip == s.rip && at.rsp == s.rsp) return;  // it came while this handler ran: time of ours
+  if (is_late && at.rip == s.rip && at.rsp == s.rsp) {  // it came while this handler ran: time of ours
+    if (p.has_clock) s.last += told_of(p, 1) * control().nanoseconds;
+    return;
+  }
   s.rip = at.rip, s.rsp = at.rsp;
-  uint64_t weight = weight_of(s, info);
+  uint64_t weight = weight_of(p, s, info, at);
   if (!weight) return;
   Records records = records_of(s);
   if (s.skip || !records.has_room(trace_capacity)) {

@@ -81,6 +81,8 @@ struct SampledProcess {
   uint8_t may_call;   // system calls are allowed
   uint8_t sees_weir;  // it is in the same namespace of processes
   uint8_t runs_bare;  // it is to begin without us: there are no events yet, nor guards
+  uint8_t has_clock;  // samples are of its threads' CPU time, in the kernel and outside:
+  uint8_t is_behind;  // … there is more of that than in samples
   uint64_t entry;     // where the program begins
   uint64_t sites[4];  // `syscall` instructions that are guarded
   uint32_t answered;  // as many questions
@@ -95,6 +97,7 @@ struct SampledProcess {
   uint32_t dispatch_count;
   SampledDispatch dispatches[64];  // by a hash of fs
   uint64_t lost;                   // samples that found no slot
+  uint64_t periods;                // of CPU time: that are in samples, lost, or ours
   KernelSigaction action;          // of the signal, as the program believes it to be
 };
 
@@ -134,8 +137,9 @@ struct SampleSlot {
   uint32_t tid, process;
   uint64_t rip, rsp;  // at the last sample,
   uint64_t skip;      // … which took so many periods: as many are left out
-  uint64_t last;      // sample's time stamp; wall time:
-  uint64_t rest;      // what has passed, and is no whole period
+  uint64_t
+      last;  // until when time is in samples. CPU time: by the thread's own clock, in nanoseconds. Wall time: by the time stamp counter,
+  uint64_t rest;  // … and what has passed before, and is no whole period
   uint64_t lost, late;
   uint64_t differences[difference_kinds];
   // The thread's own stack, which Weir tells; where that is not known yet, a stack pointer, and fs: the C library has put that there, too.

@@ -92,6 +92,11 @@ Result<Fd> open_breakpoint(pid_t tid, uint64_t address, uint64_t word) {
 
 void enable(const Fd& event) { ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0); }
 
+uint64_t count_of(const Fd& event) {
+  uint64_t count = 0;
+  return read(event.get(), &count, sizeof count) == sizeof count ? count : 0;
+}
+
 void close_event(Fd& event) {
   if (event) ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0);
   event = Fd();

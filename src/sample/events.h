@@ -35,6 +35,8 @@ Result<Fd> open_event(pid_t tid, const Event& event, uint64_t word);
 // The same before each execution of an instruction.
 Result<Fd> open_breakpoint(pid_t tid, uint64_t address, uint64_t word);
 void enable(const Fd& event);
+// How much of it there was.
+uint64_t count_of(const Fd& event);
 // At once, though another process may have a copy of the descriptor for a moment.
 void close_event(Fd& event);
 

@@ -166,11 +166,15 @@ std::vector<pid_t> waiting_of(std::vector<pid_t> tids) {
   return tids;
 }
 
-// How often the scheduler has let the thread run. None: it has ended, or the kernel does not count.
-std::optional<uint64_t> times_run(pid_t tid) {
+// For how long the scheduler has let the thread run, in nanoseconds, and how often.
+struct Ran {
+  uint64_t time, times;
+};
+// None: it has ended, or the kernel does not count.
+std::optional<Ran> ran(pid_t tid) {
   std::ifstream file(fmt::format("/proc/{}/schedstat", tid));
-  uint64_t ran, waited, times;
-  if (file >> ran >> waited >> times) return times;
+  uint64_t waited;
+  if (Ran r{}; file >> r.time >> waited >> r.times) return r;
   return {};
 }
 }  // namespace
@@ -179,7 +183,7 @@ std::optional<uint64_t> times_run(pid_t tid) {
 void Sampler::await(Process& p, const std::vector<pid_t>& tids) {
   p.awaited.clear();
   for (pid_t tid : tids)
-    if (auto times = times_run(tid)) p.awaited[tid] = *times;
+    if (auto r = ran(tid)) p.awaited[tid] = r->times;
   if (!tids.empty()) p.events_begin = std::chrono::steady_clock::now() + little_patience;
 }
 
@@ -188,7 +192,10 @@ void Sampler::begin_awaited_events(Process& p) {
   if (!p.events_begin) return;
   auto now = std::chrono::steady_clock::now();
   if (!p.awaited.empty()) {
-    std::erase_if(p.awaited, [](const auto& a) { return times_run(a.first).value_or(UINT64_MAX) > a.second; });
+    std::erase_if(p.awaited, [](const auto& a) {
+      auto r = ran(a.first);
+      return !r || r->times > a.second;
+    });
     if (p.awaited.empty()) p.events_begin = now + a_moment;
   } else if (now >= *p.events_begin) {
     enable_events(p);
@@ -248,10 +255,37 @@ Result<> Sampler::begin_events(Process& p, const std::vector<pid_t>& tids, bool 
     TRY(Fd waits, open_event(tid, *switches_, rt::sample_word(rt::SampleKind::Switch, p.index)));
     opened.push_back(std::move(waits));
   }
+  if (options_.event == "cpu") begin_clock(p, tids, event.excludes_kernel);
   std::ranges::for_each(p.events, close_event);
   p.events = std::move(opened);
   if (at_once) enable_events(p);
   return {};
+}
+
+// One signal may stand for many periods that passed in the kernel: the handler asks the thread's clock, and knows here until when its time is in
+// samples, or is not meant to be. (Of threads that begin later that is 0.)
+void Sampler::begin_clock(Process& p, const std::vector<pid_t>& tids, bool excludes_kernel) {
+  rt::SampledProcess& told = shared_->control().processes[p.index];
+  bool goes_on = told.has_clock && !p.events.empty();
+  bool is_known = !excludes_kernel;
+  for (size_t i = 0; i < tids.size() && is_known && !goes_on; i++) {
+    auto r = ran(tids[i]);
+    uint32_t place = shared_->slot_of(rt::sample_key(p.index, static_cast<uint32_t>(process::own_id(tids[i]))));
+    if (r && place) shared_->slot(place).last = r->time;
+    is_known = r || !process::own_id(tids[i]);
+  }
+  told.has_clock = is_known;
+  p.periods_before = told.periods;
+}
+
+// Is time of its threads in no sample?
+void Sampler::look_at_clock(Process& p) {
+  rt::SampledProcess& told = shared_->control().processes[p.index];
+  if (!told.has_clock || told.is_behind) return;
+  constexpr uint64_t some = 2;
+  uint64_t time = 0;
+  for (const Fd& event : p.events) time += count_of(event);
+  told.is_behind = time / event_.period > told.periods - p.periods_before + some;
 }
 
 void Sampler::begin_events_again(Process& p) {

@@ -30,6 +30,7 @@ namespace {
 // How often what nobody tells of is looked for: threads that need a timer more often, as they go without samples till then.
 constexpr auto sweep_pause = 50ms, timers_sweep_pause = 5ms;
 constexpr auto longest_pause = 1000ms;
+constexpr size_t few_events = 8;  // that are looked at each time
 
 // Do the two have the same memory? (vfork)
 bool share_memory(pid_t a, pid_t b) { return syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0) == 0; }
@@ -198,6 +199,7 @@ void Sampler::loop() {
     for (auto& [pid, p] : processes_) {
       answer(p);
       begin_awaited_events(p);
+      if (p.events.size() <= few_events) look_at_clock(p);
     }
     bool is_called = std::exchange(shared_->control().attention, 0);
     for (auto& [pid, p] : processes_)
@@ -288,6 +290,7 @@ void Sampler::look_at(Process& p) {
   if (p.pid != main_pid_ && has_ended(p)) return ended(p, "");
   if (is_left_alone(p.pid)) return;
   look_at_seccomp(p);
+  look_at_clock(p);
   forget_entry(p);
   begin_late_events(p);
   name_threads(p);

@@ -45,6 +45,7 @@ struct Process {
   bool has_ours = false;                       // our memory is mapped there, and the signal is ours
   bool is_executing = false;                   // … for a moment only: it has asked us to stop, and must have no events
   bool is_left_alone = false;                  // another process traces it: no events either
+  uint64_t periods_before = 0;                 // in samples when its events began: see SampledProcess::periods
   std::optional<Time> waits_since;             // for us
   std::chrono::nanoseconds delay_before{0};    // Images::delay() then
   std::map<pid_t, uint64_t> unblocked;         // threads whose mask we have changed: to what
@@ -103,6 +104,8 @@ class Sampler {
   // Events need no standstill, but a thread that is created meanwhile may be left out. Where one waits in a call, they begin when it does so
   // again: not at once.
   Result<> begin_events(Process& p, const std::vector<pid_t>& tids, bool at_once);
+  void begin_clock(Process& p, const std::vector<pid_t>& tids, bool excludes_kernel);
+  void look_at_clock(Process& p);
   void await(Process& p, const std::vector<pid_t>& tids);
   void begin_awaited_events(Process& p);
   void begin_events_again(Process& p);
