@@ -147,13 +147,8 @@ Result<int> diff(const Words& words) {
   TRY(Files files, files_of(profiles));
   TRY(auto before, open_all(files.before, fold_inlined));
   TRY(auto now, open_all(files.now, fold_inlined));
-  auto tell_inlined = [](auto& side) { return std::ranges::all_of(side, [](auto& r) { return r->has_inlined(); }); };
-  bool is_comparable = tell_inlined(before) == tell_inlined(now);
   for (auto* side : {&before, &now})
-    for (auto& reader : *side) {
-      TRY_VOID(reader->add_waits(waits));
-      if (!is_comparable) TRY_VOID(reader->fold_inlined(true));  // what one side cannot tell is compared as it can
-    }
+    for (auto& reader : *side) TRY_VOID(reader->add_waits(waits));
   TRY(options.os, os_time(*now.front(), os_calls));
   static const std::map<std::string, report::Format> formats = {{"text", report::Format::Text},
                                                                 {"markdown", report::Format::Markdown},

@@ -174,6 +174,17 @@ std::vector<std::string> notes_for(const Sides& s, const store::Match& match) {
   if (!s.is_several() && s.figures.scale_before.front() != 1)
     notes.push_back(fmt::format("samples were taken at different rates: those before are multiplied by {:.4g}",
                                 s.figures.scale_before.front()));
+  if (before.os_model != now.os_model && s.before.front()->tells_waits() && s.now.front()->tells_waits())
+    notes.push_back(fmt::format("OS time differs in kind: before by --os-model={}, now by --os-model={}",
+                                printable(before.os_model), printable(now.os_model)));
+  for (const Readers* side : {&s.before, &s.now})
+    for (const store::Reader* run : *side)
+      if (!run->tells_waits() && !s.is_sampled())
+        notes.push_back(
+            fmt::format("{} is of an older Weir: its OS time includes what was waited", printable(run->path())));
+  if (!match.without_lines.empty())
+    notes.push_back(fmt::format("inlined functions are part of their callers: {} has no debug information",
+                                printable(match.without_lines)));
   constexpr size_t most = 6;
   for (size_t i = 0; i < match.renamed_images.size() && i < most; i++) {
     const store::ImagePair& image = match.renamed_images[i];
@@ -342,7 +353,7 @@ void put_images(Output& out, const store::Match& match) {
 
 Result<bool> show_diff(const Readers& before, const Readers& now, const DiffOptions& options, Output& out) {
   TRY(Sides s, Sides::load(before, now));
-  TRY(store::Match match, store::match(now, before, options.map));
+  TRY(store::Match match, store::match_alike(now, before, options.map));
   TRY(std::vector<Pair> pairs, store::compare(match, options.os, {s.figures.scale_before, s.figures.scale_now}));
   if (!options.filter.empty()) {
     Result<Pattern> pattern = Pattern::make(options.filter);

@@ -18,7 +18,7 @@ struct DiffOptions : Rules {
 };
 
 // True: more than the threshold.
-using Readers = std::vector<const store::Reader*>;
+using Readers = std::vector<store::Reader*>;
 Result<bool> show_diff(const Readers& before, const Readers& now, const DiffOptions& options, Output& out);
 
 }  // namespace weir::report

@@ -172,8 +172,10 @@ Result<Judgement> judge(const std::vector<Pair>& pairs, const Figures& figures, 
 
 std::string signed_percent(double fraction) {
   double percent = fraction * 100;
-  if (percent != 0 && std::abs(percent) < 0.005) return fmt::format("{:+.1g} %", percent);
-  return fmt::format("{:+.2f} %", percent);
+  int digits = 2;  // or as many as are needed to see something
+  if (percent != 0 && std::abs(percent) < 0.005)
+    digits = std::min(static_cast<int>(std::ceil(-std::log10(std::abs(percent)))), 9);
+  return fmt::format("{:+.{}f} %", percent, digits);
 }
 
 }  // namespace weir::report

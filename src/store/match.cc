@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/text.h"
 
@@ -95,6 +96,30 @@ Result<Subject> Subject::load(std::vector<const Reader*> runs) {
   return subject;
 }
 
+namespace {
+
+// Paths of images that ran and have none, of all runs of a side.
+Result<std::set<std::string>> images_without_lines(const Subject& subject) {
+  std::set<std::string> all;
+  for (const Reader* run : subject.runs) {
+    TRY(std::vector<std::string> paths, run->images_without_lines());
+    all.insert(paths.begin(), paths.end());
+  }
+  return all;
+}
+
+Result<std::string> find_without_lines(const Match& m, const std::vector<ImageMatch>& images) {
+  TRY(std::set<std::string> before, images_without_lines(m.before));
+  TRY(std::set<std::string> now, images_without_lines(m.now));
+  for (const ImageMatch& i : images) {
+    const std::string &a = m.before.images[i.before].path, &b = m.now.images[i.now].path;
+    if (before.contains(a) != now.contains(b)) return before.contains(a) ? a : b;
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<Match> match(std::vector<const Reader*> now, std::vector<const Reader*> before,
                     const std::vector<std::string>& map) {
   Match m;
@@ -107,6 +132,7 @@ Result<Match> match(std::vector<const Reader*> now, std::vector<const Reader*> b
     const std::string &a = m.before.images[i.before].path, &b = m.now.images[i.now].path;
     if (base_name(a) != base_name(b)) m.renamed_images.push_back({a, b, i.why});
   }
+  TRY(m.without_lines, find_without_lines(m, images));
   TRY(m.functions, match_functions(m.before, m.now, images, mappings));
   for (const Mapping& mapping : mappings)
     if (!mapping.is_used)
@@ -115,6 +141,18 @@ Result<Match> match(std::vector<const Reader*> now, std::vector<const Reader*> b
           "functions lists both",
           shortened(mapping.word, 120));
   return m;
+}
+
+Result<Match> match_alike(const std::vector<Reader*>& now, const std::vector<Reader*>& before,
+                          const std::vector<std::string>& map) {
+  auto match_all = [&] { return match({now.begin(), now.end()}, {before.begin(), before.end()}, map); };
+  TRY(Match m, match_all());
+  auto tells_inlined = [](const Reader* run) { return run->has_inlined(); };
+  if (m.without_lines.empty() || (std::ranges::none_of(now, tells_inlined) && std::ranges::none_of(before, tells_inlined)))
+    return m;
+  for (const std::vector<Reader*>* side : {&now, &before})
+    for (Reader* run : *side) TRY_VOID(run->fold_inlined(true));
+  return match_all();
 }
 
 }  // namespace weir::store

@@ -51,11 +51,16 @@ struct Match {
   Subject before, now;
   std::vector<ImagePair> renamed_images;  // whose file names differ
   std::vector<FunctionPair> functions;    // each function of either subject once at most
+  std::string without_lines;  // an image that has debug information on the other side only; empty: there is none
 };
 
 // `map`: OLD=NEW, of images (paths, or their ends) or of functions.
 Result<Match> match(std::vector<const Reader*> now, std::vector<const Reader*> before,
                     const std::vector<std::string>& map = {});
+
+// What one side cannot tell is compared as it can: where it lacks debug information, what was inlined is folded in all runs.
+Result<Match> match_alike(const std::vector<Reader*>& now, const std::vector<Reader*>& before,
+                          const std::vector<std::string>& map);
 
 // The parts of match(), each in a file of its own.
 struct ImageMatch {

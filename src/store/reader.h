@@ -180,6 +180,7 @@ class Reader {
   // From here on OS time has in it what was waited (`waited` is told besides), if `said`, or if not said, of a run by wall time, which asks
   // for it. Is it so?
   Result<bool> add_waits(std::optional<bool> said);
+  bool adds_waits() const { return adds_waits_; }
   bool tells_waits() const { return version_ >= 6; }
 
   // From here on only the counts of these threads. A thread is told by its tid (or index), or its name; a process by its pid (or index), or

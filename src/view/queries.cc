@@ -39,7 +39,6 @@ std::optional<uint32_t> thread_of(const Parameters& p) {
 Result<std::unique_ptr<Queries>> Queries::open(const Options& options) {
   std::unique_ptr<Queries> queries(new Queries(options));
   TRY_VOID(queries->open_files());
-  if (!options.map.empty()) TRY_VOID(queries->match());  // (an error is told at once)
   return queries;
 }
 
@@ -80,6 +79,7 @@ Result<> Queries::open_files() {
   threads_ = std::move(thread_ids);
   selected_.reset();
   match_.reset();
+  if (before_) TRY_VOID(match());  // (it may fold what was inlined)
   return {};
 }
 
@@ -141,7 +141,7 @@ Result<const store::Match*> Queries::match() {
   if (match_) return &*match_;
   std::optional<uint32_t> was = selected_;
   TRY_VOID(select(std::nullopt));
-  TRY(match_, store::match({&*reader_}, {&*before_}, options_.map));
+  TRY(match_, store::match_alike({&*reader_}, {&*before_}, options_.map));
   TRY_VOID(select(was));
   return &*match_;
 }
