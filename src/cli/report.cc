@@ -66,8 +66,9 @@ Result<Settings> parse(const Words& words) {
   TRY(bool go_on, parse_options(app, words));
   s.help = !go_on;
   if (s.help) return s;
-  if (s.check && (app.count("--thread") || app.count("--process") || app.count("VIEW")))
-    return fail("--check is of the whole file: it has no view, and no thread");
+  if (s.check && (app.count("--thread") || app.count("--process") || app.count("VIEW") || s.with_waits || s.fold_inlined))
+    return fail(
+        "--check is of the whole file, with inlined functions and without: it takes no view, no thread, and no waits");
   TRY(s.options.source_map, store::parse_source_map(s.source_map));
   return s;
 }

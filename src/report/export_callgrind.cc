@@ -56,11 +56,7 @@ class CallgrindWriter {
     if (!processes.empty()) sink_(fmt::format("pid: {}\n", processes.front().pid));
     sink_(fmt::format("cmd: {}\n", printable(quoted_command(run.command))));
     sink_("positions: instr line\n");
-    if (is_sampled_) sink_("event: Samples : samples\nevents: Samples\n");
-    else
-      sink_(
-          "event: Cycles : cycles of the CPU model\nevent: OsTime : cycles in OS calls\nevent: Waited : cycles off "
-          "the processor in OS calls\nevents: Cycles OsTime Waited\n");
+    describe_events(run);
     sink_(fmt::format("summary: {}\n", costs(totals.cycles, totals.os_time, totals.waited)));
     return {};
   }
@@ -105,8 +101,27 @@ class CallgrindWriter {
   std::unordered_map<uint32_t, store::FunctionRow> known;  // functions by id
 
  private:
+  // Instructions are no time, so that of OS calls is not among them; what was waited has a column of its own unless it is in that time.
+  void describe_events(const profile::Run& run) {
+    has_os_time_ = !run.sampling && run.clock != "instructions";
+    has_waited_ = !run.sampling && !reader_.adds_waits();
+    std::string events;
+    auto event = [&](const char* name, const char* about) {
+      sink_(fmt::format("event: {} : {}\n", name, about));
+      events += std::string(" ") + name;
+    };
+    if (run.sampling) event("Samples", "samples");
+    else if (run.clock == "instructions") event("Ir", "instructions");
+    else event("Cycles", run.clock == "wall" ? "ticks of the clock" : "cycles of the CPU model");
+    if (has_os_time_) event("OsTime", has_waited_ ? "cycles in OS calls" : "cycles in OS calls, and what was waited there");
+    if (has_waited_) event("Waited", "cycles off the processor in OS calls");
+    sink_(fmt::format("events:{}\n", events));
+  }
   std::string costs(store::Cycles cycles, store::Cycles os_time, store::Cycles waited) const {
-    return is_sampled_ ? std::to_string(cycles) : fmt::format("{} {} {}", cycles, os_time, waited);
+    std::string text = std::to_string(cycles);
+    if (has_os_time_) text += fmt::format(" {}", os_time);
+    if (has_waited_) text += fmt::format(" {}", waited);
+    return text;
   }
   std::string name(const store::FunctionRow& f) { return functions_.of(std::to_string(f.id), f.name); }
 
@@ -127,7 +142,7 @@ class CallgrindWriter {
 
   const store::Reader& reader_;
   const Sink& sink_;
-  bool is_sampled_ = false;
+  bool is_sampled_ = false, has_os_time_ = false, has_waited_ = false;
   Names objects_, files_, functions_;
 };
 

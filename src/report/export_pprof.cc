@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "base/zip.h"
+#include "profile/units.h"
 #include "report/export.h"
 #include "report/profile.pb.h"
 
@@ -152,13 +153,15 @@ class PprofBuilder {
 };
 
 // What the values of a path are.
-void describe_values(PprofBuilder& b, const std::optional<profile::Sampling>& sampling) {
+void describe_values(PprofBuilder& b, const profile::Run& run, bool adds_waits) {
+  const std::optional<profile::Sampling>& sampling = run.sampling;
   if (!sampling) {
-    b.value_type(b.profile.add_sample_type(), "cycles", "count");
-    b.value_type(b.profile.add_sample_type(), "os_time", "cycles");
+    const char* unit = profile::unit_of(run);
+    b.value_type(b.profile.add_sample_type(), unit, "count");
+    b.value_type(b.profile.add_sample_type(), adds_waits ? "os_time_and_waited" : "os_time", "cycles");
     b.value_type(b.profile.add_sample_type(), "calls", "count");
     b.value_type(b.profile.add_sample_type(), "waited", "nanoseconds");
-    b.profile.set_default_sample_type(b.string("cycles"));
+    b.profile.set_default_sample_type(b.string(unit));
     return;
   }
   std::string event = printable(sampling->event);
@@ -250,7 +253,7 @@ Result<> export_pprof(const store::Reader& reader, const Sink& sink) {
   TRY(std::vector<Path> paths, merged_paths(reader, {.sites = true, .leaves = true}));
   TRY(profile::Run run, reader.run());
   PprofBuilder b(reader.has_inlined());
-  describe_values(b, run.sampling);
+  describe_values(b, run, reader.adds_waits());
   b.profile.set_time_nanos(run.started * 1000);
   b.profile.set_duration_nanos((run.ended - run.started) * 1000);
   TRY_VOID(reader.images([&](uint32_t id, const profile::Image& image) { b.mapping(id, image); }));

@@ -122,6 +122,7 @@ Result<> function_table(View& v, uint64_t count) {
   // What it is sorted by is shown.
   for (const char* key : {"self_min", "self_max", "os_calls", "os_time", "offset", "size"})
     if (v.options.sort == key) show_in_text(key, key);
+  if (v.options.sort == "inlined") show_in_text("inlined", "calls inlined");
   if (v.totals.os_time && v.options.os == store::OsTime::InSelf) show_in_text("os_time", "OS time");
   if (size_t width = v.out.style().width; width == 0 || width >= 120) shown[shown.size() - 2].title = "declared at";
   if (v.options.sort == "file" || v.options.sort == "line") {

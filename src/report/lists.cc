@@ -104,12 +104,14 @@ Result<> sort_threads(std::vector<store::ThreadRow>& rows, const std::string& co
   if (column.empty()) return sort([](const Row& t) { return t.cycles + t.os_time; }, true);
   if (column == "cycles") return sort(&Row::cycles, true);
   if (column == "os_time") return sort(&Row::os_time, true);
+  if (column == "waited") return sort(&Row::waited, true);
   if (column == "instructions") return sort(&Row::instructions, true);
   if (column == "functions") return sort(&Row::functions, true);
   if (column == "pid") return sort([](const Row& t) { return std::pair(t.pid, t.tid); }, false);
   if (column == "tid") return sort(&Row::tid, false);
   if (column == "name") return sort([](const Row& t) { return t.name; }, false);
-  return fail("threads can be sorted by cycles, os_time, instructions, functions, pid, tid or name, not by '{}'", column);
+  return fail("threads can be sorted by cycles, os_time, waited, instructions, functions, pid, tid or name, not by '{}'",
+              column);
 }
 
 // Text has as much of it as tells programs apart.

@@ -43,8 +43,9 @@ constexpr const char* os_functions =
     "'[kernel]', NULL "
     "FROM os_count c JOIN os_call o ON o.number = c.number WHERE c.thread IN selected GROUP BY c.number";
 
-constexpr const char* orders[] = {"self",     "total",    "calls",   "name",   "image", "file",   "line",        "self_min",
-                                  "self_max", "os_calls", "os_time", "offset", "size",  "waited", "waited_total"};
+constexpr const char* orders[] = {"self", "total",    "calls",        "name",     "image",   "file",
+                                  "line", "self_min", "self_max",     "os_calls", "os_time", "offset",
+                                  "size", "waited",   "waited_total", "inlined"};
 
 }  // namespace
 
