@@ -53,6 +53,7 @@ while time.time() < end:
             os.kill(int(pid), 19)  # it is ours
             if os.stat(f"/proc/{pid}/fd").st_uid != os.getuid(): raise OSError  # it was stopped too early
             open_files = [(os.readlink(f"/proc/{pid}/fd/{fd}"), words(pid, "fdinfo", fd)) for fd in os.listdir(f"/proc/{pid}/fd")]
+            if any(name.startswith("pipe:") for name, info in open_files): raise OSError  # it has not told Weir yet that it is there
             wrong = [name for name, info in open_files if not name.startswith("/memfd:weir-")]
             wrong += [name for name, info in open_files if int(info.split()[3], 8) & 3 and "weir-threads" not in name]
             wrong += [line for line in words(pid, "maps").decode().split("\n") if "memfd" in line]

@@ -56,13 +56,8 @@ int main(int argc, char **argv) {
   printf("%d %d\n", sum, ackermann(2, 9));
 }
 C
-GLIBC_TUNABLES=glibc.cpu.hwcaps=
-for feature in SSE3 SSSE3 SSE4_1 SSE4_2 POPCNT AVX AVX2 FMA FMA4 BMI1 BMI2 LZCNT MOVBE ERMS FSRM RTM AVX512F AVX512VL AVX512BW \
-  AVX_Fast_Unaligned_Load Fast_Unaligned_Load Fast_Unaligned_Copy Fast_Copy_Backward Fast_Rep_String Slow_BSF Slow_SSE4_2 Prefer_No_VZEROUPPER \
-  Prefer_No_AVX512 Prefer_ERMS Prefer_FSRM Prefer_PMINUB_for_stringop; do
-  GLIBC_TUNABLES+=-$feature,
-done
-export GLIBC_TUNABLES=${GLIBC_TUNABLES%,}
+GLIBC_TUNABLES=$(<"$HERE/../plain_processor")
+export GLIBC_TUNABLES
 callgrind=(valgrind --tool=callgrind --dump-instr=yes --compress-strings=no --compress-pos=no)
 mapfile -t added < <(comm -13 <(env | sort) <("${callgrind[@]}" --callgrind-out-file=/dev/null env 2>/dev/null | sort) | grep -v '^_=')
 ((${#added[@]})) || fail "valgrind runs no program"

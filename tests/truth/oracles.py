@@ -1,0 +1,113 @@
+"""What others say of a run: perf, callgrind and gcov. None of it asks Weir anything."""
+
+import collections
+import json
+import re
+import struct
+import subprocess
+
+
+# --- times
+
+
+def processor_time(text):
+    """Of `perf stat -x,` with task-clock, user_time and system_time: seconds."""
+    found = {}
+    for line in text.splitlines():
+        value, unit, event, *_ = [*line.split(","), "", "", ""]
+        if event.split(":")[0] in ("task-clock", "user_time", "system_time"):
+            scale = 1e3 if unit == "msec" else 1e9
+            found[event.split(":")[0]] = 0.0 if value.startswith("<") else float(value) / scale
+    return found
+
+
+def time_in_calls(text):
+    """Of `perf trace -s`, a table for each thread: call -> seconds that passed in it."""
+    found = collections.Counter()
+    for line in text.splitlines():
+        if m := re.match(r"\s+(\w+)\s+\d+\s+\d+\s+([0-9.]+)(?:\s+[0-9.]+){3}\s+[0-9.]+%$", line):
+            found[m[1]] += float(m[2]) / 1e3
+    return found
+
+
+# --- places
+
+
+class Segments:
+    """From an offset in an ELF file to the address that the file has for it."""
+
+    def __init__(self, path):
+        self.loads = []
+        try:
+            with open(path, "rb") as file:
+                head = file.read(64)
+                if head[:5] != b"\x7fELF\x02":
+                    return
+                begin, size, count = struct.unpack_from("<Q", head, 32)[0], *struct.unpack_from("<HH", head, 54)
+                file.seek(begin)
+                table = file.read(size * count)
+        except OSError:
+            return
+        for i in range(count):
+            kind, _, offset, address, _, length = struct.unpack_from("<IIQQQQ", table, i * size)
+            if kind == 1:
+                self.loads.append((offset, length, address))
+
+    def address(self, offset):
+        return next((offset - begin + address for begin, length, address in self.loads if begin <= offset < begin + length), None)
+
+
+def samples(lines):
+    """Of `perf script -F pid,ip,sym,dso`: (image, address) -> samples, by the innermost place of the program (what the kernel did then, it
+    did for it). Perf tells a place by its offset in the file."""
+    found, segments, image = collections.Counter(), {}, None
+    for line in lines:
+        if m := re.match(r"\s+([0-9a-f]+) .*\((.*)\)$", line):
+            place = int(m[1], 16)
+            if image or place >= 1 << 47:
+                continue
+            image = m[2]
+            if image.startswith("/"):
+                if image not in segments:
+                    segments[image] = Segments(image)
+                place = segments[image].address(place)
+            found[image, place] += 1
+        elif line.strip():
+            image = None
+        elif image is None:
+            found["kernel", 0] += 1
+    return found
+
+
+# --- counts
+
+
+def calls_by_callgrind(lines):
+    """Of a callgrind file with --dump-instr=yes and without compression: (image, address of the callee) -> calls."""
+    calls, image, callee = collections.Counter(), None, None
+    for line in lines:
+        if line.startswith("ob="):
+            image = line[3:].strip()
+        elif line.startswith("cob="):
+            callee = line[4:].strip()
+        elif m := re.match(r"calls=(\d+) (0x[0-9a-f]+)", line):
+            calls[callee or image, int(m[2], 16)] += int(m[1])
+            callee = None
+    return calls
+
+
+PLAIN = ["-std=c++20", "-O0", "-w"]
+
+
+def lines_by_gcov(directory, source):
+    """The program built without optimization and with counters: (file, line) -> count."""
+    there = {"cwd": directory, "check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    subprocess.run(["g++", *PLAIN, "--coverage", source, "-o", "covered"], **there)
+    subprocess.run(["./covered"], **there)
+    stem = source.rpartition(".")[0]
+    said = subprocess.run(["gcov", "--json-format", "--stdout", f"covered-{stem}.gcda"], cwd=directory, check=True, capture_output=True, text=True)
+    counts = collections.Counter()
+    for file in json.loads(said.stdout)["files"]:
+        for line in file["lines"]:
+            counts[file["file"], line["line_number"]] += line["count"]
+    return counts
