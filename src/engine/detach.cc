@@ -22,6 +22,8 @@ namespace {
 constexpr auto patience = std::chrono::milliseconds(100);
 constexpr auto much_patience = std::chrono::seconds(30);
 constexpr int max_steps = 10'000;
+constexpr int max_steps_to_entry = 1'000;
+constexpr uint16_t syscall_code = 0x050f;
 
 constexpr uint64_t trap_flag = 0x100;
 
@@ -145,7 +147,7 @@ bool Server::step_out_of_runtime(pid_t tid, int& signal) {
   constexpr unsigned long long short_calls[] = {
       SYS_futex,   SYS_restart_syscall, SYS_kill,  SYS_rt_sigprocmask, SYS_mmap,   SYS_munmap,          SYS_mprotect,
       SYS_madvise, SYS_openat,          SYS_close, SYS_gettid,         SYS_getpid, SYS_process_vm_readv};
-  constexpr uint16_t syscall_code = 0x050f, pushf_code = 0x9c;
+  constexpr uint16_t pushf_code = 0x9c;
   process::Tracee tracee(tid);
   uint32_t slot = slot_of_thread(tid);
   const rt::ThreadBlock* tb = block(slot);
@@ -173,7 +175,8 @@ bool Server::step_out_of_runtime(pid_t tid, int& signal) {
 }
 
 // Where a stopped thread is in the program. None: that cannot be said yet, it must go on, with `signal`. One that stays under Weir keeps the clock
-// in its register.
+// in its register, and goes to where nothing is counted twice: in the middle of a block, and before a call, probes have run that it would meet again
+// where it goes on. (One that turns round in a loop without calls, which is entered nowhere else, counts the rest of its block twice.)
 std::optional<Server::Leaving> Server::leave_cache(Process& p, pid_t tid, int& signal, bool stays) {
   process::Tracee tracee(tid);
   auto regs = tracee.registers();
@@ -190,8 +193,17 @@ std::optional<Server::Leaving> Server::leave_cache(Process& p, pid_t tid, int& s
   if (tb->stepping || tb->signal_pending) return {};
   Space::Place at = p.space->where({regs->rip});
   std::optional<QuietStep> quiet;
-  auto is_middle = [&] { return at.place == rt::Place::Middle || (stays && (at.restore & rt::RestoreClock)); };
-  for (int steps = 0; is_middle(); steps++) {
+  bool is_counted = stays && p.space->tool().has_probes(), makes_call = false;
+  int steps = 0;
+  auto is_middle = [&] {
+    if (at.place == rt::Place::Middle || (stays && (at.restore & rt::RestoreClock))) return true;
+    if (!is_counted || at.place == rt::Place::NotCache || process::is_in_restart(*regs)) return false;
+    uint16_t code = 0;
+    makes_call =
+        process::read(tid, regs->rip, std::as_writable_bytes(std::span(&code, 1))) == sizeof code && code == syscall_code;
+    return !makes_call && steps < max_steps_to_entry && !p.space->is_entry({regs->rip});
+  };
+  for (; is_middle(); steps++) {
     if (steps == max_steps) return {};
     if (!quiet) quiet.emplace(tid);
     signal = step(*regs, tid);
@@ -209,8 +221,12 @@ std::optional<Server::Leaving> Server::leave_cache(Process& p, pid_t tid, int& s
   regs->rip = at.app.value;
   regs->gs_base = tb->app_gs;
   bool has_clock = p.space->tool().has_clock() && instrument::clock_register_offset();
-  return Leaving{tid, *regs, static_cast<uint32_t>(slot), is_native,
-                 has_clock && !(at.restore & rt::RestoreClock) ? tb : nullptr};
+  return Leaving{tid,
+                 *regs,
+                 static_cast<uint32_t>(slot),
+                 is_native,
+                 has_clock && !(at.restore & rt::RestoreClock) ? tb : nullptr,
+                 makes_call};
 }
 
 // Processes that share their memory. False: not now.

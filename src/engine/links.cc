@@ -242,4 +242,15 @@ Space::Place Space::where(CachePc pc) const {
   }
   return {rt::Place::NotCache, {pc.value}, 0, 0, {}};
 }
+
+bool Space::is_entry(CachePc pc) const {
+  uint32_t n = unit_at(pc);
+  if (!n) return false;
+  const Unit& unit = units_[n - 1];
+  auto is_there = [&](uint32_t offset) { return pc == cache_pc(n - 1, offset); };
+  // (Between its entry and its first block a function may have probes.)
+  return is_there(unit.entry_offset) || std::ranges::any_of(unit.blocks, [&](const instrument::BlockPlace& b) {
+           return b.is_entry && b.app != unit.entry && is_there(b.offset);
+         });
+}
 }  // namespace weir::engine

@@ -202,7 +202,7 @@ bool Server::all_rest(Process& p) {
       if (slot && rests_in_runtime(slot)) {
         moving_->resting.push_back(slot);
       } else if (auto at = leave_cache(p, tid, signal, true)) {
-        if (at->slot && !at->is_native) moving_->others.push_back({at->slot, at->regs});
+        if (at->slot && !at->is_native) moving_->others.push_back(*at);
       } else {
         if (std::exchange(moving_->waits, false)) serve(slot);  // (it may not have set its bit yet)
         else threads.go_on(tid, signal);
@@ -248,13 +248,23 @@ Result<> Server::prepare_move(Process& p, const rt::RequestBlock& r) {
   bool is_give = r.kind == rt::Request::Give;
   AppRange wanted = is_give ? whole_pages({{r.args[0]}, {r.args[1]}}) : AppRange{};
   TRY(moving_->space, p.space->begin_elsewhere(wanted, !is_give));
-  for (uint32_t slot : moving_->resting) {
-    AppPc next = p.space->where({block(slot)->regs.gpr[1]}).app + syscall_length;
-    CachePc behind = moving_->space->behind_system_call(next, slots_[slot].tid);
+  auto place_of_call = [&](AppPc call, uint32_t slot) -> Result<CachePc> {
+    CachePc behind = moving_->space->behind_system_call(call + syscall_length, slots_[slot].tid);
     if (!behind) return fail("the place of a call is not known");
-    moving_->calls.push_back(behind + -syscall_length);
+    return behind + -syscall_length;
+  };
+  for (uint32_t slot : moving_->resting) {
+    TRY(CachePc call, place_of_call(p.space->where({block(slot)->regs.gpr[1]}).app, slot));
+    moving_->calls.push_back(call);
   }
-  for (auto& [slot, regs] : moving_->others) TRY_VOID(enter_cache(*moving_->space, slots_[slot].tid, regs));
+  for (Leaving& l : moving_->others) {
+    if (!l.makes_call) {
+      TRY_VOID(enter_cache(*moving_->space, l.tid, l.regs));
+      continue;
+    }
+    TRY(CachePc call, place_of_call({l.regs.rip}, l.slot));
+    l.regs.rip = call.value;
+  }
   return {};
 }
 
@@ -297,9 +307,9 @@ void Server::await_mapping(Process& p) {
 
 // The new space is mapped.
 void Server::let_others_go_on() {
-  for (auto& [slot, regs] : moving_->others) {
-    regs.gs_base = rt::blocks_base + slot * rt::block_stride;
-    (void)process::Tracee(slots_[slot].tid).set_registers(regs);
+  for (Leaving& l : moving_->others) {
+    l.regs.gs_base = rt::blocks_base + l.slot * rt::block_stride;
+    (void)process::Tracee(l.tid).set_registers(l.regs);
   }
 }
 

@@ -205,6 +205,7 @@ class Server {
     uint32_t slot = 0;                 // 0: it never was in the cache
     bool is_native = false;            // it executes the program's own code, to fault there
     rt::ThreadBlock* clock = nullptr;  // it holds the program's zmm31
+    bool makes_call = false;           // it is about to make a system call, whose probes have run
   };
   void detach_all();
   bool detach(const std::vector<pid_t>& group);
@@ -216,10 +217,10 @@ class Server {
   struct Move {
     uint32_t asking;  // slot of the thread that does it
     std::shared_ptr<Memory> memory;
-    std::map<pid_t, process::Threads> threads = {};                  // by process
-    std::vector<std::pair<uint32_t, user_regs_struct>> others = {};  // by slot
-    std::vector<uint32_t> resting = {};                              // slots of those that stay in the runtime
-    std::vector<CachePc> calls = {};                                 // … and the calls that they are in, in the new space
+    std::map<pid_t, process::Threads> threads = {};  // by process
+    std::vector<Leaving> others = {};
+    std::vector<uint32_t> resting = {};  // slots of those that stay in the runtime
+    std::vector<CachePc> calls = {};     // … and the calls that they are in, in the new space
     std::shared_ptr<Space> space = {};
     bool steps_out = false;  // threads that are in the runtime
     bool waits = false;      // … one that has come to ask: it is answered as it stands

@@ -150,6 +150,8 @@ class Space {
     CachePc resume;
   };
   Place where(CachePc pc) const;
+  // Is it where control comes from outside to a function or a block? Then all that probes count before has been counted, and nothing of what comes.
+  bool is_entry(CachePc pc) const;
   // The same for the line around `pc`, for the runtime to read. False: there is no memory for that.
   bool tell_places(CachePc pc);
   bool make_places();

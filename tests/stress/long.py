@@ -76,8 +76,9 @@ def memory_files(pid):
 
 
 def growth(values):
-    """How much they grow all the time: a table that doubles once is no leak."""
+    """How much they grow all the time: a table that doubles once is no leak, nor is a process that has just begun or is about to end."""
     lag = max(1, len(values) // 6)
+    values = [min(values[i : i + lag + 1]) for i in range(len(values) - lag)]
     return statistics.median(b - a for a, b in zip(values, values[lag:])) / lag * (len(values) - 1)
 
 

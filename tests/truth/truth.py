@@ -8,7 +8,8 @@
   sampled     `weir sample`: shares of functions                     perf record, natively
   exact       `weir profile`: shares of functions, by the model      perf record, natively
   calls       `weir profile`: calls of each function                 callgrind
-  lines       `weir profile`: how often each line ran                gcov
+  lines       `weir profile`: how often each line of a program ran   gcov
+              that was built with -O3, and with -O0
 
 Times are medians of some turns, taken in turn. A deviation of more than 5 % (of shares: of the whole) must have a sentence in REASONS that
 says why; the command ends with status 1 where there is none. A whole run with --write replaces the table of docs/truth.md."""
