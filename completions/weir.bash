@@ -82,7 +82,7 @@ _weir_words() {
   local i n=0
   for ((i = 2; i < COMP_CWORD; i++)); do
     case ${COMP_WORDS[i]} in
-      --sites | --blocks | --merge-clones | --fold-inlined | --with-waits | --without-waits | --check | --no-pager | --help) ;;
+      --sites | --blocks | --merge-clones | --parts | --fold-inlined | --with-waits | --without-waits | --check | --no-pager | --help) ;;
       -*) [[ ${COMP_WORDS[i + 1]} != = ]] || ((i += 1)); ((i += 1)) ;;
       *) ((n += 1)) ;;
     esac
@@ -102,7 +102,7 @@ _weir_report() {
     *)
       _weir_words
       if [[ $last == -* ]]; then
-        _weir_offer "$last" -W '--thread= --process= --filter= --sort= --limit= --format= --os-calls= --with-waits --without-waits --cpu= --source-map= --sites --blocks --merge-clones --fold-inlined --color=
+        _weir_offer "$last" -W '--thread= --process= --filter= --sort= --limit= --format= --os-calls= --with-waits --without-waits --cpu= --source-map= --sites --blocks --merge-clones --parts --fold-inlined --color=
           --no-pager --help'
         [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace 2>/dev/null || true
       elif ((_weir_count == 0)); then

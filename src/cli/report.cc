@@ -57,6 +57,8 @@ Result<Settings> parse(const Words& words) {
   app.add_flag("--blocks", s.options.blocks, "source: the count of each block of a line");
   app.add_flag("--merge-clones", s.options.merge_clones,
                "functions: work, work.constprop.0 and work.part.0 are one row, as their author wrote one function");
+  app.add_flag("--parts", s.options.parts,
+               "functions: what the compiler has put apart of a function (work.cold) is a row of its own; with inlined functions folded");
   app.add_option("--color", s.colour, "auto, always or never")->check(CLI::IsMember({"auto", "always", "never"}));
   app.add_flag(
       "--check", s.check,
@@ -81,7 +83,7 @@ Result<int> report(const Words& words) {
   TRY(store::Reader reader, store::Reader::open(s.file));
   if (!s.thread.empty() || !s.process.empty()) TRY_VOID(reader.select(s.thread, s.process));
   // (What the parts of a block cost on another CPU is not known.)
-  if (s.fold_inlined || !s.cpu.empty()) TRY_VOID(reader.fold_inlined(true));
+  if (s.fold_inlined || s.options.parts || !s.cpu.empty()) TRY_VOID(reader.fold_inlined(true));
   TRY(s.options.os, os_time(reader, s.os_calls));
   if (!s.check) {
     TRY(s.options.with_waits, reader.add_waits(s.with_waits));

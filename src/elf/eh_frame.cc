@@ -79,8 +79,9 @@ EhFrame::Place EhFrame::find_in_list(Vaddr v) const {
 
 EhFrame::Place EhFrame::find_in_table(Vaddr v) {
   auto location = [&](size_t i) { return base_ + *load<int32_t>(table_, i * 8); };
-  auto fde = [&](size_t i) -> std::optional<VRange> {
-    std::optional<Record> record = record_at(base_ + *load<int32_t>(table_, i * 8 + 4));
+  auto fde_at = [&](size_t i) { return base_ + *load<int32_t>(table_, i * 8 + 4); };
+  auto range_at = [&](size_t i) -> std::optional<VRange> {
+    std::optional<Record> record = record_at(fde_at(i));
     return record ? range_of(*record) : std::nullopt;
   };
   // Entries below `after` begin at or below v, those from it on above.
@@ -93,8 +94,8 @@ EhFrame::Place EhFrame::find_in_table(Vaddr v) {
   VRange gap{{0}, after < table_.size() / 8 ? location(after) : Vaddr{UINT64_MAX}};
   // Of several that begin at the same address (FDEs of empty functions have no range) the last is tried first.
   for (size_t i = after; i-- > 0;) {
-    std::optional<VRange> range = fde(i);
-    if (range && range->contains(v)) return {range, {}};
+    std::optional<VRange> range = range_at(i);
+    if (range && range->contains(v)) return {range, {}, fde_at(i)};
     if (range && range->end <= v) gap.begin = std::max(gap.begin, range->end);
     if (i == 0 || location(i - 1) != location(i)) break;
   }
@@ -113,29 +114,41 @@ std::optional<EhFrame::Record> EhFrame::record_at(Vaddr at) const {
 }
 
 // pc_begin (as the CIE says), pc_range (the same format, relative to nothing).
-std::optional<VRange> EhFrame::range_of(Record fde) {
-  if (fde.id == 0) return std::nullopt;
-  std::optional<uint8_t> encoding = pointer_encoding(fde.id_address + -int64_t{fde.id});
-  if (!encoding) return std::nullopt;
-  Vaddr begin = read_pointer(fde.rest, *encoding, std::nullopt);
-  uint64_t size = read_format(fde.rest, *encoding);
+std::optional<VRange> EhFrame::range_of(Record& fde) {
+  if (fde.id == 0 || !read_cie(fde.id_address + -int64_t{fde.id})) return std::nullopt;
+  Vaddr begin = read_pointer(fde.rest, *last_encoding_, std::nullopt);
+  uint64_t size = read_format(fde.rest, *last_encoding_);
   if (!fde.rest.ok() || size == 0 || size > UINT64_MAX - begin.value) return std::nullopt;
   return VRange{begin, end_of(begin, size)};
 }
 
+// Behind the range: [augmentation data,] instructions. What comes before the first advance is so from the first address on: where the
+// frame is, and what it has saved.
+bool EhFrame::is_under_way(Vaddr v) {
+  Place place = find(v);
+  if (!place.function || place.function->begin != v || !place.fde) return false;
+  std::optional<Record> fde = record_at(*place.fde);
+  if (!fde || !range_of(*fde)) return false;
+  if (last_has_data_) fde->rest.take(fde->rest.uleb());
+  auto first = fde->rest.get<uint8_t>();
+  constexpr uint8_t offset = 0x80, def_cfa = 0x0c, def_cfa_expression = 0x0f;  // DW_CFA_*
+  bool is_rule = (first & 0xc0) == offset || (first >= def_cfa && first <= def_cfa_expression);
+  return fde->rest.ok() && is_rule;
+}
+
 // version, augmentation (a string), [eh_data,] alignment of code and of data, return register, and, if the augmentation
 // begins with z, a length and what the letters behind it announce.
-std::optional<uint8_t> EhFrame::pointer_encoding(Vaddr cie) {
-  if (cie == last_cie_ && last_encoding_) return last_encoding_;
+bool EhFrame::read_cie(Vaddr cie) {
+  if (cie == last_cie_ && last_encoding_) return true;
   std::optional<Record> record = record_at(cie);
-  if (!record || record->id != 0) return std::nullopt;
+  if (!record || record->id != 0) return false;
   Cursor& c = record->rest;
   uint8_t version = c.get<uint8_t>();
-  if (version != 1 && version != 3) return std::nullopt;
+  if (version != 1 && version != 3) return false;
   std::string augmentation;
   while (char letter = c.get<char>()) {
     augmentation += letter;
-    if (augmentation.size() > 8) return std::nullopt;
+    if (augmentation.size() > 8) return false;
   }
   if (augmentation.starts_with("eh")) c.get<uint64_t>();  // g++ 2's exception table
   c.uleb();
@@ -154,9 +167,11 @@ std::optional<uint8_t> EhFrame::pointer_encoding(Vaddr cie) {
       if (letter == 'P') read_format(c, c.get<uint8_t>());
     }
   }
-  if (!c.ok()) return std::nullopt;
+  if (!c.ok()) return false;
   last_cie_ = cie;
-  return last_encoding_ = encoding;
+  last_encoding_ = encoding;
+  last_has_data_ = augmentation.starts_with('z');
+  return true;
 }
 
 }  // namespace weir::elf

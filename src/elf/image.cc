@@ -185,6 +185,17 @@ std::optional<VRange> Image::function_bounds(Vaddr v) const {
   return function ? std::optional(intersect(*function, *code)) : std::nullopt;
 }
 
+bool Image::is_part(Vaddr v) const {
+  std::optional<VRange> bounds = function_bounds(v);
+  if (!bounds || bounds->begin != v) return false;
+  Symbols::Name name = parts_->tables->symbols.name_at(v);
+  return name == Symbols::Name::Part || (name != Symbols::Name::Function && parts_->tables->frames.is_under_way(v));
+}
+
+bool Image::has_symbol(Vaddr v) const {
+  return function_bounds(v) && parts_->tables->symbols.name_at(v) != Symbols::Name::None;
+}
+
 Vaddr Image::next_function(Vaddr v) const {
   std::optional<VRange> code = parts_->contents.code_at(v);
   if (!code || function_bounds(v)) return v;

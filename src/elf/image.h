@@ -53,6 +53,11 @@ class Image {
   // The function that `v` is in: never empty, and inside one executable segment. An FDE wins over a symbol; a symbol
   // without a size ends at the next one; an entry of a PLT is a function.
   std::optional<VRange> function_bounds(Vaddr v) const;
+  // Is what begins at `v` a part of a function that stands elsewhere, and jumps there? Its symbol says so, or, if it has none, its unwind
+  // rules, which are those of a function under way.
+  bool is_part(Vaddr v) const;
+  // Does a symbol say that a function begins at `v`?
+  bool has_symbol(Vaddr v) const;
   // Where none is: the begin of the next one, or the end of the code.
   Vaddr next_function(Vaddr v) const;
 

@@ -50,6 +50,25 @@ Bytes dynamic_symbols(const Contents& contents) {
   return slice(symbols, 0, count * sizeof(Elf64_Sym));
 }
 
+bool is_function(const Elf64_Sym& s) {
+  int type = ELF64_ST_TYPE(s.st_info);
+  // Hand-written assembly often leaves out the type.
+  if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) return false;
+  return s.st_shndx != SHN_UNDEF && s.st_shndx != SHN_ABS;
+}
+
+std::string_view name_in(Bytes names, uint64_t at) {
+  if (at >= names.size()) return {};
+  std::string_view rest(reinterpret_cast<const char*>(names.data()) + at, names.size() - at);
+  return rest.substr(0, rest.find('\0'));
+}
+
+Symbols::Name kind_of(std::string_view name) {
+  if (name.ends_with(".cold")) return Symbols::Name::Part;
+  size_t digits = name.find_last_not_of("0123456789") + 1;
+  return name.substr(0, digits).ends_with(".cold.") ? Symbols::Name::MaybePart : Symbols::Name::Function;
+}
+
 }  // namespace
 
 Symbols::Symbols(const Contents& contents, std::span<const Section> sections) : sections_(sections) {
@@ -58,6 +77,10 @@ Symbols::Symbols(const Contents& contents, std::span<const Section> sections) : 
     auto found = std::ranges::find_if(sections, [&](const Section& s) { return s.header.sh_type == type; });
     if (found == sections.end() || found->header.sh_entsize != sizeof(Elf64_Sym)) return false;
     tables_.push_back(slice(contents.file, found->header.sh_offset, found->header.sh_size));
+    if (type == SHT_SYMTAB && found->header.sh_link < sections.size()) {
+      const Elf64_Shdr& names = sections[found->header.sh_link].header;
+      names_ = slice(contents.file, names.sh_offset, names.sh_size);
+    }
     return true;
   };
   add(SHT_SYMTAB);
@@ -71,10 +94,7 @@ std::vector<Symbols::Symbol> Symbols::scan(VRange range) const {
       Elf64_Sym s = *load<Elf64_Sym>(table, at);
       bool reaches_in = Vaddr{s.st_value} < range.begin && end_of({s.st_value}, s.st_size) > range.begin;
       if (!(range.contains({s.st_value}) || reaches_in) || s.st_value == 0) continue;
-      int type = ELF64_ST_TYPE(s.st_info);
-      // Hand-written assembly often leaves out the type.
-      if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) continue;
-      if (s.st_shndx == SHN_UNDEF || s.st_shndx == SHN_ABS) continue;
+      if (!is_function(s)) continue;
       Symbol symbol{{s.st_value}, s.st_size, {UINT64_MAX}};
       if (s.st_shndx < sections_.size()) {
         const Section& section = sections_[s.st_shndx];
@@ -109,6 +129,21 @@ std::vector<Symbols::Symbol> Symbols::symbols_in(VRange gap) {
     found.push_back(all_[furthest_[before - 1]]);
   found.insert(found.end(), first, std::ranges::lower_bound(all_, gap.end, {}, &Symbol::begin));
   return found;
+}
+
+Symbols::Name Symbols::name_at(Vaddr v) {
+  if (!names_at_) {
+    names_at_.emplace();
+    for (Bytes table : tables_) {
+      bool has_parts = !names_.empty() && table.data() == tables_[0].data();
+      for (uint64_t at = 0; auto s = load<Elf64_Sym>(table, at); at += sizeof *s)
+        if (is_function(*s))
+          names_at_->emplace_back(Vaddr{s->st_value}, has_parts ? kind_of(name_in(names_, s->st_name)) : Name::Function);
+    }
+    std::ranges::sort(*names_at_);
+  }
+  auto after = std::ranges::upper_bound(*names_at_, std::pair(v, Name::Function));
+  return after == names_at_->begin() || std::prev(after)->first != v ? Name::None : std::prev(after)->second;
 }
 
 const std::vector<VRange>& Symbols::functions_in(VRange gap) {

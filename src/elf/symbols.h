@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "elf/contents.h"
@@ -16,6 +17,11 @@ class Symbols {
   // The functions that begin inside `gap`, sorted and apart from each other, and the rest of one that began before it. `gap` lies in
   // an executable segment.
   const std::vector<VRange>& functions_in(VRange gap);
+
+  // The symbol that begins at `v`. "NAME.cold" is of a part of NAME: the compiler put there what it takes for rare, and jumps to it.
+  // "NAME.cold.1" may be such a part, or a function that is called.
+  enum class Name : uint8_t { None, MaybePart, Part, Function };
+  Name name_at(Vaddr v);
 
  private:
   struct Symbol {
@@ -34,6 +40,8 @@ class Symbols {
   std::vector<Symbol> all_;         // sorted; filled once scanning for each gap has become too much work
   std::vector<uint32_t> furthest_;  // of all_ up to each, the one that reaches furthest
   std::map<VRange, std::vector<VRange>> functions_;
+  Bytes names_;  // of .symtab, which is the first table then; the other one has no parts
+  std::optional<std::vector<std::pair<Vaddr, Name>>> names_at_;  // sorted; made when first asked for
 };
 
 }  // namespace weir::elf

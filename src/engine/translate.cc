@@ -210,7 +210,15 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid, rt::Soon* soon) {
     if (region->is_pristine) return code_of(*region, range, pid);
     return data(at, range.size());
   };
-  tool_->plan({f, region->image_index, region->bias, code, image_code, bounds_at, region->is_pristine, region->is_volatile},
+  std::function<instrument::IsPart(AppPc)> is_part = [&](AppPc at) {
+    using instrument::IsPart;
+    if (!region->image || region->is_volatile || !region->range.contains(at)) return IsPart::No;
+    elf::Vaddr v{at.value - region->bias};
+    if (region->image->is_part(v)) return IsPart::Yes;
+    return region->image->has_symbol(v) ? IsPart::No : IsPart::Perhaps;
+  };
+  tool_->plan({f, region->image_index, region->bias, code, image_code, bounds_at, is_part, region->is_pristine,
+               region->is_volatile},
               counters_, plan_);
   if (counters_.size() > rt::max_counters)
     return fail("too many counters: the program is too large for this tool, or --cache-mb too small");

@@ -98,6 +98,9 @@ class Plan {
   std::vector<Op> ops_;
 };
 
+// Is what begins at an address a part of a function that stands elsewhere? Perhaps: no symbol says that it is a function.
+enum class IsPart : uint8_t { No, Perhaps, Yes };
+
 // A function as a tool sees it.
 struct Subject {
   const x86::Function& function;
@@ -106,6 +109,7 @@ struct Subject {
   const x86::ReadMemory& code;                      // of the function,
   const x86::ReadMemory& image_code;                // … and of the rest of its image
   const std::function<AppRange(AppPc)>& bounds_of;  // of the function at an address of the same image
+  const std::function<IsPart(AppPc)>& is_part;      // … or of none
   bool is_pristine;                                 // its code is that of a file, and will stay so
   bool is_volatile;                                 // it may be rewritten; whatever leads here comes to function.entry
 };

@@ -74,8 +74,9 @@ Result<> add_up(const store::Reader& reader, std::vector<FunctionRow>& rows, con
   return {};
 }
 
-// The columns that adding up changes; by the others the rows are sorted already.
-void sort(std::vector<FunctionRow>& rows, const store::FunctionQuery& query) {
+}  // namespace
+
+void sort_again(std::vector<FunctionRow>& rows, const store::FunctionQuery& query) {
   static const std::map<std::string, uint64_t FunctionRow::*> columns = {{"self", &FunctionRow::self},
                                                                          {"total", &FunctionRow::total},
                                                                          {"calls", &FunctionRow::calls},
@@ -87,8 +88,6 @@ void sort(std::vector<FunctionRow>& rows, const store::FunctionQuery& query) {
     std::ranges::stable_sort(
         rows, [&](const FunctionRow& a, const FunctionRow& b) { return a.*column->second > b.*column->second; });
 }
-
-}  // namespace
 
 Result<std::vector<FunctionRow>> rows_of_authors(const store::Reader& reader, store::FunctionQuery query) {
   query.limit = 0;
@@ -106,7 +105,7 @@ Result<std::vector<FunctionRow>> rows_of_authors(const store::Reader& reader, st
   std::vector<FunctionRow> left;
   for (size_t i = 0; i < rows.size(); i++)
     if (!gone.contains(i)) left.push_back(std::move(rows[i]));
-  sort(left, query);
+  sort_again(left, query);
   return left;
 }
 

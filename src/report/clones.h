@@ -15,4 +15,7 @@ namespace weir::report {
 // `.part` by its own function are none. (Time that passes through another function in between is counted twice.)
 Result<std::vector<store::FunctionRow>> rows_of_authors(const store::Reader& reader, store::FunctionQuery query);
 
+// By the column of the query, if it is one of those that adding up or taking apart changes; by the others rows are sorted already.
+void sort_again(std::vector<store::FunctionRow>& rows, const store::FunctionQuery& query);
+
 }  // namespace weir::report

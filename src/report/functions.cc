@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "report/clones.h"
+#include "report/parts.h"
 #include "report/views.h"
 
 namespace weir::report {
@@ -136,6 +137,9 @@ Result<> function_table(View& v, uint64_t count) {
   };
   if (v.options.merge_clones) {
     TRY(std::vector<FunctionRow> rows, rows_of_authors(v.reader, query));
+    std::ranges::for_each(rows, each);
+  } else if (v.options.parts) {
+    TRY(std::vector<FunctionRow> rows, rows_with_parts(v.reader, query));
     std::ranges::for_each(rows, each);
   } else if (v.options.cost) {
     TRY(std::vector<FunctionRow> rows, rows_anew(v, query));

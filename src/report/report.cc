@@ -49,6 +49,8 @@ Result<> check_options(const Options& o) {
   TRY_VOID(only_for(o.blocks, "--blocks", {"source"}));
   TRY_VOID(only_for(o.merge_clones, "--merge-clones", {"summary", "functions"}));
   if (o.cost && o.merge_clones) return fail("--cpu does not go with --merge-clones");
+  TRY_VOID(only_for(o.parts, "--parts", {"summary", "functions"}));
+  if (o.parts && (o.cost || o.merge_clones)) return fail("--parts goes neither with --cpu nor with --merge-clones");
   if (o.view == "detail" && !o.sort.empty() && o.sort != "total" && o.sort != "calls" && o.sort != "waited_total")
     return fail("detail can be sorted by total, calls or waited_total, not by '{}'", o.sort);
   if (o.view == "oscalls" && !o.sort.empty() && o.sort != "time" && o.sort != "calls" && o.sort != "waited")

@@ -24,6 +24,7 @@ struct Options {
   bool sites = false;             // callers by call site
   bool blocks = false;            // source: the count of each block of a line
   bool merge_clones = false;      // functions: clones are added up
+  bool parts = false;             // functions: what stands apart of a function is a row of its own
   store::SourceMap source_map;
   // The cycles of a block on another CPU (`--cpu`): self times are then made anew from the counts of blocks.
   std::function<uint32_t(std::span<const std::byte>)> cost;

@@ -87,7 +87,10 @@ uint32_t ProfileCode::function_around(uint32_t image, uint64_t offset) {
   uint64_t begin = 0, end = UINT64_MAX;
   if (Symbols* symbols = this->symbols(image)) {
     Symbols::Around around = symbols->around({offset});
-    if (around.function) return function(image, offset, 0);
+    if (around.function) {
+      const Function* whole = symbols->whole_of(*around.function);
+      return function(image, whole ? whole->range.begin.value : offset, 0);
+    }
     begin = around.hole.begin.value, end = around.hole.end.value;
   }
   if (state.written) {
@@ -178,7 +181,7 @@ void ProfileCode::name_functions(uint32_t index, const std::vector<bool>& has_ru
 void ProfileCode::add_all(uint32_t index) {
   ImageState& state = images_[index];
   for (const Function& f : state.symbols->functions()) {
-    if (f.kind == Kind::PltEntry) continue;
+    if (f.kind == Kind::PltEntry || (state.symbols->is_part(f) && !state.functions.contains(f.range.begin.value))) continue;
     auto next = static_cast<uint32_t>(p_.functions.size());
     auto added = state.functions.try_emplace(state.functions.end(), f.range.begin.value, next);
     if (added->second == next) p_.functions.push_back({index, f.range.begin.value, f.range.size(), "", "", "", 0});

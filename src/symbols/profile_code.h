@@ -30,13 +30,13 @@ class ProfileCode {
   uint32_t image(const std::string& path, const Writer* writer, std::shared_ptr<const elf::Image> opened = nullptr);
   // The function at `offset`; where none is known, [offset, offset + size) is one.
   uint32_t function(uint32_t image, uint64_t offset, uint64_t size);
-  // The function at `offset`; where none is known, all that lies between its neighbours is one.
+  // The function at `offset`, or the one that this is a part of; where none is known, all that lies between its neighbours is one.
   uint32_t function_around(uint32_t image, uint64_t offset);
   // What the image's file has there: none where it has nothing, or there is no file.
   std::span<const std::byte> bytes_at(uint32_t image, Vaddr v) const;
 
   // Names the functions of an image, and says where those that `ran` (by id) are declared. `all`: those that the image has besides
-  // are added.
+  // are added, but not parts of functions.
   void name_functions(uint32_t image, const std::vector<bool>& ran, bool all);
 
   // An address whose line is wanted: of an instruction of a block that takes so many cycles, or of a site. Of what ran the inlined

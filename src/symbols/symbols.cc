@@ -10,6 +10,7 @@
 #include "symbols/derived_names.h"
 #include "symbols/frames.h"
 #include "symbols/functions.h"
+#include "symbols/parts.h"
 #include "symbols/unpacked.h"
 
 namespace weir::symbols {
@@ -31,6 +32,8 @@ struct Symbols::Parts {
   std::vector<Function> functions;  // all; or those
   std::map<Vaddr, Function> found;  // … that were asked for, by their begin
   std::optional<FunctionFinder> finder;
+  std::optional<PartFinder> part_finder;
+  std::map<Vaddr, const Function*> wholes;  // of parts, by their begin
   std::optional<std::map<Vaddr, DerivedName>> derived;  // names, by where the function begins
   std::optional<DebugInfo> debug_info;
 
@@ -74,6 +77,8 @@ struct Symbols::Parts {
     if (!place->function) return Symbols::Around{nullptr, place->hole};
     return Symbols::Around{&found.emplace(place->function->range.begin, std::move(*place->function)).first->second, {}};
   }
+
+  PartFinder& parts() { return part_finder ? *part_finder : part_finder.emplace(*image, symbol_table()); }
 
   DebugInfo& info() {
     search_debug();
@@ -119,6 +124,14 @@ Symbols::Around Symbols::around(Vaddr v) {
 }
 
 const Function* Symbols::function_at(Vaddr v) { return around(v).function; }
+
+bool Symbols::is_part(const Function& f) { return parts_->parts().is_part(f); }
+
+const Function* Symbols::whole_of(const Function& part) {
+  auto [known, is_new] = parts_->wholes.try_emplace(part.range.begin, nullptr);
+  if (is_new) known->second = parts_->parts().whole_of(part, [this](Vaddr v) { return function_at(v); });
+  return known->second;
+}
 
 std::string Symbols::name_at(Vaddr v) {
   const Function* function = function_at(v);

@@ -104,6 +104,9 @@ class Symbols {
     VRange hole;               // … a hole between two, or before or behind them all
   };
   Around around(Vaddr v);
+  // Is it a part of another function that the compiler put elsewhere (`work.cold`)? And of which: null where that is not known.
+  bool is_part(const Function& f);
+  const Function* whole_of(const Function& part);
   // Of the function at `v`, or "image+0x1234".
   std::string name_at(Vaddr v);
   // What is known of a function that is nameless. Takes long the first time: all code of the image is looked at.

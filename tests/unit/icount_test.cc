@@ -14,10 +14,11 @@ TEST(Icount, ReadsNoCellsThatAThreadDoesNotHave) {
   }
   x86::ReadMemory code = [](AppPc, size_t) { return std::span<const std::byte>(); };
   std::function<AppRange(AppPc)> bounds = [](AppPc at) { return AppRange{at, at}; };
+  std::function<instrument::IsPart(AppPc)> is_part = [](AppPc) { return instrument::IsPart::No; };
   Icount tool;
   instrument::Counters counters;
   instrument::Plan plan;
-  tool.plan({function, 0, 0, code, code, bounds, true, false}, counters, plan);
+  tool.plan({function, 0, 0, code, code, bounds, is_part, true, false}, counters, plan);
   std::vector<uint64_t> cells(counters.size(), 5);
   instrument::CellRange all{0, counters.size()};
   tool.collect({1, 1, std::span(cells).first(cells.size() - 1), nullptr, {&all, 1}});

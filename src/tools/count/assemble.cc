@@ -67,6 +67,10 @@ void Assembler::add_functions(Count& tool, const Program& program) {
   symbols::Writer writer{program.pid, program.started, open_.at(program.pid).written.code()};
   while (ids.size() < tool.functions().size()) {
     const Function& f = tool.functions()[ids.size()];
+    if (f.whole) {
+      ids.push_back(ids[f.whole]);
+      continue;
+    }
     bool known = !ids.empty();
     uint32_t where = known && f.image < program.images.size() ? code_.image(program.images[f.image], &writer)
                                                               : code_.image("[anonymous]", nullptr);
@@ -225,8 +229,8 @@ void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process)
   for (const Faults& faults_of : t.faults) {
     auto& f = add_function(faults_of.function);
     f.os_time = faults_of.time, f.waited = faults_of.waited;  // (they are no calls)
-    out.os_calls.push_back({f.function, profile::page_fault, faults_of.faults, 0, faults_of.time, faults_of.waited,
-                            profile::OsClass::Timed});
+    out.os_calls.push_back(
+        {f.function, profile::page_fault, faults_of.faults, 0, faults_of.time, faults_of.waited, profile::OsClass::Timed});
     out.os_time += faults_of.time, out.waited += faults_of.waited;
   }
   for (size_t i = 1; i < t.contexts.size(); i++) {

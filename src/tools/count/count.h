@@ -31,10 +31,11 @@ struct Function {
   uint32_t image = 0;
   uint64_t bias = 0;
   instrument::Counter cell{
-      rt::unknown_function};               // its frames on the stack; that of another where the image is mapped twice
-  bool is_stub = false;                    // of a procedure linkage table: no function for anybody but the linker
-  Known is_leaf = Known::NotYet;           // see leaf.cc
-  bool may_return_twice = false;           // known with is_leaf
+      rt::unknown_function};      // its frames on the stack; that of another where the image is mapped twice, or of `whole`
+  uint32_t whole = 0;             // 0: none; it is a part of that one, which has its frames, too
+  bool is_stub = false;           // of a procedure linkage table: no function for anybody but the linker
+  Known is_leaf = Known::NotYet;  // see leaf.cc
+  bool may_return_twice = false;  // known with is_leaf
   Known overwrites_flags = Known::NotYet;  // before it reads any
 };
 
@@ -151,7 +152,7 @@ class Count : public instrument::Tool {
 
  private:
   class Planner;
-  uint32_t function_at(const instrument::Subject& subject, AppPc pc, instrument::Counters& counters);
+  uint32_t function_at(const instrument::Subject& subject, AppPc pc, instrument::Counters& counters, uint32_t whole = 0);
   uint32_t& first_of_place(const Function& f);
   bool is_leaf(const instrument::Subject& subject, uint32_t function);
   bool overwrites_flags(const instrument::Subject& subject, uint32_t function);

@@ -116,7 +116,8 @@ class Assembler::Entries {
       else entry.most.push_back(lead.block);
     if (!has_loop) entry.most.clear();
     const profile::Function& f = a_.p_.functions[a_.p_.scopes[scope].function];
-    bool is_here = at >= f.offset && at < f.offset + f.size;  // else it is the rest of one that began in another function
+    // Else it is the rest of one that began in another function. (What ran of the function's parts has blocks.)
+    bool is_here = (at >= f.offset && at < f.offset + f.size) || !entry.blocks.empty();
     entry.ran = ran;
     if (is_here) find_gates(entry);
     if (ran) keep_copies(entry);

@@ -11,6 +11,7 @@
 namespace weir::count {
 
 using instrument::Counter;
+using instrument::IsPart;
 using instrument::Op;
 using instrument::Where;
 using profile::SiteKind;
@@ -96,7 +97,7 @@ class Count::Planner {
   void run() {
     first_block_ = static_cast<uint32_t>(tool_.blocks_.size());
     tool_.units_.push_back({first_block_, tool_.points_, static_cast<uint32_t>(tool_.sites_.size()), counters_.size()});
-    function_ = tool_.function_at(s_, f_.bounds.begin, counters_);
+    function_ = tool_.function_at(s_, f_.bounds.begin, counters_, whole_of_this());
     bool stub = tool_.functions_[function_].is_stub;
     add_blocks(stub);
     count_blocks();
@@ -106,7 +107,9 @@ class Count::Planner {
     if (tool_.full_paths_)
       arrive = call(rt::Routine::Arrival, cell_of(function_)), resync = call(rt::Routine::Resync, cell_of(function_));
     if (s_.is_volatile) plan_.insert(Where::Entry, 0, {resync});
-    else plan_.insert(Where::Arrival, 0, {f_.entry == f_.bounds.begin ? arrive : resync});
+    else
+      plan_.insert(Where::Arrival, 0,
+                   {f_.entry == f_.bounds.begin && !tool_.functions_[function_].whole ? arrive : resync});
     is_resolver_ = is_resolver(f_, s_.code);
     if (!is_resolver_ && goes_elsewhere()) plan_.insert(Where::Entry, 0, {call(rt::Routine::Leaving)});
     for (BlockId b = 0; b < f_.blocks.size(); b++) watch_end(b);
@@ -207,14 +210,60 @@ class Count::Planner {
     // (Entries of a linkage table may be known as one piece: each leads to a function of its own.)
     return is_stub(s_.image_code(target, 16)) ? target : s_.bounds_of(target).begin;
   }
+  // Is what stands at `target`, where a jump leads, this function's own? There begins a part of it that the compiler put elsewhere, or it is
+  // where that goes back to.
+  bool is_own(AppPc target, bool is_branch) {
+    AppPc begin = begin_of(target);
+    if (const uint32_t* known = tool_.function_by_begin_.find(begin); known && *known)
+      return cell_of(*known).index == cell_of(function_).index;
+    if (begin != target || is_stub(s_.image_code(target, 16))) return false;
+    IsPart is_part = s_.is_part(begin);
+    if (is_part == IsPart::No || (is_part == IsPart::Perhaps && !(is_branch && goes_back_from(begin)))) return false;
+    tool_.function_at(s_, begin, counters_, whole_of(function_));
+    return true;
+  }
+  uint32_t whole_of(uint32_t function) const {
+    uint32_t whole = tool_.functions_[function].whole;
+    return whole ? whole : function;
+  }
+  // A part that nobody was seen to jump to (an exception was caught there) belongs to the function whose middle it jumps to.
+  uint32_t whole_of_this() {
+    AppPc own = f_.bounds.begin;
+    if (const uint32_t* known = tool_.function_by_begin_.find(own); (known && *known) || s_.is_part(own) != IsPart::Yes)
+      return 0;
+    for (const x86::Insn& i : f_.insns) {
+      bool is_jump = i.kind() == x86::Kind::Jump || i.kind() == x86::Kind::Branch;
+      if (!is_jump || f_.bounds.contains(i.target)) continue;
+      if (AppPc begin = begin_of(i.target); begin < i.target && s_.is_part(begin) != IsPart::Yes)
+        return whole_of(tool_.function_at(s_, begin, counters_));
+    }
+    return 0;
+  }
+  // Does what begins there jump into the middle of this function?
+  bool goes_back_from(AppPc begin) const {
+    constexpr int64_t most = 4096;  // bytes that are looked at
+    AppRange bounds = s_.bounds_of(begin);
+    if (bounds.begin != begin || s_.is_volatile) return false;
+    bounds.end = std::min(bounds.end, begin + most);
+    x86::ReadMemory code = [&](AppPc at, size_t size) {
+      return bounds.contains(at) ? s_.image_code(at, std::min(size, static_cast<size_t>(bounds.end - at)))
+                                 : std::span<const std::byte>{};
+    };
+    x86::Function part = x86::lift(begin, bounds, code, code);
+    return std::ranges::any_of(part.insns, [&](const x86::Insn& i) {
+      bool is_jump = i.kind() == x86::Kind::Jump || i.kind() == x86::Kind::Branch;
+      return is_jump && f_.bounds.contains(i.target) && i.target != f_.bounds.begin;
+    });
+  }
+
   uint32_t callee_at(AppPc target) {
     const uint32_t* known = tool_.function_by_begin_.find(target);
     return known && *known ? *known : tool_.function_at(s_, begin_of(target), counters_);
   }
   Target site(BlockId b, AppPc pc, SiteKind kind, AppPc target) {
     // (A call into the middle of the function itself, as of retpolines, is one of the function.)
-    bool is_own = f_.bounds.contains(target) && !s_.is_volatile;
-    uint32_t callee = is_own ? function_ : target ? callee_at(target) : profile::none;
+    bool is_inside = f_.bounds.contains(target) && !s_.is_volatile;
+    uint32_t callee = is_inside ? function_ : target ? callee_at(target) : profile::none;
     if (callee != profile::none && tool_.functions_[callee].is_stub) callee = profile::none;
     bool known = callee != profile::none;
     Counter record = counters_.allocate(known ? uint32_t{rt::record_cells} : uint32_t{rt::indirect_record_cells});
@@ -241,7 +290,9 @@ class Count::Planner {
       return call(is_tail ? rt::Routine::EnterTail : rt::Routine::Enter, {site},
                   t.callee.index ? t.callee.index : rt::not_arrived);
     };
-    auto leaves = [&](BlockId to, AppPc target) { return to == no_block && !f_.bounds.contains(target); };
+    auto leaves = [&](BlockId to, AppPc target) {
+      return to == no_block && !f_.bounds.contains(target) && !is_own(target, block.ends == BlockEnd::Branch);
+    };
     bool falls = block.ends == BlockEnd::FallThrough || block.ends == BlockEnd::Branch;
     falls |= block.ends == BlockEnd::Trap;
     if (falls && leaves(block.fallthrough, block.end)) fall_out(b, last.pc, push);
@@ -405,17 +456,19 @@ void Count::adopt() {
   for (const Block& b : blocks_) points_ = std::max({points_, b.from + 1, b.to + 1});
 }
 
-uint32_t Count::function_at(const instrument::Subject& subject, AppPc pc, instrument::Counters& counters) {
+uint32_t Count::function_at(const instrument::Subject& subject, AppPc pc, instrument::Counters& counters, uint32_t whole) {
   uint32_t& known = function_by_begin_[pc];
   if (known) return known;
   known = static_cast<uint32_t>(functions_.size());
   AppRange bounds = subject.bounds_of(pc);
   instrument::Counter own = counters.allocate();
-  Function f{pc, std::max(bounds.end, pc + 1), subject.image, subject.bias, own, is_stub(subject.image_code(pc, 16))};
+  Function f{.begin = pc, .end = std::max(bounds.end, pc + 1), .image = subject.image, .bias = subject.bias, .cell = own,
+             .is_stub = is_stub(subject.image_code(pc, 16))};
   // What is mapped twice (V8's builtins) is one function: it is on the stack as often as both together.
   uint32_t& first = first_of_place(f);
-  if (first) f.cell = functions_[first].cell;
-  else first = known;
+  f.whole = first ? functions_[first].whole : whole;
+  if (uint32_t same = first ? first : whole) f.cell = functions_[same].cell;
+  if (!first) first = known;
   functions_.push_back(f);
   cell_of_function_.push_back(own.index);
   return known;
