@@ -2,6 +2,7 @@
 
 Each runs for half a second to two natively. A server has a `drive`: who uses it, and ends it."""
 
+import concurrent.futures
 import dataclasses
 import os
 import pathlib
@@ -9,7 +10,6 @@ import random
 import signal
 import socket
 import subprocess
-import threading
 import time
 from collections.abc import Callable
 
@@ -51,22 +51,25 @@ CLIENTS, REQUESTS, IDLE = 4, 12000, 1.0
 def ask_memcached(path, number):
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(str(path))
-        answers = connection.makefile("rb")
+        replies = connection.makefile("rb")
         for i in range(REQUESTS):
             key, value = f"k{number}.{i % 997}", b"v" * (10 + i % 500)
             connection.sendall(b"set %s 0 0 %d\r\n%s\r\nget %s\r\n" % (key.encode(), len(value), value, key.encode()))
             for _ in range(4):  # STORED, VALUE, the value, END
-                answers.readline()
+                replies.readline()
+
+
+def answers(path):
+    """(The file of a server that has ended may still be there.)"""
+    with socket.socket(socket.AF_UNIX) as connection:
+        return connection.connect_ex(str(path)) == 0
 
 
 def drive_memcached(directory, process):
     """Requests of four clients, and a second without any."""
-    wait_until((directory / "memcached").is_socket)
-    clients = [threading.Thread(target=ask_memcached, args=(directory / "memcached", n)) for n in range(CLIENTS)]
-    for client in clients:
-        client.start()
-    for client in clients:
-        client.join()
+    wait_until(lambda: answers(directory / "memcached"))
+    with concurrent.futures.ThreadPoolExecutor(CLIENTS) as clients:
+        list(clients.map(lambda n: ask_memcached(directory / "memcached", n), range(CLIENTS)))
     time.sleep(IDLE)
     os.kill(int((directory / "memcached.pid").read_text()), signal.SIGTERM)
 
