@@ -21,11 +21,15 @@ def processor_time(text):
     return found
 
 
-def time_in_calls(text):
-    """Of `perf trace -s`, a table for each thread: call -> seconds that passed in it."""
-    found = collections.Counter()
+def time_in_calls(text, without):
+    """Of `perf trace -s`, a table for each thread: call -> seconds that passed in it, in threads of other names than `without`."""
+    found, is_left_out = collections.Counter(), False
     for line in text.splitlines():
-        if m := re.match(r"\s+(\w+)\s+\d+\s+\d+\s+([0-9.]+)(?:\s+[0-9.]+){3}\s+[0-9.]+%$", line):
+        if m := re.match(r" (.+) \(\d+\), \d+ events", line):
+            is_left_out = m[1] in without
+        elif is_left_out:
+            continue
+        elif m := re.match(r"\s+(\w+)\s+\d+\s+\d+\s+([0-9.]+)(?:\s+[0-9.]+){3}\s+[0-9.]+%$", line):
             found[m[1]] += float(m[2]) / 1e3
     return found
 
@@ -102,9 +106,10 @@ PLAIN = ["-std=c++20", "-O0", "-w"]
 def lines_by_gcov(directory, source):
     """The program built without optimization and with counters: (file, line) -> count."""
     there = {"cwd": directory, "check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    stem = source.rpartition(".")[0]
+    (directory / f"covered-{stem}.gcda").unlink(missing_ok=True)  # (a second run would be added to it)
     subprocess.run(["g++", *PLAIN, "--coverage", source, "-o", "covered"], **there)
     subprocess.run(["./covered"], **there)
-    stem = source.rpartition(".")[0]
     said = subprocess.run(["gcov", "--json-format", "--stdout", f"covered-{stem}.gcda"], cwd=directory, check=True, capture_output=True, text=True)
     counts = collections.Counter()
     for file in json.loads(said.stdout)["files"]:

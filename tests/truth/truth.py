@@ -4,7 +4,7 @@
 
   processor   `weir sample`: seconds of processor time               perf stat, natively: task-clock
   OS work     `weir profile`: OS time                                perf stat, natively: system time
-  waiting     `weir profile`: time in the OS calls that waited       perf trace -s: the same calls
+  waiting     `weir profile`: time in the OS calls that waited       perf trace -s of the same run: the same calls
   sampled     `weir sample`: shares of functions                     perf record, natively
   exact       `weir profile`: shares of functions, by the model      perf record, natively
   calls       `weir profile`: calls of each function                 callgrind
@@ -36,7 +36,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "truth.md"
 BEGIN, END = "<!-- truth: begin -->", "<!-- truth: end -->"
 ALLOWED = 0.05
-RATE = 4000  # samples a second
+RATE = 4000  # samples a second, for shares
+LOW_RATE = 500  # … and where what an interruption takes would be seen
 LARGEST = 10  # functions whose shares are compared
 LEAST = 0.02  # seconds: less is not measured well enough to be compared
 # Valgrind shows a program another processor, for which the C library chooses other functions: these are switched off for both.
@@ -80,10 +81,12 @@ class Bench:
         with subprocess.Popen(script, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace") as process:
             return oracles.samples(process.stdout)
 
-    def perf_trace(self, program):
-        said = self.directory / "perf.trace"
-        self.run(program, "perf", "trace", "-s", "-m", "4096", "-o", said, "--")
-        return oracles.time_in_calls(said.read_text())
+    def traced_profile(self, program):
+        """A profile, and what perf has seen of the same run: how long others take decides how long a program waits."""
+        said, store = self.directory / "perf.trace", self.directory / "truth.weir"
+        trace = ["perf", "trace", "-s", "-m", "4096", "-o", said, "--"]
+        self.run(program, *trace, self.weir, "profile", "-q", "-o", store, "--")
+        return Store(store), oracles.time_in_calls(said.read_text(), without=("perf", "weir"))
 
     def callgrind(self, program):
         said = self.directory / "callgrind"
@@ -95,8 +98,8 @@ class Bench:
     def profile(self, program, environment=None):
         return self.weir_run(program, ["profile"], environment)
 
-    def sample(self, program):
-        return self.weir_run(program, ["sample", "-F", RATE], None)
+    def sample(self, program, rate=RATE):
+        return self.weir_run(program, ["sample", "-F", rate], None)
 
     def weir_run(self, program, verb, environment):
         store = self.directory / "truth.weir"
@@ -186,7 +189,7 @@ def compare_times(ours, theirs):
 
 
 def compare_processor(bench, program, turns):
-    turns = [(bench.sample(program).sampled_seconds(), bench.perf_stat(program)["task-clock"]) for _ in range(turns)]
+    turns = [(bench.sample(program, LOW_RATE).sampled_seconds(), bench.perf_stat(program)["task-clock"]) for _ in range(turns)]
     return compare_times(*zip(*turns))
 
 
@@ -199,7 +202,8 @@ def compare_waiting(bench, program, turns):
     """Of the calls that waited for more than a tenth of their time."""
     ours, theirs = [], []
     for _ in range(turns):
-        calls, traced = bench.profile(program).os_calls(), bench.perf_trace(program)
+        store, traced = bench.traced_profile(program)
+        calls = store.os_calls()
         waiting = [name for name, (time, waited) in calls.items() if waited > (time + waited) / 10 and name in traced]
         ours.append(sum(sum(calls[name]) for name in waiting))
         theirs.append(sum(traced[name] for name in waiting))
