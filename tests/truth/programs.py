@@ -97,8 +97,8 @@ def make_cluster(directory):
 def drive_postgres(directory, process):
     """The tables of pgbench, and its transactions, with random numbers that are the same in each run."""
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    wait_until(lambda: subprocess.run(["pg_isready", "-q", "-h", str(directory)]).returncode == 0)
-    pgbench = [*POSTGRES_USER, "pgbench", "-h", str(directory)]
+    wait_until(lambda: subprocess.run(["pg_isready", "-q", "-h", str(directory / "data")]).returncode == 0)
+    pgbench = [*POSTGRES_USER, "pgbench", "-h", str(directory / "data")]
     subprocess.run([*pgbench, "-i", "-q", "-s", "2", "postgres"], check=True, **quiet)
     subprocess.run([*pgbench, "-n", "-c", "1", "-t", str(TRANSACTIONS), "--random-seed=7", "postgres"], check=True, **quiet)
     os.kill(int((directory / "data" / "postmaster.pid").read_text().split()[0]), signal.SIGINT)
@@ -240,7 +240,7 @@ def programs(directory):
     d = str(directory)
     memcached = ["/usr/bin/memcached", "-u", "root", "-s", f"{d}/memcached", "-P", f"{d}/memcached.pid", "-t", "4"]
     postgres = [*POSTGRES_USER, str(postgres_directory() / "postgres") if pathlib.Path("/usr/lib/postgresql").is_dir() else "postgres",
-                "-D", f"{d}/data", "-k", d, "-c", "listen_addresses=", "-c", "fsync=off"]
+                "-D", f"{d}/data", "-k", f"{d}/data", "-c", "listen_addresses=", "-c", "fsync=off"]
     return [
         Program("memcached", "a server with threads: four clients, and a second without any", ["memcached"], memcached, drive=drive_memcached),
         Program("node", "JSON, maps, sorting, regular expressions", ["nodejs"], ["node", "--perf-basic-prof", "work.js"]),
