@@ -125,21 +125,19 @@ SampleSlot* find_slot(uint64_t key) {
 }
 
 // Many periods may pass in one OS call, and then there is one signal for all of them, when it ends. To ask the clock is a system call, too: that
-// is made where Weir has seen that periods are missing, and nowhere else.
+// is made where Weir has seen that samples and time differ, and nowhere else.
 uint64_t cpu_periods(const SampledProcess& p, SampleSlot& s, const UContext& at) {
   constexpr uint64_t CLOCK_THREAD_CPUTIME_ID = 3, second = 1'000'000'000;
   const uint64_t period = control().nanoseconds, lateness = period / 8;
   Timespec clock{};
-  bool asks = p.is_behind && p.may_call && (is_behind_call(at) || is_begun_again(at));
+  bool asks = p.is_off && p.may_call && (is_behind_call(at) || is_begun_again(at));
   if (!asks || is_error(sys(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, address(&clock)))) {
     s.last += period;
     return 1;
   }
   uint64_t now = static_cast<uint64_t>(clock.seconds) * second + static_cast<uint64_t>(clock.nanoseconds);
-  uint64_t periods = now > s.last ? (now - s.last + lateness) / period : 0;
-  if (!periods) periods = 1;
+  uint64_t periods = now > s.last ? (now - s.last + lateness) / period : 0;  // (none: its time is in samples before, which came late)
   s.last += periods * period;
-  if (s.last > now + period) s.last = now + period;  // (events come a little more often, where a machine is not ours alone)
   return periods;
 }
 

@@ -82,7 +82,7 @@ struct SampledProcess {
   uint8_t sees_weir;  // it is in the same namespace of processes
   uint8_t runs_bare;  // it is to begin without us: there are no events yet, nor guards
   uint8_t has_clock;  // samples are of its threads' CPU time, in the kernel and outside:
-  uint8_t is_behind;  // … there is more of that than in samples
+  uint8_t is_off;     // … there is more or less of that than in samples
   uint64_t entry;     // where the program begins
   uint64_t sites[4];  // `syscall` instructions that are guarded
   uint32_t answered;  // as many questions

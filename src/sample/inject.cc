@@ -278,14 +278,15 @@ void Sampler::begin_clock(Process& p, const std::vector<pid_t>& tids, bool exclu
   p.periods_before = told.periods;
 }
 
-// Is time of its threads in no sample?
+// Is time of its threads in no sample, or in two? (Threads that come and go often have more signals than periods.)
 void Sampler::look_at_clock(Process& p) {
   rt::SampledProcess& told = shared_->control().processes[p.index];
-  if (!told.has_clock || told.is_behind) return;
-  constexpr uint64_t some = 2;
+  if (!told.has_clock || told.is_off) return;
+  constexpr uint64_t some = 2, part = 32;
   uint64_t time = 0;
   for (const Fd& event : p.events) time += count_of(event);
-  told.is_behind = time / event_.period > told.periods - p.periods_before + some;
+  uint64_t periods = time / event_.period, sampled = told.periods - p.periods_before;
+  told.is_off = periods > sampled + some || sampled > periods + periods / part + some;
 }
 
 void Sampler::begin_events_again(Process& p) {
