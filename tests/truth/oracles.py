@@ -21,17 +21,30 @@ def processor_time(text):
     return found
 
 
-def time_in_calls(text, without):
-    """Of `perf trace -s`, a table for each thread: call -> seconds that passed in it, in threads of other names than `without`."""
-    found, is_left_out = collections.Counter(), False
-    for line in text.splitlines():
-        if m := re.match(r" (.+) \(\d+\), \d+ events", line):
-            is_left_out = m[1] in without
-        elif is_left_out:
-            continue
-        elif m := re.match(r"\s+(\w+)\s+\d+\s+\d+\s+([0-9.]+)(?:\s+[0-9.]+){3}\s+[0-9.]+%$", line):
-            found[m[1]] += float(m[2]) / 1e3
-    return found
+def time_asleep(lines, threads):
+    """Of `perf script -F tid,time,event,trace,ip,sym,dso` of the scheduler's switches on all processors, with stacks: seconds that these threads
+    slept. Threads that wait for a processor do not sleep, and those that Weir's runtime lets wait do not wait for anything of the program's."""
+    asleep, time, away = 0.0, 0.0, {}  # away: thread -> since when it sleeps, and whether that is known to be the program's doing
+    wanted = None  # a thread whose stack is being read, up to the innermost place of the program
+    for line in lines:
+        if m := re.match(r"\s*\d+\s+([0-9.]+): sched:sched_switch: .*prev_pid=(\d+) .*prev_state=(\S+) ==> .*next_pid=(\d+)", line):
+            time, leaves, state, comes = float(m[1]), int(m[2]), m[3], int(m[4])
+            if comes in away:
+                asleep += time - away.pop(comes)
+            wanted = leaves if leaves in threads and state[0] in "SDI" else None
+            if wanted:
+                away[wanted] = time
+        elif wanted and line.strip() and int(line.split()[0], 16) < 1 << 47:
+            if "/memfd:weir-runtime" in line:
+                del away[wanted]
+            wanted = None
+    return asleep + sum(time - since for since in away.values())
+
+
+def part_in_kernel(lines):
+    """Of `perf script -F ip`, without stacks: how many of the samples were taken in the kernel."""
+    places = [int(line, 16) for line in lines if line.strip()]
+    return sum(place >> 47 != 0 for place in places) / len(places)
 
 
 # --- places

@@ -2,9 +2,10 @@
 
   ./dev truth [--only NAMES] [--figures NAMES] [--turns N] [--write]
 
-  processor   `weir sample`: seconds of processor time               perf stat, natively: task-clock
-  OS work     `weir profile`: OS time                                perf stat, natively: system time
-  waiting     `weir profile`: time in the OS calls that waited       perf trace -s of the same run: the same calls
+  processor   `weir sample`: seconds of processor time               perf stat of the same run: task-clock
+  disturbed   perf stat of the program, under `weir sample`          perf stat, natively: task-clock
+  OS work     `weir profile`: OS time                                perf stat and perf record, natively: task-clock, and what of it is in the kernel
+  waiting     `weir profile`: waiting                                perf record of the same run: the scheduler's switches
   sampled     `weir sample`: shares of functions                     perf record, natively
   exact       `weir profile`: shares of functions, by the model      perf record, natively
   calls       `weir profile`: calls of each function                 callgrind
@@ -38,6 +39,7 @@ BEGIN, END = "<!-- truth: begin -->", "<!-- truth: end -->"
 ALLOWED = 0.05
 RATE = 4000  # samples a second, for shares
 LOW_RATE = 500  # … and where what an interruption takes would be seen
+HIGH_RATE = 10000  # … and where nothing but a part is wanted
 LARGEST = 10  # functions whose shares are compared
 LEAST = 0.02  # seconds: less is not measured well enough to be compared
 # Valgrind shows a program another processor, for which the C library chooses other functions: these are switched off for both.
@@ -77,16 +79,34 @@ class Bench:
     def perf_record(self, program):
         data = self.directory / "perf.data"
         self.run(program, "perf", "record", "-q", "-e", "cpu-clock", "-F", RATE, "-g", "-o", data, "--")
-        script = ["perf", "script", "-i", data, "-F", "pid,ip,sym,dso"]
-        with subprocess.Popen(script, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace") as process:
-            return oracles.samples(process.stdout)
+        return self.perf_script(data, "pid,ip,sym,dso", oracles.samples)
 
-    def traced_profile(self, program):
-        """A profile, and what perf has seen of the same run: how long others take decides how long a program waits."""
-        said, store = self.directory / "perf.trace", self.directory / "truth.weir"
-        trace = ["perf", "trace", "-s", "-m", "4096", "-o", said, "--"]
-        self.run(program, *trace, self.weir, "profile", "-q", "-o", store, "--")
-        return Store(store), oracles.time_in_calls(said.read_text(), without=("perf", "weir"))
+    def part_in_kernel(self, program):
+        data = self.directory / "perf.data"
+        self.run(program, "perf", "record", "-q", "-e", "cpu-clock", "-F", HIGH_RATE, "-o", data, "--")
+        return self.perf_script(data, "ip", oracles.part_in_kernel)
+
+    def profile_and_sleep(self, program):
+        """A profile, and for how long its threads slept in the same run: how long others take decides how long a program waits."""
+        data, path = self.directory / "perf.data", self.directory / "truth.weir"
+        switches = ["perf", "record", "-q", "-a", "-g", "-m", "4096", "-e", "sched:sched_switch", "-o", data, "--"]
+        self.run(program, *switches, self.weir, "profile", "-q", "-o", path, "--")
+        store = Store(path)
+        threads = store.threads()
+        return store, self.perf_script(data, "tid,time,event,trace,ip,sym,dso", lambda lines: oracles.time_asleep(lines, threads))
+
+    def perf_script(self, data, fields, read):
+        """What read() makes of the lines (there may be millions)."""
+        script = ["perf", "script", "-i", data, "-F", fields]
+        with subprocess.Popen(script, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace") as process:
+            return read(process.stdout)
+
+    def sample_and_time(self, program):
+        """The seconds that `weir sample` tells, and those that perf stat has counted of the same run: Weir's are without perf's own."""
+        said, path = self.directory / "perf.stat", self.directory / "truth.weir"
+        stat = ["perf", "stat", "-x,", "-e", "task-clock,user_time,system_time", "-o", said, "--"]
+        self.run(program, self.weir, "sample", "-F", LOW_RATE, "-q", "-o", path, "--", *stat)
+        return Store(path).sampled_seconds(without="perf"), oracles.processor_time(said.read_text())["task-clock"]
 
     def callgrind(self, program):
         said = self.directory / "callgrind"
@@ -117,16 +137,17 @@ class Store:
     def ask(self, query):
         return self.data.execute(query).fetchall()
 
-    def sampled_seconds(self):
-        return self.ask("SELECT sum(cycles) FROM thread")[0][0] / self.ticks
+    def sampled_seconds(self, without):
+        return self.ask(f"SELECT sum(cycles) FROM thread WHERE name != '{without}'")[0][0] / self.ticks
+
+    def threads(self):
+        return {tid for tid, in self.ask("SELECT tid FROM thread")}
+
+    def waited_seconds(self):
+        return self.ask("SELECT sum(waited) FROM thread")[0][0] / self.ticks
 
     def os_seconds(self):
         return self.ask("SELECT sum(os_time) FROM thread")[0][0] / self.ticks
-
-    def os_calls(self):
-        """Call -> seconds on the processor, and off it. (Page faults are no calls.)"""
-        rows = self.ask("SELECT name, sum(time), sum(waited) FROM os_count JOIN os_call USING (number) WHERE number < 4294967294 GROUP BY number")
-        return {name: (time / self.ticks, waited / self.ticks) for name, time, waited in rows}
 
     def functions(self):
         return Functions(self.ask("SELECT i.path, f.offset, f.size, n.text, f.id FROM function f JOIN image i ON i.id = f.image "
@@ -189,24 +210,25 @@ def compare_times(ours, theirs):
 
 
 def compare_processor(bench, program, turns):
-    turns = [(bench.sample(program, LOW_RATE).sampled_seconds(), bench.perf_stat(program)["task-clock"]) for _ in range(turns)]
-    return compare_times(*zip(*turns))
+    return compare_times(*zip(*(bench.sample_and_time(program) for _ in range(turns))))
+
+
+def compare_disturbed(bench, program, turns):
+    return compare_times(*zip(*((bench.sample_and_time(program)[1], bench.perf_stat(program)["task-clock"]) for _ in range(turns))))
 
 
 def compare_os_work(bench, program, turns):
-    turns = [(bench.profile(program).os_seconds(), bench.perf_stat(program)["system_time"]) for _ in range(turns)]
+    """(The system time of perf stat is the kernel's count of ticks: of 0.1 s there are 25.)"""
+    turns = [(bench.profile(program).os_seconds(), bench.perf_stat(program)["task-clock"] * bench.part_in_kernel(program)) for _ in range(turns)]
     return compare_times(*zip(*turns))
 
 
 def compare_waiting(bench, program, turns):
-    """Of the calls that waited for more than a tenth of their time."""
     ours, theirs = [], []
     for _ in range(turns):
-        store, traced = bench.traced_profile(program)
-        calls = store.os_calls()
-        waiting = [name for name, (time, waited) in calls.items() if waited > (time + waited) / 10 and name in traced]
-        ours.append(sum(sum(calls[name]) for name in waiting))
-        theirs.append(sum(traced[name] for name in waiting))
+        store, asleep = bench.profile_and_sleep(program)
+        ours.append(store.waited_seconds())
+        theirs.append(asleep)
     return compare_times(ours, theirs) if max(theirs) > LEAST * 5 else None
 
 
@@ -288,7 +310,7 @@ def compare_with_gcov(bench, program, command, must_have_all):
 
 
 FIGURES = {
-    "processor": compare_processor, "OS work": compare_os_work, "waiting": compare_waiting, "sampled": compare_sampled, "exact": compare_exact,
+    "processor": compare_processor, "disturbed": compare_disturbed, "OS work": compare_os_work, "waiting": compare_waiting, "sampled": compare_sampled, "exact": compare_exact,
     "calls": compare_calls, "lines of -O3": compare_lines, "lines of -O0": compare_plain_lines,
 }  # fmt: skip
 
