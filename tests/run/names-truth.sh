@@ -19,12 +19,17 @@ t = sys.argv[1]
 functions = sorted(tuple(f[:2]) + (f[2], f[3], f[4]) for f in
                    ((int(o), int(s), n, b, int(r)) for o, s, n, b, r in (line.rstrip('\n').split('|') for line in open(t + '/functions'))))
 begins = [f[0] for f in functions]
-def function_at(a):
-    i = bisect.bisect_right(begins, a) - 1
-    return i if i >= 0 and a < functions[i][0] + functions[i][1] else None
 names = collections.defaultdict(set)
 for line in open(t + '/symbols'):
     if m := re.match(r'([0-9a-f]+) ([tTWwiI]) (\S+)', line): names[int(m[1], 16)].add(m[3].split('@')[0])
+begin_of = {n: a for a, them in names.items() for n in them}
+symbols = sorted(names)
+def function_at(a):
+    i = bisect.bisect_right(begins, a) - 1
+    if i >= 0 and a < functions[i][0] + functions[i][1]: return i
+    last = names[symbols[bisect.bisect_right(symbols, a) - 1]]  # what stands apart of a function is the function
+    whole = [begin_of[n.removesuffix('.cold')] for n in last if n.endswith('.cold') and n.removesuffix('.cold') in begin_of]
+    return function_at(whole[0]) if whole else None
 exported = collections.defaultdict(set)  # all names of what an exported name stands for
 for line in open(t + '/exported'):
     if m := re.match(r'([0-9a-f]+) ([TWi]) (\S+)', line): exported[int(m[1], 16)].add(m[3].split('@')[0])
