@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 
 #include "base/result.h"
@@ -34,6 +35,13 @@ std::string counted(uint64_t n, std::string_view one) {
 std::string in_seconds(double s) {
   if (!(s > 0)) return "·";
   return s < 0.0005 ? "<0.001 s" : fmt::format("{:.3f} s", s);
+}
+
+std::string in_short_seconds(double s) {
+  if (s >= 999.5) return with_commas(static_cast<uint64_t>(std::llround(std::min(s, 1e15)))) + " s";
+  if (s >= 0.9995) return fmt::format("{:.3g} s", s);
+  if (s >= 0.9995e-3) return fmt::format("{:.3g} ms", s * 1e3);
+  return fmt::format("{:.3g} µs", s * 1e6);
 }
 
 std::string percent(double fraction) {

@@ -17,6 +17,8 @@ std::string with_commas(uint64_t n);
 std::string counted(uint64_t n, std::string_view one);
 // "1.234 s"; "·" for nothing.
 std::string in_seconds(double s);
+// "1.23 s", "1,234 s": three digits that count; no figure is written with an exponent.
+std::string in_short_seconds(double s);
 // "12.34 %" of a fraction; "·" for nothing.
 std::string percent(double fraction);
 

@@ -33,9 +33,9 @@ Result<Settings> parse(const Words& words) {
   app.name("weir report");
   app.add_option("FILE", s.file, "a profile, exact or sampled")->required();
   app.add_option("VIEW", s.options.view, fmt::format("{}", fmt::join(report::views, ", ")))->capture_default_str();
-  app.add_option(
-      "FUNCTION", s.options.subject,
-      "of detail, callers, source, asm, oscalls: a name, a part of one, or image+0xOFFSET; source takes a file, too");
+  app.add_option("FUNCTION", s.options.subject,
+                 "of detail, callers, source, asm, oscalls: a name, a part of one, image+0xOFFSET, or image:NAME; source "
+                 "takes a file, too");
   app.add_option("--thread", s.thread, "only this thread (tid, index, or name)")->type_name("T");
   app.add_option("--process", s.process, "only this process (pid, index, or the name of its program)")->type_name("P");
   app.add_option("--filter", s.options.filter, "only names that match, as grep -E")->type_name("RE");
@@ -58,7 +58,8 @@ Result<Settings> parse(const Words& words) {
   app.add_flag("--merge-clones", s.options.merge_clones,
                "functions: work, work.constprop.0 and work.part.0 are one row, as their author wrote one function");
   app.add_flag("--parts", s.options.parts,
-               "functions: what the compiler has put apart of a function (work.cold) is a row of its own; with inlined functions folded");
+               "functions: what the compiler has put apart of a function (work.cold) is a row of its own; with inlined "
+               "functions folded");
   app.add_option("--color", s.colour, "auto, always or never")->check(CLI::IsMember({"auto", "always", "never"}));
   app.add_flag(
       "--check", s.check,

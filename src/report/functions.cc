@@ -228,6 +228,28 @@ std::string listed(const std::vector<std::string>& images) {
 
 }  // namespace
 
+// What finds the function with the most self time, and no other.
+static Result<std::string> word_for_top(const View& v) {
+  FunctionRow top;
+  store::FunctionQuery query;
+  query.limit = 1;
+  TRY_VOID(v.reader.functions(query, [&](const FunctionRow& f) { top = f; }));
+  if (top.name.empty()) return "FUNCTION";
+  std::string place;
+  if (top.has_code && !top.image.empty()) place = fmt::format("{}+{:#x}", base_name(top.image), top.offset);
+  constexpr size_t long_name = 40;
+  if (!place.empty() && top.name.size() >= long_name) return place;
+  std::vector<std::string> words = {top.name};
+  if (!top.has_code)
+    for (const std::string& where : {top.image, top.file})
+      words.push_back(fmt::format("{}:{}", base_name(where), top.name));
+  for (const std::string& word : words) {
+    TRY(std::vector<store::FunctionInfo> named_so, v.reader.find(word));
+    if (named_so.size() == 1) return word;
+  }
+  return place.empty() ? top.name : place;
+}
+
 Result<> summary(View& v) {
   const store::Totals& t = v.totals;
   const profile::Run& run = v.run;
@@ -271,15 +293,8 @@ Result<> summary(View& v) {
   TRY_VOID(function_table(v, v.options.limit.value_or(10)));
   v.out.line();
   // The next command to type, about the function at the top.
-  std::string file = quoted_command({v.reader.path()}), top = "FUNCTION", place;
-  store::FunctionQuery query;
-  query.limit = 1;
-  TRY_VOID(v.reader.functions(query, [&](const FunctionRow& f) {
-    top = f.name;
-    if (!f.image.empty()) place = fmt::format("{}+{:#x}", base_name(f.image), f.offset);
-  }));
-  TRY(auto named_so, v.reader.find(top));
-  if (!place.empty() && (top.size() >= 40 || named_so.size() > 1)) top = place;
+  std::string file = quoted_command({v.reader.path()});
+  TRY(std::string top, word_for_top(v));
   v.out.line(fmt::format("next: weir report {} detail {}", file, printable(quoted_command({top}))));
   v.out.line(fmt::format("      weir report {} {}", file, t.contexts ? "tree" : "functions"));
   return {};

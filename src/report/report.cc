@@ -104,10 +104,13 @@ std::string seconds_of(const View& v, store::Cycles time) {
 }
 std::string plain_seconds(double units_per_second, store::Cycles time) {
   if (!(units_per_second > 0)) return "";
-  double s = static_cast<double>(time) / units_per_second;
-  if (s >= 1) return fmt::format("{:.3g} s", s);
-  if (s >= 1e-3) return fmt::format("{:.3g} ms", s * 1e3);
-  return fmt::format("{:.3g} µs", s * 1e6);
+  return in_short_seconds(static_cast<double>(time) / units_per_second);
+}
+
+// "libc.so.6 (list.h:12)": of a function that has no code.
+static std::string inlined_place(const store::FunctionInfo& f) {
+  std::string declared = place(std::string(base_name(f.file)), f.line);
+  return fmt::format("{}{}", base_name(f.image), declared.empty() ? "" : fmt::format(" ({})", declared));
 }
 
 Result<store::FunctionInfo> one_function(const View& v, const std::string& text) {
@@ -129,12 +132,14 @@ Result<store::FunctionInfo> one_function(const View& v, const std::string& text)
   constexpr size_t most = 10;
   std::string list;
   for (size_t i = 0; i < found.size() && i < most; i++)
-    list += fmt::format("\n  {}  {}",
-                        found[i].has_code ? fmt::format("{}+{:#x}", base_name(found[i].image), found[i].offset)
-                                          : place(std::string(base_name(found[i].file)), found[i].line),
-                        shortened(found[i].name, 90));
+    list += fmt::format(
+        "\n  {}  {}",
+        found[i].has_code ? fmt::format("{}+{:#x}", base_name(found[i].image), found[i].offset) : inlined_place(found[i]),
+        shortened(found[i].name, 90));
   if (found.size() > most) list += fmt::format("\n  … and {} more", found.size() - most);
-  return fail("'{}' is part of {} names; give more of it, or image+offset:{}", shortened(text, 80), found.size(), list);
+  bool all_have_code = std::ranges::all_of(found, &store::FunctionInfo::has_code);
+  return fail("'{}' is part of {} names; give more of it, or image+offset{}:{}", shortened(text, 80), found.size(),
+              all_have_code ? "" : ", image:name or file:name", list);
 }
 
 Result<> show(const store::Reader& reader, const Options& options, Output& out) {

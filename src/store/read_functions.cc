@@ -109,21 +109,30 @@ Result<std::vector<FunctionInfo>> Reader::find(const std::string& text) const {
     auto parsed = std::from_chars(text.data() + plus + 3, end, offset, 16);
     if (parsed.ec == std::errc() && parsed.ptr == end) image = text.substr(0, plus);
   }
+  // "libc.so.6:name", "list.h:name": of several that share a name, the one of an image, or of a source file.
+  std::string where, name;
+  for (size_t colon = text.find(':'); colon != std::string::npos && where.empty(); colon = text.find(':', colon + 1))
+    if (colon + 1 < text.size() && text[colon + 1] == ':') colon++;
+    else where = text.substr(0, colon), name = text.substr(colon + 1);
   // The best kind of match wins; among equals, functions that ran.
-  Statement rows = db_.prepare(
-      fmt::format("SELECT {0}, CASE "
-                  "WHEN is_called(n.text, ?1) OR (l.text = ?1 AND n.text NOT LIKE '% [resolver]') THEN 0 "
-                  "WHEN ?2 <> '' AND f.has_code AND (i.path = ?2 OR i.path LIKE '%/' || ?2) AND ?3 >= f.offset AND ?3 < "
-                  "f.offset + max(f.size, 1) THEN ?3 <> f.offset "  // where it begins, or inside
-                  "WHEN substr(n.text, 1, length(?1) + 1) = ?1 || '(' THEN 2 "
-                  "WHEN instr(n.text, '::' || ?1 || '(') > 0 THEN 3 "
-                  "ELSE 4 END AS kind, (SELECT sum(total) FROM function_count c WHERE c.function = f.id AND "
-                  "{2}) AS weight FROM {1} WHERE instr(n.text, ?1) > 0 OR l.text = ?1 OR (?2 <> '' AND kind <= 1) "
-                  "ORDER BY kind, weight IS NULL, weight DESC, n.text",
-                  info_columns(), info_tables, ran));
+  Statement rows = db_.prepare(fmt::format(
+      "SELECT {0}, CASE "
+      "WHEN is_called(n.text, ?1) OR (l.text = ?1 AND n.text NOT LIKE '% [resolver]') THEN 0 "
+      "WHEN ?5 <> '' AND is_called(n.text, ?5) AND (i.path = ?4 OR i.path LIKE '%/' || ?4 OR s.text = ?4 OR "
+      "s.text LIKE '%/' || ?4) THEN 0 "
+      "WHEN ?2 <> '' AND f.has_code AND (i.path = ?2 OR i.path LIKE '%/' || ?2) AND ?3 >= f.offset AND ?3 < "
+      "f.offset + max(f.size, 1) THEN ?3 <> f.offset "  // where it begins, or inside
+      "WHEN substr(n.text, 1, length(?1) + 1) = ?1 || '(' THEN 2 "
+      "WHEN instr(n.text, '::' || ?1 || '(') > 0 THEN 3 "
+      "ELSE 4 END AS kind, (SELECT sum(total) FROM function_count c WHERE c.function = f.id AND "
+      "{2}) AS weight FROM {1} WHERE instr(n.text, ?1) > 0 OR l.text = ?1 OR ((?2 <> '' OR ?5 <> '') AND kind <= 1) "
+      "ORDER BY kind, weight IS NULL, weight DESC, n.text",
+      info_columns(), info_tables, ran));
   rows.bind(1, text);
   rows.bind(2, image);
   rows.bind(3, offset);
+  rows.bind(4, where);
+  rows.bind(5, name);
   std::vector<FunctionInfo> found;
   bool some_ran = false;
   uint64_t best = 0;

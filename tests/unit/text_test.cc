@@ -29,6 +29,16 @@ TEST(Text, Units) {
   EXPECT_EQ(percent(0), "·");
 }
 
+TEST(Text, SecondsHaveNoExponent) {
+  EXPECT_EQ(in_short_seconds(0.0000123), "12.3 µs");
+  EXPECT_EQ(in_short_seconds(0.0123), "12.3 ms");
+  EXPECT_EQ(in_short_seconds(0.9996), "1 s");
+  EXPECT_EQ(in_short_seconds(1.234), "1.23 s");
+  EXPECT_EQ(in_short_seconds(999.6), "1,000 s");
+  EXPECT_EQ(in_short_seconds(6140.2), "6,140 s");
+  EXPECT_EQ(in_short_seconds(1e300), "1,000,000,000,000,000 s");
+}
+
 TEST(Text, NamesAreShortenedFromWhatMattersLeast) {
   std::string name = "ns::Map<std::string, std::vector<int>>::operator[](std::string const&)";
   EXPECT_EQ(shortened(name, 0), name);
