@@ -364,19 +364,27 @@ Result<Totals> Reader::totals() const {
   return t;
 }
 
-// A process that executes a program has a row for what it was, and one for the program. What a fork begins is a process, and no program.
+// A process that executes a program has a row for what it was, and one for the program; its first thread goes on. What a fork begins is a
+// process, and no program, as long as it has its parent's command (of one that was met late, what it was before is not known).
 Result<> Reader::count_processes(Totals& t) const {
+  constexpr const char* command_of =
+      "(SELECT group_concat(hex(text)) FROM (SELECT text FROM process_word w WHERE w.process = {} AND kind = 'command' "
+      "ORDER BY "
+      "position))";
   Statement rows = db_.prepare(fmt::format(
-      "SELECT pid, {}, id IN (SELECT process FROM thread WHERE id IN selected), parent IS NULL FROM process ORDER BY pid, "
-      "started, id",
-      since(2, "ended_by")));
+      "SELECT pid, {}, id IN (SELECT process FROM thread WHERE id IN selected), parent IS NULL OR coalesce({} != {}, 0), "
+      "EXISTS (SELECT 1 FROM thread t WHERE t.process = p.id AND t.tid = p.pid AND t.id IN selected) "
+      "FROM process p ORDER BY pid, started, id",
+      since(2, "ended_by"), fmt::format(command_of, "p.id"), fmt::format(command_of, "p.parent")));
   uint32_t last = none;
-  bool was_exec = false, is_counted = false;
+  bool was_exec = false, is_counted = false, has_first = false;
   while (rows.next()) {
     uint32_t pid = rows.small(0);
-    bool goes_on = pid == last && was_exec, is_selected = rows.u64(2);
-    if (!goes_on) is_counted = false;
+    bool goes_on = pid == last && was_exec, is_selected = rows.u64(2), has_first_here = rows.u64(4);
+    if (!goes_on) is_counted = has_first = false;
     if (is_selected && !is_counted) t.processes++, is_counted = true;
+    if (has_first && has_first_here) t.threads--;
+    has_first |= has_first_here;
     t.programs += is_selected && (goes_on || rows.u64(3));
     last = pid, was_exec = rows.text(1) == "exec";
   }

@@ -102,7 +102,7 @@ function Top({ current, tabs }: { current: string; tabs: typeof views }) {
 }
 
 function ThreadChoice() {
-  const answer = useAnswer<{ threads: ThreadRow[] }>(() => (summary.value.threads > 1 || thread.value ? { name: 'threads' } : null));
+  const answer = useAnswer<{ threads: ThreadRow[] }>(() => (summary.value.threads > 1 || summary.value.programs > 1 || thread.value ? { name: 'threads' } : null));
   const threads = answer.value?.threads ?? [];
   if (threads.length < 2) return null;
   return (
