@@ -28,6 +28,7 @@ struct Sides {
   Figures figures = {};
   bool is_sampled() const { return run_now.sampling.has_value(); }
   bool is_time() const { return is_sampled() && run_now.sampling->rate > 0; }
+  bool has_no_samples() const { return is_sampled() && figures.before.sum() + figures.now.sum() == 0; }
   bool is_several() const { return before.size() > 1 || now.size() > 1; }
 
   static Result<Sides> load(const Readers& before, const Readers& now) {
@@ -103,6 +104,11 @@ std::string words_for_shares(const Judgement& j, const Rules& rules) {
 
 std::string verdict_of(const Judgement& j, const Sides& s, const Rules& rules) {
   std::string words;
+  if (s.has_no_samples()) {
+    words = "nothing was compared, as no run has a sample";
+    if (s.is_time()) words += "; sample more often: weir sample -F 20000";
+    return rules.threshold ? fmt::format("the threshold was not tried: {}", words) : words;
+  }
   if (!j.beyond.empty() && j.beyond.front().starts_with("the code of the program")) words = words_for(j, s, rules);
   else if (!j.beyond.empty())
     words = j.beyond.front() + (j.beyond.size() > 1 ? fmt::format(", and {} more", j.beyond.size() - 1) : "");

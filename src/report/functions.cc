@@ -293,6 +293,11 @@ Result<> summary(View& v) {
   TRY_VOID(function_table(v, v.options.limit.value_or(10)));
   v.out.line();
   // The next command to type, about the function at the top.
+  if (v.is_sampled() && v.run.sampling->rate > 0 && t.all() == 0) {
+    v.out.line(fmt::format("no sample: it took less than a period of CPU time. next: weir sample -F 20000 -- {}",
+                           printable(quoted_command(run.command))));
+    return {};
+  }
   std::string file = quoted_command({v.reader.path()});
   TRY(std::string top, word_for_top(v));
   v.out.line(fmt::format("next: weir report {} detail {}", file, printable(quoted_command({top}))));

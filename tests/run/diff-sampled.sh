@@ -25,3 +25,10 @@ sqlite3 s.weir "UPDATE function_count SET self = self + 10 WHERE function = (SEL
 "$WEIR" diff fast.weir s.weir --format json >json
 jq -e '.worse == [] and (.unclear | length == 1 and .[0].calls == null and .[0].calls_before == null)' json >/dev/null || fail "calls: $(<json)"
 "$WEIR" export s.weir --format html -o s.html --diff fast.weir || fail "export"
+
+# Runs without a sample: nothing was compared, which must not look like a pass; and the summary says what to do.
+cd "$T"
+for i in 1 2; do "$WEIR" sample -q -F 1 -o none$i.weir -- /bin/true; done
+"$WEIR" diff none1.weir none2.weir --threshold 5 | head -n 1 | grep -q '^the threshold was not tried: nothing was compared.*weir sample -F' || fail "$("$WEIR" diff none1.weir none2.weir --threshold 5)"
+"$WEIR" diff none1.weir none2.weir none1.weir : none2.weir none2.weir | head -n 1 | grep -q '^nothing was compared' || fail 'several'
+"$WEIR" report none1.weir | grep -q '^no sample: .*next: weir sample -F 20000 -- /bin/true' || fail "$("$WEIR" report none1.weir)"
