@@ -1,5 +1,5 @@
 // Injection: at the exec stop the kernel has mapped the program as it would natively. The stopped process maps the runtime
-// and gets a thread block; let go, it asks for the rest (Request::Begin): the program and its loader are moved to their homes,
+// and gets a thread block; let go, it asks for the rest (rt::BeginRequest): the program and its loader are moved to their homes,
 // the space is mapped, and the process goes on in the translation of its first instruction.
 
 #include <elf.h>
@@ -262,23 +262,30 @@ Result<AppPc> Server::begin_program(Process& p, uint32_t slot) {
   return begin;
 }
 
-void Server::begin(Process& p, uint32_t slot, rt::RequestBlock& r) {
-  if (std::exchange(p.has_begun, true)) return;
+rt::GoOn Server::begin(Process& p, uint32_t slot) {
+  if (std::exchange(p.has_begun, true)) return {};
   auto begin = begin_program(p, slot);
-  if (begin) p.space->tool().begin_thread(memory_of(slot), nullptr, false, *begin);
-  r.values[0] = begin ? begin->value : p.begin.value;
-  if (begin) return;
-  if (p.pid == main_pid_) return end_with_message(p, begin.error().what);
+  rt::GoOn to{};
+  to.pc = begin ? begin->value : p.begin.value;
+  if (begin) {
+    p.space->tool().begin_thread(memory_of(slot), nullptr, false, *begin);
+    return to;
+  }
+  if (p.pid == main_pid_) {
+    end_with_message(p, begin.error().what);
+    return to;
+  }
   say("not followed: {}", begin.error().what);
   stats_.not_followed++;
   guardian_.forget(p.pid);
-  r.native = rt::NativeTarget;
   slots_[slot].state = SlotState::Ending;
   ending_.push_back(slot);
   p.slots.clear();
   p.calls.clear();
   p.memory->mapped = p.space->pieces().size();
   p.left_alone = true;
+  to.native = rt::NativeTarget;
+  return to;
 }
 
 Result<> Server::add(Process& p, const process::Region& region, std::shared_ptr<elf::Image> image) {
@@ -318,14 +325,14 @@ bool can_open_ours(pid_t pid) {
 }  // namespace
 
 // Where a library is to be mapped.
-std::optional<AppPc> Server::place(Process& p, pid_t tid, int64_t fd, uint64_t size, uint64_t attempt) {
+std::optional<AppPc> Server::place(Process& p, pid_t tid, const rt::PlaceRequest& r) {
   if (p.space->table_address() != rt::table_base || keep_addresses() || !can_open_ours(p.pid)) return {};
-  auto image = image_of(tid, fd);
+  auto image = image_of(tid, r.file);
   if (!image) return {};
-  for (; attempt < 8; attempt++) {
+  for (uint64_t attempt = r.attempt; attempt < 8; attempt++) {
     auto home = home_of(**image, attempt);
-    if (!home || size > extent_of(**image).size()) return {};
-    AppRange range{*home, *home + static_cast<int64_t>(size)};
+    if (!home || r.size > extent_of(**image).size()) return {};
+    AppRange range{*home, *home + static_cast<int64_t>(r.size)};
     if (!p.space->has_room_for(range)) continue;
     p.space->promise(range);
     return home;
@@ -334,9 +341,10 @@ std::optional<AppPc> Server::place(Process& p, pid_t tid, int64_t fd, uint64_t s
 }
 
 // Code of a library is known from the start, so that processes that fork have it, and homes keep clear of it.
-Result<> Server::mapped(Process& p, uint32_t slot, AppRange range, uint64_t offset, int64_t fd) {
-  range = whole_pages(range);
-  auto image = image_of(slots_[slot].tid, fd);
+Result<> Server::mapped(Process& p, uint32_t slot, const rt::MappedRequest& r) {
+  AppRange range = whole_pages(AppRange{{r.begin}, {r.begin + r.size}});
+  uint64_t offset = r.offset;
+  auto image = image_of(slots_[slot].tid, r.file);
   if (!image || range.end <= range.begin) return {};
   // Loaders map a whole image like its first segment, and then the other segments over it.
   for (const elf::Segment& s : (*image)->segments())

@@ -65,12 +65,12 @@ std::vector<AppRange> Server::takings() const {
 }
 
 // A thread block that was given away in one process is not used in any.
-bool Server::give(Process& p, AppRange range, rt::Giving how) {
-  range = whole_pages(range);
+bool Server::give(Process& p, const rt::GiveRequest& r) {
+  AppRange range = whole_pages(r.range);
   if (!can_ever_give(range)) return false;
   if (is_shared(p))
     if (auto ok = part(p); !ok) return end_with_message(p, ok.error().what), false;
-  auto parts = p.space->parts_to_give(range, how);
+  auto parts = p.space->parts_to_give(range, r.how);
   if (!parts) return false;
   p.space->give(*parts, p.memory->mapped);
   SlotRange slots = slots_of(range);
@@ -81,15 +81,23 @@ bool Server::give(Process& p, AppRange range, rt::Giving how) {
 }
 
 // Does the request take what Weir cannot do without where it is?
-bool Server::wants_move(const Process& p, const rt::RequestBlock& r) const {
-  AppRange range = whole_pages({{r.args[0]}, {r.args[1]}});
-  if (r.kind == rt::Request::Mapped) range = whole_pages({{r.args[0]}, {r.args[0] + r.args[1]}});
-  bool is_wanted = r.kind == rt::Request::Give && r.args[2] == static_cast<uint64_t>(rt::Giving::All);
-  bool is_code = r.kind == rt::Request::Executable || r.kind == rt::Request::Mapped;
-  bool is_taken = is_wanted && can_ever_give(range) && !p.space->parts_to_give(range, rt::Giving::All);
-  bool has_no_place =
-      is_code && (!p.space->has_table_for(range) || p.space->is_in_table(range));  // (there is no room for an arena there)
-  if (!is_taken && !has_no_place) return false;
+bool Server::wants_move(const Process& p, const Posted& r) const {
+  auto is_taken = [&](const rt::GiveRequest& wanted) {
+    AppRange range = whole_pages(wanted.range);
+    return wanted.how == rt::Giving::All && can_ever_give(range) && !p.space->parts_to_give(range, rt::Giving::All);
+  };
+  auto has_no_place = [&](const rt::Range& code) {
+    AppRange range = whole_pages(code);
+    return !p.space->has_table_for(range) || p.space->is_in_table(range);  // (there is no room for an arena there)
+  };
+  bool wants = false;
+  if (r.is<rt::GiveRequest>()) wants = is_taken(r.as<rt::GiveRequest>());
+  if (r.is<rt::ExecutableRequest>()) wants = has_no_place(r.as<rt::ExecutableRequest>().range);
+  if (r.is<rt::MappedRequest>()) {
+    auto code = r.as<rt::MappedRequest>();
+    wants = has_no_place({code.begin, code.begin + code.size});
+  }
+  if (!wants) return false;
   return std::ranges::none_of(processes_,
                               [&](const auto& other) { return other.second.memory == p.memory && other.second.quiet; });
 }
@@ -104,9 +112,9 @@ bool Server::is_to_move(const Memory& memory) const {
 }
 
 // Such a request is answered when the process has moved. All are made in system calls of the program's that the runtime sees.
-bool Server::is_postponed(const Process& p, uint32_t slot, const rt::RequestBlock& r) {
+bool Server::is_postponed(const Process& p, uint32_t slot, const Posted& r) {
   if (moving_ && moving_->asking == slot) return false;
-  bool begins = r.kind == rt::Request::NewThread || r.kind == rt::Request::Exec || r.kind == rt::Request::Quiet;
+  bool begins = r.is<rt::NewThreadRequest>() || r.is<rt::ExecRequest>() || r.is<rt::QuietRequest>();
   bool wants = wants_move(p, r);
   if (!wants && (!begins || !is_to_move(*p.memory))) return false;
   std::vector<uint32_t>& list = wants ? movers_ : parked_;
@@ -139,7 +147,7 @@ bool Server::make_move() {
   if (mover == movers_.end()) return false;
   uint32_t slot = *mover;
   movers_.erase(mover);
-  rt::RequestBlock r = copy_of(block(slot)->request);
+  Posted r = Posted::read(block(slot)->request);
   Process* p = slots_[slot].state == SlotState::Running && r.state == rt::RequestState::Posted ? process_of(slot) : nullptr;
   if (p && !p->is_ended_by_us && wants_move(*p, r)) move(*p, slot, r);
   else serve(slot);  // another move was enough, or it is gone
@@ -147,11 +155,11 @@ bool Server::make_move() {
   return true;
 }
 
-void Server::move(Process& p, uint32_t slot, const rt::RequestBlock& r) {
+void Server::move(Process& p, uint32_t slot, const Posted& r) {
   moving_ = std::make_unique<Move>(slot, p.memory);
   if (auto prepared = prepare_move(p, r)) {
     change_spaces(p);
-    slots_[slot].postponed = std::make_unique<rt::RequestBlock>(r);
+    slots_[slot].postponed = r;
     send_calls(p, slot);
     answer(slot);
     await_mapping(p);
@@ -243,10 +251,10 @@ Result<> Server::stop_others(Process& p) {
 }
 
 // What the process is to go on in, and where its threads do.
-Result<> Server::prepare_move(Process& p, const rt::RequestBlock& r) {
+Result<> Server::prepare_move(Process& p, const Posted& r) {
   TRY_VOID(stop_others(p));
-  bool is_give = r.kind == rt::Request::Give;
-  AppRange wanted = is_give ? whole_pages({{r.args[0]}, {r.args[1]}}) : AppRange{};
+  bool is_give = r.is<rt::GiveRequest>();
+  AppRange wanted = is_give ? whole_pages(r.as<rt::GiveRequest>().range) : AppRange{};
   TRY(moving_->space, p.space->begin_elsewhere(wanted, !is_give));
   auto place_of_call = [&](AppPc call, uint32_t slot) -> Result<CachePc> {
     CachePc behind = moving_->space->behind_system_call(call + syscall_length, slots_[slot].tid);

@@ -117,15 +117,15 @@ bool gains_privileges(pid_t tid, const std::string& path, int64_t directory) {
 }
 }  // namespace
 
-void Server::exec_begins(uint32_t slot, uint64_t path, int64_t directory) {
+void Server::exec_begins(uint32_t slot, const rt::ExecRequest& r) {
   pid_t tid = slots_[slot].tid;
   char name[4096] = {};
-  process::read(tid, path, std::as_writable_bytes(std::span(name, sizeof name - 1)));
+  process::read(tid, r.path, std::as_writable_bytes(std::span(name, sizeof name - 1)));
   if (auto seized = seized_.find(tid); seized != seized_.end()) {
     seized->second = true;
     return;
   }
-  if (!options_.follow || detaching_ || gains_privileges(tid, name, directory) ||
+  if (!options_.follow || detaching_ || gains_privileges(tid, name, r.directory) ||
       ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL)) {
     stats_.not_followed++;
     return;
@@ -354,11 +354,11 @@ pid_t child_with_block(const Slot& parent, pid_t inner, uint32_t slot) {
 }  // namespace
 
 // The target tells its own ids; they are believed only of a process that has our memory. In another pid namespace they are not ours, and are looked for.
-bool Server::hello(uint32_t slot, pid_t pid, pid_t tid) {
+bool Server::hello(uint32_t slot, const rt::HelloRequest& r) {
   Slot& s = slots_[slot];
   if (s.state != SlotState::Reserved) return false;
   rt::ThreadBlock* tb = block(slot);
-  pid_t own_pid = pid;
+  auto pid = static_cast<pid_t>(r.pid), tid = static_cast<pid_t>(r.tid), own_pid = pid;
   bool is_thread = s.clone_flags & CLONE_THREAD, elsewhere = tb->elsewhere;  // (it may change there)
   if (is_thread) pid = s.pid;
   else if (!has_block(pid, slot) || process::own_id(pid) != pid) elsewhere = true;

@@ -119,7 +119,8 @@ bool Server::map_without(Process& p, CachePc base) {
 }
 
 // The calls were made, or some. Returns whether the thread is to make the rest.
-bool Server::called(Process& p, uint32_t slot, uint64_t failed, int64_t result) {
+bool Server::called(Process& p, uint32_t slot, const rt::CalledRequest& r) {
+  auto [failed, result] = r;
   auto lent = std::exchange(p.limit, {});
   if (lent) prlimit(p.pid, RLIMIT_NOFILE, &*lent, nullptr);
   size_t sent = p.memory->sent;
@@ -137,8 +138,8 @@ bool Server::called(Process& p, uint32_t slot, uint64_t failed, int64_t result) 
   return false;
 }
 
-rt::RequestBlock copy_of(const rt::RequestBlock& shared) {
-  rt::RequestBlock r{};
+Posted Posted::read(const rt::RequestBlock& shared) {
+  Posted r{};
   r.state = __atomic_load_n(&shared.state, __ATOMIC_ACQUIRE);
   r.kind = __atomic_load_n(&shared.kind, __ATOMIC_RELAXED);
   for (size_t i = 0; i < std::size(r.args); i++) r.args[i] = __atomic_load_n(&shared.args[i], __ATOMIC_RELAXED);
@@ -149,56 +150,66 @@ void Server::serve(uint32_t slot) {
   if (slot == 0 || slot >= slots_.size()) return;
   if (slots_[slot].state == SlotState::Free || slots_[slot].state == SlotState::Ending) return;
   rt::RequestBlock& shared = block(slot)->request;
-  rt::RequestBlock r = copy_of(shared);
+  Posted r = Posted::read(shared);
   if (r.state != rt::RequestState::Posted) return;
   stats_.requests++;
   current_slot_ = slot;
-  if (r.kind == rt::Request::Hello) {
-    shared.values[0] = hello(slot, static_cast<pid_t>(r.args[0]), static_cast<pid_t>(r.args[1]));
-    if (Process* p = shared.values[0] ? process_of(slot) : nullptr; p && !p->memory->mapped) send_calls(*p, slot);
+  auto tell = [&](const Answer& answer) { std::ranges::copy(answer.words, shared.answer); };
+  if (r.is<rt::HelloRequest>()) {
+    bool is_known = hello(slot, r.as<rt::HelloRequest>());
+    tell(rt::HelloAnswer{is_known});
+    if (Process* p = is_known ? process_of(slot) : nullptr; p && !p->memory->mapped) send_calls(*p, slot);
     return answer(slot);
   }
   Process* p = slots_[slot].state == SlotState::Running ? process_of(slot) : nullptr;
   if (!p || p->is_ended_by_us) return;
-  if (r.kind == rt::Request::ThreadEnd) return thread_ended(slot);
+  if (r.is<rt::ThreadEndRequest>()) return thread_ended(slot);
   std::shared_ptr<Memory> memory = p->memory;
   if (memory->caller && memory->caller != slot) {
     if (std::ranges::find(memory->waiting, slot) == memory->waiting.end()) memory->waiting.push_back(slot);
     return;
   }
-  if (r.kind == rt::Request::Called && memory->caller) {
-    if (called(*p, slot, r.args[0], static_cast<int64_t>(r.args[1]))) return answer(slot);
+  if (r.is<rt::CalledRequest>() && memory->caller) {
+    if (called(*p, slot, r.as<rt::CalledRequest>())) return answer(slot);
     if (send_calls(*p, slot)) return answer(slot);
     memory->caller = 0;
     p->keeper.close_files();
-    if (auto postponed = std::move(slots_[slot].postponed)) r = *postponed;
+    if (auto postponed = std::exchange(slots_[slot].postponed, {})) r = *postponed;
     if (moving_ && moving_->asking == slot) moving_->is_mapped = true;
   }
   if (is_postponed(*p, slot, r)) return;
   if (must_map_first(*p, slot, r)) {
-    slots_[slot].postponed = std::make_unique<rt::RequestBlock>(r);
+    slots_[slot].postponed = r;
     send_calls(*p, slot);
     return answer(slot);
   }
-  if (r.kind != rt::Request::Called) {
-    handle(*p, slot, r);
+  if (!r.is<rt::CalledRequest>()) {
+    Answer is = handle(*p, slot, r);
     send_calls(*p, slot);
-    shared.pc = r.pc;
-    shared.native = r.native;
-    std::copy(std::begin(r.values), std::end(r.values), shared.values);
+    tell(is);
   }
   answer(slot);
   if (!memory->caller)
     for (uint32_t other : std::exchange(memory->waiting, {})) serve(other);
 }
 
+// Where the answer to a request leads, as far as that can be told before; 0: nowhere.
+AppPc Server::target_of(const Process& p, const Posted& r) const {
+  switch (r.kind) {
+    case rt::Request::Resume: return {r.as<rt::ResumeRequest>().pc};
+    case rt::Request::Stale: return {r.as<rt::StaleRequest>().pc};
+    case rt::Request::Indirect: return {r.as<rt::IndirectRequest>().target};
+    case rt::Request::Link: {
+      auto exit = p.space->exit(static_cast<uint32_t>(r.as<rt::LinkRequest>().exit));
+      return exit ? exit->target : AppPc{};
+    }
+    default: return {};
+  }
+}
+
 // Will the answer lead to memory that the process has not mapped yet?
-bool Server::must_map_first(Process& p, uint32_t slot, const rt::RequestBlock& r) {
-  AppPc target;
-  if (r.kind == rt::Request::Resume || r.kind == rt::Request::Stale) target = {r.args[0]};
-  if (r.kind == rt::Request::Indirect) target = {r.args[1]};
-  if (r.kind == rt::Request::Link)
-    if (auto exit = p.space->exit(static_cast<uint32_t>(r.args[0]))) target = exit->target;
+bool Server::must_map_first(Process& p, uint32_t slot, const Posted& r) {
+  AppPc target = target_of(p, r);
   if (!target) return false;
   pid_t tid = slots_[slot].tid;
   if (!p.space->find(target) && !p.space->prepare(target, tid, false)) {
@@ -209,60 +220,29 @@ bool Server::must_map_first(Process& p, uint32_t slot, const rt::RequestBlock& r
   return std::any_of(pieces.begin(), pieces.end(), [](const Piece& piece) { return !piece.is_change; });
 }
 
-void Server::handle(Process& p, uint32_t slot, rt::RequestBlock& r) {
+Answer Server::handle(Process& p, uint32_t slot, const Posted& r) {
   switch (r.kind) {
-    case rt::Request::Link:
-      if (auto exit = p.space->exit(static_cast<uint32_t>(r.args[0])); exit && exit->kind == instrument::Exit::Direct) {
-        go_on(p, r, exit->target, nullptr);
-        if (!r.native && p.space->find(exit->target)) p.space->link_if_alive(static_cast<uint32_t>(r.args[0]), {r.pc});
-      }
-      break;
-    case rt::Request::Stale:
-      p.space->forget_changed({r.args[0]}, {r.args[2]});
-      reuse_dead(*p.space);
-      [[fallthrough]];
-    case rt::Request::Resume: go_on(p, r, {r.args[0]}, nullptr); break;
-    case rt::Request::Indirect:
-      if (auto exit = p.space->exit(static_cast<uint32_t>(r.args[0])); exit && exit->kind != instrument::Exit::Direct)
-        go_on(p, r, {r.args[1]}, &*exit);
-      break;
-    case rt::Request::Where: where(p, r); break;
-    case rt::Request::NewThread:
-      slots_[slot].child = 0;
-      release_lost_children(slots_[slot].pid, slots_[slot].tid);
-      r.values[0] = allocate_slot(slots_[slot].pid, slots_[slot].tid);
-      if (!r.values[0]) break;
-      slots_[r.values[0]].clone_flags = r.args[0];
-      slots_[r.values[0]].space = p.space;
-      slots_[r.values[0]].memory.mapped = p.memory->mapped;
-      slots_[r.values[0]].memory.kernels_choice = p.memory->kernels_choice;
-      p.space->tool().begin_thread(memory_of(static_cast<uint32_t>(r.values[0])), memory_of(slot),
-                                   !(r.args[0] & CLONE_THREAD), p.space->where({block(slot)->regs.gpr[1]}).app);
-      break;
-    case rt::Request::NoThread:
-      if (r.args[0] < slots_.size() && slots_[r.args[0]].state == SlotState::Reserved &&
-          slots_[r.args[0]].tid == slots_[slot].tid)
-        free_slot(static_cast<uint32_t>(r.args[0]));
-      break;
-    case rt::Request::Exec: exec_begins(slot, r.args[0], static_cast<int64_t>(r.args[1])); break;
+    case rt::Request::Link: return link(p, r.as<rt::LinkRequest>());
+    case rt::Request::Indirect: return transfer(p, r.as<rt::IndirectRequest>());
+    case rt::Request::Resume: {
+      auto [pc, is_call] = r.as<rt::ResumeRequest>();
+      return go_on(p, {.target = {pc}, .arrives = is_call != 0});
+    }
+    case rt::Request::Stale: return renew(p, r.as<rt::StaleRequest>());
+    case rt::Request::Where: return where(p, r.as<rt::WhereRequest>());
+    case rt::Request::NewThread: return begin_thread(p, slot, r.as<rt::NewThreadRequest>());
+    case rt::Request::NoThread: drop_thread(slot, r.as<rt::NoThreadRequest>()); break;
+    case rt::Request::Exec: exec_begins(slot, r.as<rt::ExecRequest>()); break;
     case rt::Request::ExecFailed: exec_failed(slots_[slot].tid); break;
-    case rt::Request::Change: change(p, {{r.args[0]}, {r.args[1]}}, r.args[2], r.args[3]); break;
-    case rt::Request::Give: r.values[0] = give(p, {{r.args[0]}, {r.args[1]}}, static_cast<rt::Giving>(r.args[2])); break;
-    case rt::Request::Executable: executable(p, {{r.args[0]}, {r.args[1]}}); break;
-    case rt::Request::Quiet:
-      p.space->make_all_writable();
-      p.space->make_places();
-      p.quiet = r.args[0];
-      break;
-    case rt::Request::Begin: begin(p, slot, r); break;
+    case rt::Request::Change: change(p, r.as<rt::ChangeRequest>()); break;
+    case rt::Request::Give: return rt::GiveAnswer{give(p, r.as<rt::GiveRequest>())};
+    case rt::Request::Executable: executable(p, r.as<rt::ExecutableRequest>()); break;
+    case rt::Request::Quiet: begin_filter(p, r.as<rt::QuietRequest>()); break;
+    case rt::Request::Begin: return begin(p, slot);
     case rt::Request::Place:
-      r.values[0] =
-          place(p, slots_[slot].tid, static_cast<int64_t>(r.args[0]), r.args[1], r.args[2]).value_or(AppPc{}).value;
-      break;
+      return rt::ImagePlace{place(p, slots_[slot].tid, r.as<rt::PlaceRequest>()).value_or(AppPc{}).value};
     case rt::Request::Mapped:
-      if (auto ok = mapped(p, slot, {{r.args[0]}, {r.args[0] + r.args[1]}}, r.args[2], static_cast<int64_t>(r.args[3]));
-          !ok)
-        end_with_message(p, ok.error().what);
+      if (auto ok = mapped(p, slot, r.as<rt::MappedRequest>()); !ok) end_with_message(p, ok.error().what);
       break;
     case rt::Request::None:
     case rt::Request::Settle:
@@ -270,6 +250,54 @@ void Server::handle(Process& p, uint32_t slot, rt::RequestBlock& r) {
     case rt::Request::ThreadEnd:
     case rt::Request::Called: break;
   }
+  return {};
+}
+
+rt::GoOn Server::link(Process& p, const rt::LinkRequest& r) {
+  auto number = static_cast<uint32_t>(r.exit);
+  auto exit = p.space->exit(number);
+  if (!exit || exit->kind != instrument::Exit::Direct) return {};
+  rt::GoOn to = go_on(p, {.target = exit->target, .is_direct = true});
+  if (!to.native && p.space->find(exit->target)) p.space->link_if_alive(number, {to.pc});
+  return to;
+}
+
+rt::GoOn Server::transfer(Process& p, const rt::IndirectRequest& r) {
+  auto exit = p.space->exit(static_cast<uint32_t>(r.exit));
+  if (!exit || exit->kind == instrument::Exit::Direct) return {};
+  return go_on(p, {.target = {r.target}, .arrives = true, .site = &*exit});
+}
+
+rt::GoOn Server::renew(Process& p, const rt::StaleRequest& r) {
+  p.space->forget_changed({r.pc}, {r.was});
+  reuse_dead(*p.space);
+  return go_on(p, {.target = {r.pc}});
+}
+
+rt::SlotAnswer Server::begin_thread(Process& p, uint32_t slot, const rt::NewThreadRequest& r) {
+  slots_[slot].child = 0;
+  release_lost_children(slots_[slot].pid, slots_[slot].tid);
+  uint32_t child = allocate_slot(slots_[slot].pid, slots_[slot].tid);
+  if (!child) return {};
+  slots_[child].clone_flags = r.clone_flags;
+  slots_[child].space = p.space;
+  slots_[child].memory.mapped = p.memory->mapped;
+  slots_[child].memory.kernels_choice = p.memory->kernels_choice;
+  p.space->tool().begin_thread(memory_of(child), memory_of(slot), !(r.clone_flags & CLONE_THREAD),
+                               p.space->where({block(slot)->regs.gpr[1]}).app);
+  return {child};
+}
+
+void Server::drop_thread(uint32_t slot, const rt::NoThreadRequest& r) {
+  if (r.slot >= slots_.size()) return;
+  const Slot& child = slots_[r.slot];
+  if (child.state == SlotState::Reserved && child.tid == slots_[slot].tid) free_slot(static_cast<uint32_t>(r.slot));
+}
+
+void Server::begin_filter(Process& p, const rt::QuietRequest& r) {
+  p.space->make_all_writable();
+  p.space->make_places();
+  p.quiet = r.is_second;
 }
 
 namespace {
@@ -295,60 +323,56 @@ void Server::leave_dead_code(const Space& space) {
     if (i.cache_pc && space.is_in_dead_code({i.cache_pc})) i.cache_pc = 0;
 }
 
-// Where a transfer to `target` goes on: at its translation. A target that is no code is gone to natively, to fault there; one
+// Where a transfer goes on: at the translation of its target. A target that is no code is gone to natively, to fault there; one
 // that the processor refuses to go to at all faults where the transfer is.
-void Server::go_on(Process& p, rt::RequestBlock& r, AppPc target, const instrument::Exit* site) {
+rt::GoOn Server::go_on(Process& p, const Transfer& transfer) {
+  auto [target, is_direct, arrives, site] = transfer;
   if (p.space->is_full() && !p.space->find(target)) flush(*p.space);
   last_translated_ = p.space;
-  r.values[0] = site ? site->target.value : 0;
-  r.values[2] = static_cast<uint64_t>(site ? pops_of(*site) : rt::Pops::Little);
+  rt::GoOn answer{};
+  if (site) answer.site = site->target.value, answer.pops = pops_of(*site);
   rt::Soon& soon = block(current_slot_)->request.soon;
   auto to = p.space->translate(target, slots_[current_slot_].tid, &soon);  // (the first thread of a process may have ended)
   if (to) {
-    if (r.kind != rt::Request::Link) p.space->enter_indirect_target(target, *to);
-    r.pc = to->value;
-    // What goes through the table arrives where the table sends it.
-    bool arrives = r.kind == rt::Request::Indirect || (r.kind == rt::Request::Resume && r.args[1]);
-    if (CachePc entry = arrives ? p.space->table_entry(target) : CachePc{}) r.pc = entry.value;
+    if (!is_direct) p.space->enter_indirect_target(target, *to);
+    CachePc entry = arrives ? p.space->table_entry(target) : CachePc{};
+    answer.pc = (entry ? entry : *to).value;
     leave_dead_code(*p.space);
     if (site && site->kind == instrument::Exit::Return) stats_.slow_returns++;
-    return;
+    return answer;
   }
   if (to.error().exit_status != Space::no_code) end_with_message(p, to.error().what);
   bool canonical = static_cast<int64_t>(target.value << 16) >> 16 == static_cast<int64_t>(target.value);
   bool may_go = canonical && !p.space->is_own(target);  // (there is nothing, as far as the program knows)
-  r.native = may_go || !site ? rt::NativeTarget : rt::NativeSite;
-  r.pc = target.value;
-  r.values[1] = site ? stack_change(*site, r.native) : 0;
+  answer.native = may_go || !site ? rt::NativeTarget : rt::NativeSite;
+  answer.pc = target.value;
+  if (site) answer.stack_change = stack_change(*site, answer.native);
+  return answer;
 }
 
-void Server::where(Process& p, rt::RequestBlock& r) {
-  Space::Place at = p.space->where({r.args[0]});
-  r.pc = at.app.value;
-  r.values[0] = static_cast<uint64_t>(at.place);
-  r.values[1] = at.restore;
-  r.values[2] = at.spilled;
-  r.values[3] = at.resume.value;
-  if (p.space->tell_places({r.args[0]})) r.values[1] |= rt::HasPlaces;
+rt::WhereAnswer Server::where(Process& p, const rt::WhereRequest& r) {
+  Space::Place at = p.space->where({r.pc});
+  uint64_t has_places = p.space->tell_places({r.pc}) ? uint64_t{rt::HasPlaces} : 0;
+  return {at.app.value, at.place, at.restore | has_places, at.spilled, at.resume.value};
 }
 
-void Server::change(Process& p, AppRange range, bool has_no_code, uint64_t protection) {
-  range = whole_pages(range);
+void Server::change(Process& p, const rt::ChangeRequest& r) {
+  AppRange range = whole_pages(r.range);
   if (range.end <= range.begin) return;
   constexpr uint64_t of_code = PROT_READ | PROT_EXEC;
-  bool is_guarded = (protection & of_code) == of_code && p.space->stays_guarded(range, protection & PROT_WRITE);
+  bool is_guarded = (r.protection & of_code) == of_code && p.space->stays_guarded(range, r.protection & PROT_WRITE);
   if (p.space->knows(range) && !is_guarded) {
     if (is_shared(p))
       if (auto ok = part(p); !ok) return end_with_message(p, ok.error().what);
     p.space->forget(range);
     reuse_dead(*p.space);
   }
-  if (has_no_code && !is_shared(p)) p.space->note_no_code(range);  // (others may have it still)
+  if (r.has_no_code && !is_shared(p)) p.space->note_no_code(range);  // (others may have it still)
 }
 
-// What is executable may be gone to: nothing else may be found by its low 32 bits from now on. An empty range: it is not known what is.
-void Server::executable(Process& p, AppRange range) {
-  range = whole_pages(range);
+// What is executable may be gone to: nothing else may be found by its low 32 bits from now on.
+void Server::executable(Process& p, const rt::ExecutableRequest& r) {
+  AppRange range = whole_pages(r.range);
   bool is_known = range.begin < range.end;
   if (is_shared(p) && (!is_known || !p.space->may_add(range)))
     if (auto ok = part(p); !ok) return end_with_message(p, ok.error().what);

@@ -14,6 +14,7 @@
 #include "base/truncation.h"
 #include "engine/engine.h"
 #include "engine/guardian.h"
+#include "engine/posted.h"
 #include "engine/space.h"
 #include "process/keeper.h"
 #include "process/page_faults.h"
@@ -66,15 +67,15 @@ enum class SlotState : uint8_t { Free, Reserved, Running, Ending };
 
 struct Slot {
   SlotState state = SlotState::Free;
-  pid_t pid = 0, tid = 0;                            // Reserved: of the thread that asked
-  uint64_t clone_flags = 0;                          // Reserved
-  std::shared_ptr<Space> space;                      // Reserved: of the process that asked, which may be gone by the time
-  Memory memory = {};                                // … and its memory as it was
-  std::unique_ptr<rt::RequestBlock> postponed = {};  // until the calls that go before it are made
-  uint64_t seen = 0;                                 // Running: the epoch of its space when it last went on in live code
-  FlatMap<uint32_t> faults = {};                     // Running: numbers of its rt::FaultRecords,
-  uint32_t fault_records = 0;                        // … and how many there are
-  pid_t child = 0;                                   // Running: of vfork, its last one, which it may be waiting for
+  pid_t pid = 0, tid = 0;                // Reserved: of the thread that asked
+  uint64_t clone_flags = 0;              // Reserved
+  std::shared_ptr<Space> space;          // Reserved: of the process that asked, which may be gone by the time
+  Memory memory = {};                    // … and its memory as it was
+  std::optional<Posted> postponed = {};  // until the calls that go before it are made
+  uint64_t seen = 0;                     // Running: the epoch of its space when it last went on in live code
+  FlatMap<uint32_t> faults = {};         // Running: numbers of its rt::FaultRecords,
+  uint32_t fault_records = 0;            // … and how many there are
+  pid_t child = 0;                       // Running: of vfork, its last one, which it may be waiting for
 };
 
 // A process that has used up its descriptors is lent some. Returns its limit as it was.
@@ -89,10 +90,9 @@ struct WaitingCall {
   uint64_t behind = 0;
 };
 WaitingCall waits_in(pid_t pid, pid_t tid);
-// What the target asks: read once, as it may change it under our eyes.
-rt::RequestBlock copy_of(const rt::RequestBlock& shared);
 // The pages that a range touches; an empty one where there is no such range.
 AppRange whole_pages(AppRange range);
+inline AppRange whole_pages(const rt::Range& range) { return whole_pages(AppRange{{range.begin}, {range.end}}); }
 
 class Server {
  public:
@@ -128,20 +128,33 @@ class Server {
   // requests.cc
   void serve(uint32_t slot);
   void answer(uint32_t slot);
-  void handle(Process& p, uint32_t slot, rt::RequestBlock& r);
-  bool must_map_first(Process& p, uint32_t slot, const rt::RequestBlock& r);
+  Answer handle(Process& p, uint32_t slot, const Posted& r);
+  AppPc target_of(const Process& p, const Posted& r) const;
+  bool must_map_first(Process& p, uint32_t slot, const Posted& r);
   bool send_calls(Process& p, uint32_t slot);
-  bool called(Process& p, uint32_t slot, uint64_t failed, int64_t result);
+  bool called(Process& p, uint32_t slot, const rt::CalledRequest& r);
   bool map_without(Process& p, CachePc base);
   // Where the target finds request.text.
   static uint64_t text_address(uint32_t slot) {
     return rt::blocks_base + slot * rt::block_stride + offsetof(rt::ThreadBlock, request) +
            offsetof(rt::RequestBlock, text);
   }
-  void go_on(Process& p, rt::RequestBlock& r, AppPc target, const instrument::Exit* site);
-  void where(Process& p, rt::RequestBlock& r);
-  void change(Process& p, AppRange range, bool has_no_code, uint64_t protection);
-  void executable(Process& p, AppRange range);
+  struct Transfer {
+    AppPc target;
+    bool is_direct = false;                  // it will be linked
+    bool arrives = false;                    // where the table leads
+    const instrument::Exit* site = nullptr;  // of an indirect one
+  };
+  rt::GoOn go_on(Process& p, const Transfer& transfer);
+  rt::GoOn link(Process& p, const rt::LinkRequest& r);
+  rt::GoOn transfer(Process& p, const rt::IndirectRequest& r);
+  rt::GoOn renew(Process& p, const rt::StaleRequest& r);
+  rt::WhereAnswer where(Process& p, const rt::WhereRequest& r);
+  rt::SlotAnswer begin_thread(Process& p, uint32_t slot, const rt::NewThreadRequest& r);
+  void drop_thread(uint32_t slot, const rt::NoThreadRequest& r);
+  void change(Process& p, const rt::ChangeRequest& r);
+  void executable(Process& p, const rt::ExecutableRequest& r);
+  void begin_filter(Process& p, const rt::QuietRequest& r);
   Result<> part(Process& p);
   bool is_shared(const Process& p) const;
   void leave_dead_code(const Space& space);
@@ -158,8 +171,8 @@ class Server {
   void program_ended(Process& p);
   void report(Process& p);
   ProgramRun run_of(Process& p) const;
-  bool hello(uint32_t slot, pid_t pid, pid_t tid);
-  void exec_begins(uint32_t slot, uint64_t path, int64_t directory);
+  bool hello(uint32_t slot, const rt::HelloRequest& r);
+  void exec_begins(uint32_t slot, const rt::ExecRequest& r);
   void exec_failed(pid_t tid);
   void exec_stop(pid_t pid);
   void thread_ended(uint32_t slot);
@@ -227,15 +240,15 @@ class Server {
     bool is_mapped = false;
   };
   bool can_ever_give(AppRange range) const;
-  bool give(Process& p, AppRange range, rt::Giving how);
-  bool wants_move(const Process& p, const rt::RequestBlock& r) const;
+  bool give(Process& p, const rt::GiveRequest& r);
+  bool wants_move(const Process& p, const Posted& r) const;
   bool is_to_move(const Memory& memory) const;
-  bool is_postponed(const Process& p, uint32_t slot, const rt::RequestBlock& r);
+  bool is_postponed(const Process& p, uint32_t slot, const Posted& r);
   std::vector<AppRange> takings() const;
   bool is_executing(const Memory& memory);
   bool make_move();
-  void move(Process& p, uint32_t slot, const rt::RequestBlock& r);
-  Result<> prepare_move(Process& p, const rt::RequestBlock& r);
+  void move(Process& p, uint32_t slot, const Posted& r);
+  Result<> prepare_move(Process& p, const Posted& r);
   Result<> stop_others(Process& p);
   bool all_rest(Process& p);
   bool rests_in_runtime(uint32_t slot) const;
@@ -248,7 +261,7 @@ class Server {
 
   // inject.cc
   Result<> inject(pid_t pid);
-  void begin(Process& p, uint32_t slot, rt::RequestBlock& r);
+  rt::GoOn begin(Process& p, uint32_t slot);
   Result<AppPc> begin_program(Process& p, uint32_t slot);
   int64_t move_home(Process& p, std::vector<process::Region>& regions, AppPc begin);
   int64_t move_vdso(Process& p, std::vector<process::Region>& regions, AppPc vdso);
@@ -256,8 +269,8 @@ class Server {
     int64_t program = 0, loader = 0, vdso = 0;
   };
   Result<> tell_moved(Process& p, uint32_t slot, const Distances& moved);
-  std::optional<AppPc> place(Process& p, pid_t tid, int64_t fd, uint64_t size, uint64_t attempt);
-  Result<> mapped(Process& p, uint32_t slot, AppRange range, uint64_t offset, int64_t fd);
+  std::optional<AppPc> place(Process& p, pid_t tid, const rt::PlaceRequest& r);
+  Result<> mapped(Process& p, uint32_t slot, const rt::MappedRequest& r);
   Result<> add(Process& p, const process::Region& region, std::shared_ptr<elf::Image> image);
 
   const Options& options_;

@@ -2,11 +2,13 @@
 //
 // The runtime is mapped into the target and speaks with the Weir process through shared memory only. Every thread of the
 // target has a *thread block* (`%gs` points at it): a slot of one big sparse file. Weir reads what the target writes there
-// as hostile input: it copies a request once, and looks up every index in tables of its own.
+// as hostile input: it copies a request once (rt/requests.h), and looks up every index in tables of its own.
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "rt/requests.h"
 
 namespace weir::rt {
 
@@ -62,109 +64,8 @@ inline uint32_t adapted_spins(uint32_t spins, bool succeeded) {
   return spins < min_spins ? min_spins : spins > max_spins ? max_spins : spins;
 }
 
-// ---- Requests -----------------------------------------------------------------------------------------------------
-enum class Request : uint32_t {
-  None,
-  Link,  // args: exit id                    → pc: where to go on
-  Indirect,  // args: exit id, program pc        → pc: where to go on; values[0]: program pc of the transfer, values[1]: to add to rsp,
-             // values[2]: Pops
-  Resume,     // args: program pc, is-a-call      → pc: where to go on
-  Stale,      // args: program pc, 0, cache pc: the same, for code that has changed since it was translated
-  Where,      // args: cache pc                   → WhereReply
-  NewThread,  // args: clone flags                → values[0]: slot
-  NoThread,   // args: slot: the clone failed
-  Hello,      // args: pid, tid: the first words of a new thread → values[0]: 1 when all is well
-  ThreadEnd,  // the thread is about to exit; no reply is awaited
-  Exec,       // args: path, directory descriptor
-  ExecFailed,
-  Change,  // args: begin, end, 1: there is no code any more, protection, or 0: the program changes mappings that hold translated code
-  Executable,  // args: begin, end: memory has become executable
-  Give,        // args: begin, end, Giving: the program wants addresses that are Weir's → values[0]: may it have them?
-  Quiet,   // args: 0 or 1: the program is about to install a seccomp filter: from the second on the runtime makes no more
-           // system calls of its own
-  Begin,   // the first words of a new program → pc: where to go on
-  Place,   // args: descriptor of an ELF file, size, attempt → values[0]: where to map it, 0: anywhere
-  Mapped,  // args: begin, size, offset, descriptor: code of a file has been mapped
-  Settle,  // answered when nothing is claimed any more: see SpacePage::claim
-  Called,  // args: one more than the index of the call that failed, its result: the calls have been made
-};
-
-// What an indirect transfer pops, as the reply to Indirect tells.
-enum class Pops : uint64_t {
-  Little,     // values[1]
-  FarReturn,  // rip, cs
-  Interrupt,  // rip, cs, rflags, rsp, ss
-};
-
-// How much of it: all, or what can be had.
-enum class Giving : uint64_t { All, Some };
-
-// Is the reply's pc a place in the cache?
-enum Native : uint32_t {
-  NotNative,
-  NativeTarget,  // an address of the program, to be executed there, and to fault
-  NativeSite,    // one that the processor refuses to go to: the transfer itself faults
-};
-
-enum class RequestState : uint32_t { Idle, Posted, Answered };
-
-// A system call that the thread is to make for Weir. An answer may come with a list of them.
-struct Call {
-  int64_t nr;
-  uint64_t args[6];
-  char text[32];  // UsesText: the second argument points there
-  uint64_t flags;
-};
-enum CallFlags : uint64_t {
-  UsesText = 1,
-  Opens = 2,           // its result is the descriptor,
-  UsesDescriptor = 4,  // … which is the last argument but one, or, of close, the first
-  Optional = 8,        // it may fail
-};
-constexpr uint32_t max_calls = 32;
-
-struct Range {
-  uint64_t begin, end;
-};
-
-// What an answer that is being made will need: parts of the table and of the code cache. Who waits for it touches them, so that the two
-// share the work of making their pages.
-struct Soon {
-  uint32_t count;
-  Range ranges[2];
-};
-
-struct RequestBlock {
-  RequestState state;
-  Request kind;
-  uint32_t waiting;  // the thread sleeps on `state`
-  Native native;     // reply
-  uint64_t args[4];
-  uint64_t pc;         // reply
-  uint64_t values[4];  // reply
-  uint64_t calls;      // reply: how many of ThreadBlock::calls to make
-  Soon soon;           // before the reply
-  char text[536];      // reply: what their arguments point to
-};
-
-// Reply to Where: pc is the program's address.
-enum class Place : uint64_t {
-  NotCache,  // not in the cache: the address is the program's own
-  Exact,     // the program's state is exact, but for what `restore` says
-  Middle,    // in the middle of a translated instruction
-};
-enum Restore : uint64_t {
-  RestoreNothing = 0,
-  RestoreRcx = 1,     // rcx is in the slot `rcx`
-  RestoreSpill0 = 2,  // a probe holds a register of the program in spill[0] (its number is in values[2] & 15)
-  RestoreSpill1 = 4,  // … and in spill[1] (number in values[2] >> 4 & 15)
-  SetRcxToPc = 8,     // behind a system call: rcx is the program's pc
-  RestoreClock = 16,  // zmm31 is the program's, the clock is in `clock_away`
-  HasPlaces = 32,     // of a reply only: the process has mapped the places
-};
-// values[0]: Place, values[1]: Restore bits, values[2]: spilled registers, values[3]: cache pc at which to resume.
-
-// The same for a line of the cache, at places_base in the target: who has asked once need not ask again. A signal then costs no request.
+// ---- Places in the cache -------------------------------------------------------------------------------------------
+// What WhereAnswer tells, for a line of the cache, at places_base in the target: who has asked once need not ask again. A signal then costs no request.
 constexpr uint32_t place_line = 64;
 struct PlaceAnswer {
   uint64_t app;

@@ -117,25 +117,23 @@ void make_calls(ThreadBlock* tb) {
   }
   if (failed && descriptor >= 0) sys(SYS_close, uint64_t(descriptor));
   r.calls = 0;
-  r.args[0] = failed, r.args[1] = uint64_t(result);
+  to_words(CalledRequest{failed, result}, r.args);
 }
 
 }  // namespace
 
-void ask(ThreadBlock* tb, Request kind, uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
+void ask_as(ThreadBlock* tb, Request kind) {
   RequestBlock& r = tb->request;
   // (A signal that interrupts an OS call comes with that call's time running.)
   bool is_in_os_call = tools(tb)->os_begin;
   if (is_in_os_call) end_os_span(tb);
   uint64_t began = tools(tb)->by_wall ? time_stamp(tb) : 0;
-  r.args[0] = a, r.args[1] = b, r.args[2] = c, r.args[3] = d;
-  r.native = NotNative;
   r.calls = 0;
   post(tb, kind);
   wait(tb);
   while (r.calls) {
     make_calls(tb);
-    post(tb, Request::Called);
+    post(tb, CalledRequest::kind);
     wait(tb);
   }
   __atomic_store_n(&r.state, RequestState::Idle, __ATOMIC_RELAXED);
@@ -144,7 +142,7 @@ void ask(ThreadBlock* tb, Request kind, uint64_t a, uint64_t b, uint64_t c, uint
   if (began && tools(tb)->stamp) tools(tb)->stamp += time_stamp(tb) - began;  // the program did not wait: we did
 }
 
-void tell(ThreadBlock* tb, Request kind) { post(tb, kind); }
+void tell(ThreadBlock* tb, const ThreadEndRequest& request) { post(tb, request.kind); }
 
 void die(const char* why) {
   char line[128] = "weir: the program ends: ";
@@ -195,24 +193,23 @@ bool call_vsyscall(ThreadBlock* tb) {
   r[0] = uint64_t(sys(calls[which], r[7], r[6], r[2]));
   uint64_t return_address = *reinterpret_cast<uint64_t*>(r[4]);
   r[4] += 8;
-  ask(tb, Request::Resume, return_address);
-  tb->regs.pc = tb->request.pc;
+  tb->regs.pc = ask(tb, ResumeRequest{return_address, false}).pc;
   return true;
 }
 
 // What a far return pops, which was read just now. One that the processor refuses faults itself.
-void pop_far(ThreadBlock* tb, Pops pops) {
+void pop_far(ThreadBlock* tb, GoOn& to) {
   constexpr uint16_t code_selector = 0x33, code_selector_32 = 0x23, data_selector = 0x2b;
   const auto* popped = reinterpret_cast<const uint64_t*>(tb->regs.gpr[4]);
   auto cs = uint16_t(popped[1]);
   if (cs == code_selector_32) die("it returns to 32-bit code, which is not supported");
-  if (cs != code_selector || (pops == Pops::Interrupt && uint16_t(popped[4]) != data_selector)) {
-    tb->request.native = NativeSite;
-    tb->request.pc = uint64_t{1} << 63;
+  if (cs != code_selector || (to.pops == Pops::Interrupt && uint16_t(popped[4]) != data_selector)) {
+    to.native = NativeSite;
+    to.pc = uint64_t{1} << 63;
     return;
   }
-  tb->regs.gpr[4] = pops == Pops::Interrupt ? popped[3] : tb->regs.gpr[4] + 16;
-  if (pops == Pops::Interrupt) tb->regs.flags = popped[2];
+  tb->regs.gpr[4] = to.pops == Pops::Interrupt ? popped[3] : tb->regs.gpr[4] + 16;
+  if (to.pops == Pops::Interrupt) tb->regs.flags = popped[2];
 }
 }  // namespace
 
@@ -236,10 +233,7 @@ uint64_t find_twin(uint64_t pc) {
 extern "C" {
 
 // A direct jump or call whose target was not translated when its own function was.
-void rt_link(ThreadBlock* tb) {
-  ask(tb, Request::Link, tb->exit_id);
-  tb->regs.pc = tb->request.pc;
-}
+void rt_link(ThreadBlock* tb) { tb->regs.pc = ask(tb, LinkRequest{tb->exit_id}).pc; }
 
 // An indirect jump, call or return whose target the table does not know: rcx has it, and the stack pointer is that to go on with. Or a far return.
 // The program's rcx is in the slot.
@@ -252,12 +246,11 @@ void rt_indirect(ThreadBlock* tb) {
   }
   tb->misses++;
   if (call_vsyscall(tb)) return;
-  ask(tb, Request::Indirect, tb->exit_id, tb->target);
-  auto pops = Pops(tb->request.values[2]);
-  if (pops != Pops::Little && tb->request.native != NativeSite) pop_far(tb, pops);
-  if (tb->request.native == NativeSite) tb->fault_pc = tb->request.values[0];
-  tb->regs.gpr[4] += tb->request.values[1];
-  tb->regs.pc = tb->request.pc;
+  GoOn to = ask(tb, IndirectRequest{tb->exit_id, tb->target});
+  if (to.pops != Pops::Little && to.native != NativeSite) pop_far(tb, to);
+  if (to.native == NativeSite) tb->fault_pc = to.site;
+  tb->regs.gpr[4] += to.stack_change;
+  tb->regs.pc = to.pc;
 }
 
 // The rights that this thread's protection keys leave it, of a machine that has them.
@@ -283,8 +276,7 @@ void rt_guard(ThreadBlock* tb) {
   }
   if (guard->is_locked) set_rights(rights);
   if (same) return;
-  ask(tb, Request::Stale, guard->app_pc, 0, guard->cache_pc);
-  tb->regs.pc = tb->request.pc;
+  tb->regs.pc = ask(tb, StaleRequest{guard->app_pc, guard->cache_pc}).pc;
 }
 
 // A probe calls. rcx holds where to go on; the program's is in the slot, and the code there takes it back.

@@ -6,10 +6,16 @@
 
 namespace weir::rt {
 
-// Posts a request and waits for the answer, which is in tb->request.
-void ask(ThreadBlock* tb, Request kind, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0);
+// Posts the request that is in tb->request, and waits for the answer, which is there then.
+void ask_as(ThreadBlock* tb, Request kind);
+template <class T>
+typename T::Answer ask(ThreadBlock* tb, const T& request) {
+  to_words(request, tb->request.args);
+  ask_as(tb, T::kind);
+  return from_words<typename T::Answer>(tb->request.answer);
+}
 // Posts a request that has no answer.
-void tell(ThreadBlock* tb, Request kind);
+void tell(ThreadBlock* tb, const ThreadEndRequest& request);
 // Ends the process with one line on stderr.
 [[noreturn]] void die(const char* why);
 

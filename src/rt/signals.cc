@@ -152,8 +152,8 @@ uint64_t entry_of(ThreadBlock* tb, int sig, uint64_t handler) {
   for (uint32_t i = 0; i < page->given_count && i < max_given; i++)
     has_cell &= uint32_t(handler) < page->given[i].begin || uint32_t(handler) >= page->given[i].end;
   if (has_cell && e.handler == handler && e.cell && e.cell == cell()) return e.cache_pc;
-  ask(tb, Request::Resume, handler, 1);
-  e = {handler, has_cell && tb->request.native == NotNative ? cell() : 0, tb->request.pc};
+  GoOn to = ask(tb, ResumeRequest{handler, true});
+  e = {handler, has_cell && to.native == NotNative ? cell() : 0, to.pc};
   return e.cache_pc;
 }
 
@@ -383,10 +383,7 @@ void return_from_signal(ThreadBlock* tb) {
     i = {};
   }
   end_handler(tb, rsp, pc);
-  if (!pc) {
-    ask(tb, Request::Resume, uc->rip);
-    pc = tb->request.pc;
-  }
+  if (!pc) pc = ask(tb, ResumeRequest{uc->rip, false}).pc;
   bool is_own_step = uc->eflags & flag_tf;
   tb->steps = {is_own_step ? uc->rip : 0, 1, {pc}};
   return_clock(tb, uc);

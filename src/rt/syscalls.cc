@@ -62,7 +62,7 @@ struct Changes {
   void announce(ThreadBlock* tb, bool no_code = false) const {
     for (int i = 0; i < count; i++)
       if (is_translated(ranges[i].begin, ranges[i].size) || (no_code && known_code(ranges[i].begin, ranges[i].size).any))
-        ask(tb, Request::Change, ranges[i].begin, ranges[i].begin + ranges[i].size, no_code, protection);
+        ask(tb, ChangeRequest{{ranges[i].begin, ranges[i].begin + ranges[i].size}, no_code, protection});
   }
 };
 
@@ -115,7 +115,7 @@ class Taking {
 // Memory that a call has made executable is told before anybody can go there.
 void announce_code(ThreadBlock* tb, uint64_t begin, uint64_t size) {
   size = whole_pages(size);
-  if (!known_code(begin, size).all) ask(tb, Request::Executable, begin, begin + size);
+  if (!known_code(begin, size).all) ask(tb, ExecutableRequest{{begin, begin + size}});
 }
 
 // A loader that maps a library anywhere maps it where Weir wants it: at the same place in every run. Elsewhere if that is taken.
@@ -132,8 +132,7 @@ int64_t place(ThreadBlock* tb, const uint64_t* a) {
       head.type != shared_object)
     return -EEXIST;
   for (uint64_t attempt = 0; attempt < 8; attempt++) {
-    ask(tb, Request::Place, a[4], a[1], attempt);
-    uint64_t at = tb->request.values[0];
+    uint64_t at = ask(tb, PlaceRequest{int64_t(a[4]), a[1], attempt}).begin;
     if (!at) break;
     Taking taking(tb, at, whole_pages(a[1]));
     if (!is_free(at, a[1])) continue;
@@ -143,7 +142,7 @@ int64_t place(ThreadBlock* tb, const uint64_t* a) {
   return -EEXIST;
 }
 
-// Code that may be anywhere must be where the table has room for it: see Request::Give.
+// Code that may be anywhere must be where the table has room for it: see GiveRequest.
 bool has_room_in_table(uint64_t begin, uint64_t size) {
   const auto* page = reinterpret_cast<const volatile SpacePage*>(space_base);
   for (uint32_t i = 0; i < page->given_count && i < max_given; i++) {
@@ -182,31 +181,30 @@ int64_t mapping_call(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   if (is_mmap) result = move_code(tb, a, result);
   bool is_executable = is_mremap ? moves_code : nr != SYS_munmap && (a[2] & PROT_EXEC);
   if (is_executable && is_protect && (is_error(result) || (a[2] & PROT_GROWSDOWN)))
-    ask(tb, Request::Executable);  // it may have changed more than it was told to, or less
+    ask(tb, ExecutableRequest{});  // it may have changed more than it was told to, or less
   is_executable &= !is_error(result);
   changes.announce(tb, !is_error(result) && (nr == SYS_munmap || is_mremap || (is_mmap && !is_executable)));
   // (What the program may write to is looked at when it comes to be executed.)
   bool is_code = is_mmap && (a[2] & (PROT_WRITE | PROT_EXEC)) == PROT_EXEC && (a[3] & MAP_TYPE) == MAP_PRIVATE &&
                  !(a[3] & MAP_ANONYMOUS);
-  if (is_code && !is_error(result)) ask(tb, Request::Mapped, uint64_t(result), a[1], a[5], a[4]);
+  if (is_code && !is_error(result)) ask(tb, MappedRequest{uint64_t(result), a[1], a[5], int64_t(a[4])});
   if (is_executable) announce_code(tb, is_mmap || is_mremap ? uint64_t(result) : a[0], is_mremap ? a[2] : a[1]);
   return result;
 }
 
 // ---- Addresses that are Weir's ----
-// As far as the program knows there is nothing there: it gets them when it asks for them, if Weir can do without (Request::Give).
+// As far as the program knows there is nothing there: it gets them when it asks for them, if Weir can do without (GiveRequest).
 
 // The program wants these. False: it cannot have them.
 bool get(ThreadBlock* tb, uint64_t begin, uint64_t size, Giving how = Giving::All) {
   begin &= ~(page_size - 1), size = whole_pages(size);
   if (!size || begin + size < begin || is_free(begin, size)) return true;
-  ask(tb, Request::Give, begin, begin + size, uint64_t(how));
-  return tb->request.values[0];
+  return ask(tb, GiveRequest{{begin, begin + size}, how}).is_given;
 }
 
 // Until a claim is ours, or nobody's.
 void settle(ThreadBlock* tb, uint64_t begin, uint64_t size) {
-  if (is_claimed(begin, size)) ask(tb, Request::Settle);
+  if (is_claimed(begin, size)) ask(tb, SettleRequest{});
 }
 
 // Unmaps what is the program's.
@@ -295,7 +293,7 @@ int64_t detach_segment(ThreadBlock* tb, const uint64_t* a) {
   changes.announce(tb);
   int64_t result = own_call(tb, SYS_shmdt, a[0]);
   changes.announce(tb);
-  if (known.any) ask(tb, Request::Executable);
+  if (known.any) ask(tb, ExecutableRequest{});
   return result;
 }
 
@@ -358,8 +356,7 @@ int64_t new_thread(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
     if (args.stack) stack = args.stack + args.stack_size;
   }
   uint64_t mask = block_signals(tb);
-  ask(tb, Request::NewThread, flags);
-  uint64_t slot = tb->request.values[0];
+  uint64_t slot = ask(tb, NewThreadRequest{flags}).slot;
   if (!slot) return unblock_signals(tb, mask), -EAGAIN;
   ThreadBlock* child = block_of(slot);
   child->regs = tb->regs;
@@ -384,7 +381,7 @@ int64_t new_thread(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   begin_os_span(tb);
   int64_t result = rt_clone(nr, a, child);
   end_os_span(tb);
-  if (result < 0) ask(tb, Request::NoThread, slot);
+  if (result < 0) ask(tb, NoThreadRequest{slot});
   unblock_signals(tb, mask);
   return result;
 }
@@ -392,7 +389,8 @@ int64_t new_thread(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
 // Weir takes hold of the process just before, to be there when the new program begins. The new program inherits the signal mask, so it
 // must be the program's own when the call is made: a signal that came before is delivered first, and the call begun again.
 int64_t exec(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
-  ask(tb, Request::Exec, nr == SYS_execve ? a[0] : a[1], nr == SYS_execve ? uint64_t(-100) : a[0]);
+  constexpr int64_t working_directory = -100;
+  ask(tb, nr == SYS_execve ? ExecRequest{a[0], working_directory} : ExecRequest{a[1], int64_t(a[0])});
   uint64_t mask = block_signals(tb);
   int64_t result = restart;
   bool ignores_traps = give_trap_back(tb);
@@ -400,7 +398,7 @@ int64_t exec(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   if (!tb->signal_pending) result = rt_exec(nr, a, &mask);
   end_os_span(tb);
   if (ignores_traps) take_trap_again(tb);
-  ask(tb, Request::ExecFailed);
+  ask(tb, ExecFailedRequest{});
   return result;
 }
 
@@ -433,8 +431,8 @@ int64_t seccomp(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
     return result;
   }
   bool is_strict = nr == SYS_prctl ? a[1] == 1 : a[0] == 0;  // it forbids to read the time stamp counter, too
-  ask(tb, Request::Quiet, 0);                                // what must be mapped for it,
-  ask(tb, Request::Quiet, 1);
+  ask(tb, QuietRequest{false});                              // what must be mapped for it,
+  ask(tb, QuietRequest{true});
   own_trap(tb);
   tb->quiet = 1;
   int64_t result = is_strict ? sys(nr, a[0], a[1], a[2], a[3], a[4]) : own_call(tb, nr, a[0], a[1], a[2], a[3], a[4]);
@@ -484,7 +482,7 @@ void rt_syscall(ThreadBlock* tb) {
         break;
       }
       note_name(tb);  // (others may have given it one)
-      tell(tb, Request::ThreadEnd);
+      tell(tb, ThreadEndRequest{});
       rt_exit_thread(tb, a[0]);
     case SYS_arch_prctl: result = arch_prctl(tb, a); break;
     case SYS_prctl:
@@ -508,12 +506,11 @@ void rt_syscall(ThreadBlock* tb) {
 
 // The first words of a new program. Where Weir cannot have it, it runs natively.
 void rt_program(ThreadBlock* tb) {
-  ask(tb, Request::Begin);
-  tb->regs.pc = tb->request.values[0];
-  if (tb->request.native == NotNative) {
+  GoOn to = ask(tb, BeginRequest{});
+  tb->regs.pc = to.pc;
+  if (to.native == NotNative) {
     note_name(tb);
-    ask(tb, Request::Resume, tb->regs.pc);
-    tb->regs.pc = tb->request.pc;
+    tb->regs.pc = ask(tb, ResumeRequest{to.pc, false}).pc;
     return;
   }
   constexpr uint64_t set_gs = 0x1001;
@@ -525,8 +522,8 @@ void rt_program(ThreadBlock* tb) {
 
 // The first words of a new thread or process.
 void rt_child(ThreadBlock* tb) {
-  ask(tb, Request::Hello, uint64_t(sys(SYS_getpid)), uint64_t(sys(SYS_gettid)));
-  if (!tb->request.values[0]) die("the weir process cannot find it");
+  if (!ask(tb, HelloRequest{uint64_t(sys(SYS_getpid)), uint64_t(sys(SYS_gettid))}).is_known)
+    die("the weir process cannot find it");
   if (tb->clock_in_register) set_clock(tb, {});
   note_name(tb);
 }

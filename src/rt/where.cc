@@ -29,10 +29,9 @@ Spot where(ThreadBlock* tb, uint64_t pc) {
   if (pc == address(rt_allowed_done)) return {Place::Exact, tb->allowed_pc + 2, SetRcxToPc, 0, tb->allowed_return};
   Spot spot{};
   if (tb->has_places && find(pc, spot)) return spot;
-  ask(tb, Request::Where, pc);
-  const RequestBlock& r = tb->request;
-  if (r.values[1] & HasPlaces) tb->has_places = 1;
-  return {Place(r.values[0]), r.pc, r.values[1] & ~uint64_t{HasPlaces}, r.values[2], r.values[3]};
+  WhereAnswer at = ask(tb, WhereRequest{pc});
+  if (at.restore & HasPlaces) tb->has_places = 1;
+  return {at.place, at.app, at.restore & ~uint64_t{HasPlaces}, at.spilled, at.resume};
 }
 
 }  // namespace weir::rt

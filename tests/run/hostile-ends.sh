@@ -70,7 +70,7 @@ int main() {
     _exit(0);
   }
   for (uint64_t i = 0; i < 200; i++) ask(Request::NewThread, SIGCHLD, 0, 0, 0);
-  CHECK(tb->request.values[0] && tb->request.values[0] < 32);  // those that never came were given up
+  CHECK(tb->request.answer[0] && tb->request.answer[0] < 32);  // those that never came were given up
   puts("answered"), fflush(stdout), _exit(0);
 }
 C

@@ -22,7 +22,7 @@ LEVELS = {
 LEVEL = {directory: level for level, names in LEVELS.items() for directory in names.split()}
 
 # Headers of the runtime that say what both sides agree on: memory that they share.
-SHARED = ("rt/abi.h", "rt/os_calls.inc", "rt/unwind_table.h", "rt/records.h", "rt/walk.h", "rt/linkage.h", "rt/step.h", "rt/sample.h",
+SHARED = ("rt/abi.h", "rt/requests.h", "rt/os_calls.inc", "rt/unwind_table.h", "rt/records.h", "rt/walk.h", "rt/linkage.h", "rt/step.h", "rt/sample.h",
           "rt/own_memory.h", "rt/faults.h")
 
 FREESTANDING = re.compile(r"(stdint\.h|stddef\.h|cstdint|cstddef|(linux|asm|asm-generic)/.+)$")
