@@ -159,7 +159,7 @@ void Server::move(Process& p, uint32_t slot, const Posted& r) {
   moving_ = std::make_unique<Move>(slot, p.memory);
   if (auto prepared = prepare_move(p, r)) {
     change_spaces(p);
-    slots_[slot].postponed = r;
+    p.memory->put_off(r);
     send_calls(p, slot);
     answer(slot);
     await_mapping(p);
@@ -199,7 +199,7 @@ bool Server::has_newborn(const Memory& memory) const {
 // All threads are stopped. Do they rest? Those that do not go on. (What one has asked is answered first, so that it can be stepped out of the runtime.)
 bool Server::all_rest(Process& p) {
   serve_posted();
-  bool rest = !p.memory->caller && !has_newborn(*p.memory);
+  bool rest = !p.memory->has_caller() && !has_newborn(*p.memory);
   moving_->others.clear();
   moving_->resting = {moving_->asking};
   for (auto& [pid, threads] : moving_->threads)

@@ -242,9 +242,8 @@ void Server::program_ended(Process& p) {
   report(p);
   if (p.space.use_count() == 1) ended_.push_back(std::move(p.space));
   // Others that share its memory may be waiting for calls that it will not make any more.
-  if (p.memory && std::ranges::find(p.slots, p.memory->caller) != p.slots.end()) {
-    p.memory->caller = 0;
-    for (uint32_t slot : std::exchange(p.memory->waiting, {}))
+  if (p.memory && p.memory->leave(p.slots)) {
+    for (uint32_t slot : p.memory->take_waiting())
       __atomic_fetch_or(&control()->posted[slot / 64], uint64_t{1} << slot % 64, __ATOMIC_SEQ_CST);
   }
   for (uint32_t slot : p.slots) free_slot(slot);
@@ -380,7 +379,7 @@ bool Server::hello(uint32_t slot, const rt::HelloRequest& r) {
   process::read(tid, rt::space_base + offsetof(rt::SpacePage, id), std::as_writable_bytes(std::span(&id, 1)));
   bool shares = (s.clone_flags & CLONE_VM) && parent != processes_.end() && parent->second.space == s.space;
   bool is_parents = shares || (parent != processes_.end() && parent->second.space->id() == id);
-  auto memory = shares ? parent->second.memory : std::make_shared<Memory>(s.memory);
+  auto memory = shares ? parent->second.memory : s.memory;
   if (is_parents && !shares && parent->second.space != s.space) memory->mapped = 0;
   if (s.clone_flags & CLONE_VFORK)
     if (uint32_t waiting = slot_of_thread(s.tid)) slots_[waiting].child = pid;

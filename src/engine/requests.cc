@@ -1,4 +1,4 @@
-// What a request is answered with: a place to go on at, and the system calls that are to be made first.
+// What a request is answered with: a place to go on at, most often. (Calls that are to be made first: see engine/mapping.h.)
 
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -18,124 +18,6 @@ void Server::answer(uint32_t slot) {
   rt::RequestBlock& r = block(slot)->request;
   __atomic_store_n(&r.state, rt::RequestState::Answered, __ATOMIC_SEQ_CST);
   if (__atomic_load_n(&r.waiting, __ATOMIC_SEQ_CST)) syscall(SYS_futex, &r.state, FUTEX_WAKE, 1, nullptr, nullptr, 0);
-}
-
-namespace {
-bool is_lent(std::span<const process::Keeper::Loan> loans, int file) {
-  return std::ranges::find(loans, file, &process::Keeper::Loan::file) != loans.end();
-}
-}  // namespace
-
-// With its answer a thread gets the calls that are to be made for us, and maps what is new in its space. Are there any?
-bool Server::send_calls(Process& p, uint32_t slot) {
-  rt::ThreadBlock* tb = block(slot);
-  std::span<rt::Call> out(tb->calls);
-  size_t n = std::min(p.calls.size(), out.size());
-  std::copy_n(p.calls.begin(), n, out.begin());
-  p.calls.erase(p.calls.begin(), p.calls.begin() + static_cast<ptrdiff_t>(n));
-  std::span<const Piece> pieces = p.space->pieces();
-  bool is_other = p.memory->mapped < pieces.size() && process::Keeper::is_needed(p.pid);
-  bool is_ours = is_other && process::Keeper::is_our_user(p.pid);  // … who may read archives
-  auto file_of = [&](const Piece& piece) {
-    return is_other && !is_ours && piece.is_archive ? p.space->file_for_others(piece) : piece.file;
-  };
-  std::vector<process::Keeper::Loan> loans;
-  auto lend = [&](const Piece& piece) {
-    int file = file_of(piece);
-    if ((!piece.is_archive || is_ours || file != piece.file) && !is_lent(loans, file)) loans.push_back({file});
-  };
-  if (is_other)
-    for (const Piece& piece : pieces.subspan(p.memory->mapped)) lend(piece);
-  // A keeper stays, and holds what the process will map again as it changes. (Of archives there are copies, which take a while.)
-  bool is_served = is_other && p.keeper.serves(p.pid, loans);
-  if (is_other && !is_served)
-    for (const Piece& piece : pieces.first(p.memory->mapped))
-      if (!piece.is_archive || is_ours) lend(piece);
-  if (is_served) p.keeper.open_files();
-  else if (p.memory->mapped < pieces.size()) p.keeper = process::Keeper(p.pid, loans);
-  int file = -1;
-  constexpr size_t most = 4;  // that a piece needs, with the close() of the file before it
-  while (p.memory->mapped < pieces.size() && n + most < out.size()) {
-    const Piece& piece = pieces[p.memory->mapped];
-    // Under a filter any call may be the last one: changes are done without, and asked for again and again.
-    if (p.quiet && piece.is_change) {
-      p.memory->mapped++;
-      continue;
-    }
-    uint64_t flags =
-        piece.is_change ? uint64_t{rt::Optional} : 0;  // what could not be mapped is asked for when it is missed
-    if (file_of(piece) != file) {
-      if (file >= 0) out[n++] = {SYS_close, {}, {}, rt::UsesDescriptor | rt::Optional};
-      constexpr auto here = static_cast<uint64_t>(AT_FDCWD);  // (filters know openat rather than open)
-      rt::Call& open = out[n++] = {SYS_openat, {here, 0, O_RDONLY | O_CLOEXEC}, {}, flags | rt::UsesText | rt::Opens};
-      fmt::format_to_n(open.text, sizeof open.text - 1, "/proc/{}/fd/{}", p.keeper.pid(), file = file_of(piece));
-    }
-    uint64_t fixed = piece.is_new ? MAP_FIXED_NOREPLACE : MAP_FIXED;
-    out[n++] = {SYS_mmap,
-                {piece.address, piece.size, static_cast<uint64_t>(piece.protection), MAP_SHARED | MAP_NORESERVE | fixed, 0,
-                 piece.offset},
-                {},
-                flags | rt::UsesDescriptor};
-    // (Of shared memory core dumps would have all.)
-    if (!piece.is_archive) out[n++] = {SYS_madvise, {piece.address, piece.size, MADV_DONTDUMP}, {}, rt::Optional};
-    p.memory->mapped++;
-  }
-  if (file >= 0) out[n++] = {SYS_close, {}, {}, rt::UsesDescriptor | rt::Optional};
-  tb->request.calls = p.memory->sent = n;
-  if (n) p.memory->caller = slot;
-  return n;
-}
-
-std::optional<rlimit> lend_descriptors(pid_t pid) {
-  rlimit limit;
-  if (prlimit(pid, RLIMIT_NOFILE, nullptr, &limit)) return {};
-  rlim_t more = std::max(limit.rlim_max, limit.rlim_cur + 64);
-  rlimit lent{more, more};
-  if (prlimit(pid, RLIMIT_NOFILE, &lent, nullptr)) return {};
-  return limit;
-}
-
-namespace {
-bool has_mapped(pid_t pid, const Piece& piece) {
-  struct stat st;
-  auto regions = process::regions(pid);
-  return regions && !fstat(piece.file, &st) && std::ranges::any_of(*regions, [&](const process::Region& r) {
-           return r.range.contains({piece.address}) && r.inode == st.st_ino;
-         });
-}
-}  // namespace
-
-// There was something where a new arena was to be mapped: the arena, as the process was forked just when its parent had mapped it, or
-// memory of the program. The calls behind it are to be made.
-bool Server::map_without(Process& p, CachePc base) {
-  auto pieces = p.space->pieces().first(p.memory->mapped);
-  auto piece = std::ranges::find_if(pieces, [&](const Piece& x) { return x.is_new && x.address == base.value; });
-  if (piece == pieces.end()) return false;
-  auto index = static_cast<size_t>(piece - pieces.begin());
-  bool is_there = has_mapped(p.pid, *piece);
-  if (!is_there && (is_shared(p) || !p.space->give_up(base))) return false;
-  p.memory->mapped = index + is_there;
-  return true;
-}
-
-// The calls were made, or some. Returns whether the thread is to make the rest.
-bool Server::called(Process& p, uint32_t slot, const rt::CalledRequest& r) {
-  auto [failed, result] = r;
-  auto lent = std::exchange(p.limit, {});
-  if (lent) prlimit(p.pid, RLIMIT_NOFILE, &*lent, nullptr);
-  size_t sent = p.memory->sent;
-  if (!failed || failed > sent) return false;
-  rt::ThreadBlock* tb = block(slot);
-  int error = result < 0 && result > -4096 ? static_cast<int>(-result) : EINVAL;
-  if (result == -EMFILE && !lent) p.limit = lend_descriptors(p.pid);
-  if (p.limit) {
-    std::copy(tb->calls + failed - 1, tb->calls + sent, tb->calls);
-    tb->request.calls = p.memory->sent = sent - (failed - 1);
-    return true;
-  }
-  if (result == -EEXIST && map_without(p, {tb->calls[failed - 1].args[0]})) return false;
-  end_with_message(p, fmt::format("system call {}: {}", tb->calls[failed - 1].nr, strerror(error)));
-  return false;
 }
 
 Posted Posted::read(const rt::RequestBlock& shared) {
@@ -165,21 +47,17 @@ void Server::serve(uint32_t slot) {
   if (!p || p->is_ended_by_us) return;
   if (r.is<rt::ThreadEndRequest>()) return thread_ended(slot);
   std::shared_ptr<Memory> memory = p->memory;
-  if (memory->caller && memory->caller != slot) {
-    if (std::ranges::find(memory->waiting, slot) == memory->waiting.end()) memory->waiting.push_back(slot);
-    return;
-  }
-  if (r.is<rt::CalledRequest>() && memory->caller) {
-    if (called(*p, slot, r.as<rt::CalledRequest>())) return answer(slot);
-    if (send_calls(*p, slot)) return answer(slot);
-    memory->caller = 0;
-    p->keeper.close_files();
-    if (auto postponed = std::exchange(slots_[slot].postponed, {})) r = *postponed;
+  if (!memory->admits(slot)) return;
+  if (r.is<rt::CalledRequest>() && memory->has_caller()) {
+    auto has_rest = memory->called(caller(*p, slot), r.as<rt::CalledRequest>(), [&] { return is_shared(*p); });
+    if (!has_rest) end_with_message(*p, has_rest.error().what);
+    if (has_rest.value_or(false) || send_calls(*p, slot)) return answer(slot);
+    if (auto put_off = memory->finish()) r = *put_off;
     if (moving_ && moving_->asking == slot) moving_->is_mapped = true;
   }
   if (is_postponed(*p, slot, r)) return;
   if (must_map_first(*p, slot, r)) {
-    slots_[slot].postponed = r;
+    memory->put_off(r);
     send_calls(*p, slot);
     return answer(slot);
   }
@@ -189,8 +67,8 @@ void Server::serve(uint32_t slot) {
     tell(is);
   }
   answer(slot);
-  if (!memory->caller)
-    for (uint32_t other : std::exchange(memory->waiting, {})) serve(other);
+  if (!memory->has_caller())
+    for (uint32_t other : memory->take_waiting()) serve(other);
 }
 
 // Where the answer to a request leads, as far as that can be told before; 0: nowhere.
@@ -281,8 +159,7 @@ rt::SlotAnswer Server::begin_thread(Process& p, uint32_t slot, const rt::NewThre
   if (!child) return {};
   slots_[child].clone_flags = r.clone_flags;
   slots_[child].space = p.space;
-  slots_[child].memory.mapped = p.memory->mapped;
-  slots_[child].memory.kernels_choice = p.memory->kernels_choice;
+  slots_[child].memory = p.memory->copy();
   p.space->tool().begin_thread(memory_of(child), memory_of(slot), !(r.clone_flags & CLONE_THREAD),
                                p.space->where({block(slot)->regs.gpr[1]}).app);
   return {child};

@@ -14,25 +14,15 @@
 #include "base/truncation.h"
 #include "engine/engine.h"
 #include "engine/guardian.h"
+#include "engine/mapping.h"
 #include "engine/posted.h"
 #include "engine/space.h"
-#include "process/keeper.h"
 #include "process/page_faults.h"
 #include "process/threads.h"
 #include "process/tracee.h"
 #include "rt/faults.h"
 
 namespace weir::engine {
-
-// The memory of a process; processes may share one (vfork).
-struct Memory {
-  size_t mapped = 0;     // pieces of its space that it has mapped, or been told to
-  AppPc kernels_choice;  // near where the kernel maps what may be anywhere
-  uint32_t caller = 0;   // slot of the thread that is making calls for us: the others wait for it
-  size_t sent = 0;       // … and how many
-  std::vector<uint32_t> waiting = {};
-  std::vector<bool> has_end = {};  // by slot: its parallel stack ends at a page that cannot be written to
-};
 
 struct Process {
   pid_t pid = 0;
@@ -49,9 +39,7 @@ struct Process {
   std::vector<uint32_t> slots = {};
   uint32_t first_slot = 0;  // holds the signal actions: kept until the program ends
   std::shared_ptr<Memory> memory;
-  std::vector<rt::Call> calls = {};  // that its next answer will have it make, before it maps new pieces
-  std::optional<rlimit> limit = {};  // of its descriptors, while it is lent more
-  process::Keeper keeper = {};       // of ours, where it may not open them itself
+  std::vector<rt::Call> calls = {};  // that its next answer will have it make, before it maps what is new
   bool quiet = false;                // it has a seccomp filter, and cannot wake us
   bool elsewhere = false;            // in another pid namespace
   bool left_alone = false;           // it runs natively
@@ -67,19 +55,16 @@ enum class SlotState : uint8_t { Free, Reserved, Running, Ending };
 
 struct Slot {
   SlotState state = SlotState::Free;
-  pid_t pid = 0, tid = 0;                // Reserved: of the thread that asked
-  uint64_t clone_flags = 0;              // Reserved
-  std::shared_ptr<Space> space;          // Reserved: of the process that asked, which may be gone by the time
-  Memory memory = {};                    // … and its memory as it was
-  std::optional<Posted> postponed = {};  // until the calls that go before it are made
-  uint64_t seen = 0;                     // Running: the epoch of its space when it last went on in live code
-  FlatMap<uint32_t> faults = {};         // Running: numbers of its rt::FaultRecords,
-  uint32_t fault_records = 0;            // … and how many there are
-  pid_t child = 0;                       // Running: of vfork, its last one, which it may be waiting for
+  pid_t pid = 0, tid = 0;               // Reserved: of the thread that asked
+  uint64_t clone_flags = 0;             // Reserved
+  std::shared_ptr<Space> space;         // Reserved: of the process that asked, which may be gone by the time
+  std::shared_ptr<Memory> memory = {};  // … and what its memory begins with, if it is its own
+  uint64_t seen = 0;                    // Running: the epoch of its space when it last went on in live code
+  FlatMap<uint32_t> faults = {};        // Running: numbers of its rt::FaultRecords,
+  uint32_t fault_records = 0;           // … and how many there are
+  pid_t child = 0;                      // Running: of vfork, its last one, which it may be waiting for
 };
 
-// A process that has used up its descriptors is lent some. Returns its limit as it was.
-std::optional<rlimit> lend_descriptors(pid_t pid);
 // Unmaps all that is ours in a process that stands still.
 Result<> unmap_ours(process::RemoteSyscalls& remote, pid_t tid);
 // Where a thread that stands still goes on in the cache.
@@ -131,9 +116,8 @@ class Server {
   Answer handle(Process& p, uint32_t slot, const Posted& r);
   AppPc target_of(const Process& p, const Posted& r) const;
   bool must_map_first(Process& p, uint32_t slot, const Posted& r);
-  bool send_calls(Process& p, uint32_t slot);
-  bool called(Process& p, uint32_t slot, const rt::CalledRequest& r);
-  bool map_without(Process& p, CachePc base);
+  Memory::Caller caller(Process& p, uint32_t slot) const { return {p.pid, slot, *block(slot), *p.space, p.quiet, p.calls}; }
+  bool send_calls(Process& p, uint32_t slot) { return p.memory->send(caller(p, slot)); }
   // Where the target finds request.text.
   static uint64_t text_address(uint32_t slot) {
     return rt::blocks_base + slot * rt::block_stride + offsetof(rt::ThreadBlock, request) +
