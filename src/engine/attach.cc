@@ -86,7 +86,7 @@ Result<> Server::attach_all() {
 Result<> Server::map_all(process::RemoteSyscalls& remote, pid_t agent, const Space& space) {
   std::vector<Piece> pieces(space.pieces().begin(), space.pieces().end());
   pieces.push_back({runtime_.file.get(), 0, rt::runtime_base, runtime_.mapping.size(), PROT_READ | PROT_EXEC});
-  pieces.push_back({blocks_.file.get(), 0, rt::blocks_base, slot_limit_ * rt::block_stride, PROT_READ | PROT_WRITE});
+  pieces.push_back({slots_.memory().file.get(), 0, rt::blocks_base, slots_.mapped_size(), PROT_READ | PROT_WRITE});
   std::vector<process::Keeper::Loan> loans;
   for (const Piece& piece : pieces)
     if (std::ranges::find(loans, piece.file, &process::Keeper::Loan::file) == loans.end())
@@ -161,7 +161,7 @@ Result<> Server::attach(pid_t pid) {
   TRY_VOID(threads.stop([&] { return !detach_is_wanted(); }));
   std::vector<pid_t> tids = threads.tids();
   pid_t agent = threads.agent();
-  auto space = space_of(agent, options_.make_tool, [this] { return takings(); });
+  auto space = space_of(agent, options_.make_tool, [this] { return slots_.takings(); });
   if (!space) return cannot(space.error());
   (*space)->set_limit(options_.cache_limit);
   std::vector<user_regs_struct> registers;
@@ -171,19 +171,18 @@ Result<> Server::attach(pid_t pid) {
     registers.push_back(regs);
   }
 
-  slot_limit_ = std::min(slot_limit_, room_for_blocks(agent));
+  slots_.set_limit(room_for_blocks(agent));
   Process p;
   p.memory = std::make_shared<Memory>();
   for (pid_t tid : tids) {
     uint32_t slot = allocate_slot(pid, tid);
     if (!slot) return cannot({"there is no room for its thread blocks, or it has too many threads"});
-    slots_[slot].state = SlotState::Running;
+    slots_.run(slot, pid, tid);
     p.slots.push_back(slot);
     rt::ThreadBlock* tb = block(slot);
-    tb->pid = static_cast<uint32_t>(pid), tb->tid = static_cast<uint32_t>(tid);
     tb->has_rseq = 1;
-    tb->actions = reinterpret_cast<rt::KernelSigaction*>(rt::blocks_base + p.slots[0] * rt::block_stride +
-                                                         offsetof(rt::ThreadBlock, own_actions));
+    tb->actions =
+        reinterpret_cast<rt::KernelSigaction*>(Slots::address(p.slots[0]) + offsetof(rt::ThreadBlock, own_actions));
   }
   p.first_slot = p.slots[0];
   guardian_.watch(pid);  // from here on it could not go on without us
@@ -195,7 +194,7 @@ Result<> Server::attach(pid_t pid) {
 
   for (size_t i = 0; i < registers.size(); i++) {
     rt::ThreadBlock* tb = block(p.slots[i]);
-    tb->app_gs = std::exchange(registers[i].gs_base, rt::blocks_base + p.slots[i] * rt::block_stride);
+    tb->app_gs = std::exchange(registers[i].gs_base, Slots::address(p.slots[i]));
     (*space)->tool().begin_thread(memory_of(p.slots[i]), nullptr, false, {});
     pid_t tid = tids[i];
     if ((*space)->tool().has_clock())

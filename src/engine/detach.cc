@@ -149,7 +149,7 @@ bool Server::step_out_of_runtime(pid_t tid, int& signal) {
       SYS_madvise, SYS_openat,          SYS_close, SYS_gettid,         SYS_getpid, SYS_process_vm_readv};
   constexpr uint16_t pushf_code = 0x9c;
   process::Tracee tracee(tid);
-  uint32_t slot = slot_of_thread(tid);
+  uint32_t slot = slots_.of_thread(tid);
   const rt::ThreadBlock* tb = block(slot);
   for (int steps = 0; slot && !signal && steps < max_steps; steps++) {
     auto regs = tracee.registers();

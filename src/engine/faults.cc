@@ -67,7 +67,7 @@ void Server::take_faults() {
   } last;
   faults_->read([&](const process::PageFault& f) {
     if (f.tid != last.tid) {
-      last = {f.tid, slot_of_thread(f.tid)};
+      last = {f.tid, slots_.of_thread(f.tid)};
       last.process = last.slot ? process_of(last.slot) : nullptr;
     }
     if (!last.process || last.process->left_alone || !last.process->space) return;

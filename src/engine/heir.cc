@@ -25,7 +25,7 @@ void Server::renew_guardian() {
   if (!is_guardian) return;
   if (*is_guardian) inherit();
   guardian_is_old_ = false;
-  for (uint32_t slot : std::exchange(retained_, {})) {
+  for (uint32_t slot : slots_.take_retained()) {
     guardian_.roster()[slot] = {};
     free_slot(slot);
   }
@@ -34,7 +34,7 @@ void Server::renew_guardian() {
 void Server::adopt_threads() {
   std::map<uint64_t, std::shared_ptr<Space>> spaces;
   for (auto& [pid, p] : processes_) spaces[p.space->id()] = p.space;
-  for (Slot& s : slots_)
+  for (const Slot& s : slots_)
     if (s.space) spaces[s.space->id()] = s.space;
   for (auto& [id, space] : spaces) space->adopt();
   for (uint32_t slot = 1; slot < rt::max_slots; slot++) {
@@ -50,8 +50,7 @@ void Server::adopt_threads() {
         p->second.program = parent->second.program, p->second.command = parent->second.command;
     }
     if (p->second.space->id() != o.space) continue;
-    if (slot >= slots_.size()) slots_.resize(slot + 1);
-    slots_[slot].tid = static_cast<pid_t>(o.tid);
+    slots_.adopt(slot, static_cast<pid_t>(o.tid));
     p->second.slots.push_back(slot);
   }
 }

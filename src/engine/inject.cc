@@ -82,26 +82,25 @@ Result<> Server::inject(pid_t pid) {
   if (program == regions.end()) return fail("{}: its entry point is not mapped", process::program_name(pid));
   auto image = symbols::open_image(pid, *program);
   bool sanitized = image && (*image)->uses_address_sanitizer();
-  TRY(auto space, Space::create(options_.make_tool, [this] { return takings(); }, regions, sanitized));
+  TRY(auto space, Space::create(options_.make_tool, [this] { return slots_.takings(); }, regions, sanitized));
   space->set_limit(options_.cache_limit);
-  std::array loans = {process::Keeper::Loan{runtime_.file.get()}, process::Keeper::Loan{blocks_.file.get(), true}};
+  std::array loans = {process::Keeper::Loan{runtime_.file.get()}, process::Keeper::Loan{slots_.memory().file.get(), true}};
   process::Keeper keeper(pid, loans);
   std::array ours = {file_mapping(keeper, runtime_, rt::runtime_base, PROT_READ | PROT_EXEC),
-                     file_mapping(keeper, blocks_, rt::blocks_base, PROT_READ | PROT_WRITE)};
+                     file_mapping(keeper, slots_.memory(), rt::blocks_base, PROT_READ | PROT_WRITE)};
   TRY_VOID(process::map_files(tracee, entry_point.value & ~uint64_t{4095}, ours));
 
   uint32_t slot = allocate_slot(pid, pid);
   if (!slot) return fail("too many threads");
   user_regs_struct begin = regs;
   begin.rip = header_.begin;
-  begin.gs_base = rt::blocks_base + slot * rt::block_stride;
+  begin.gs_base = Slots::address(slot);
   begin.orig_rax = ~0ull;
   auto mask = tracee.block_signals();
   auto is_set = mask ? tracee.set_registers(begin) : Result<>(std::unexpected(mask.error()));
   if (!is_set) return free_slot(slot), is_set;
-  slots_[slot] = {SlotState::Running, pid, pid, 0, nullptr};
+  slots_.run(slot, pid, pid);
   rt::ThreadBlock* tb = block(slot);
-  tb->pid = tb->tid = static_cast<uint32_t>(pid);
   tb->regs = {};
   tb->regs.gpr[4] = regs.rsp;
   tb->regs.flags = regs.eflags;
@@ -278,8 +277,7 @@ rt::GoOn Server::begin(Process& p, uint32_t slot) {
   say("not followed: {}", begin.error().what);
   stats_.not_followed++;
   guardian_.forget(p.pid);
-  slots_[slot].state = SlotState::Ending;
-  ending_.push_back(slot);
+  slots_.end_thread(slot);
   p.slots.clear();
   p.calls.clear();
   p.memory->mapped = p.space->pieces().size();

@@ -26,16 +26,6 @@ constexpr auto patience = std::chrono::seconds(30);
 constexpr int64_t syscall_length = 2;
 constexpr AppRange blocks = {{rt::blocks_base}, {rt::blocks_base + rt::blocks_size}};
 
-uint32_t slot_of(AppPc pc) { return static_cast<uint32_t>(static_cast<uint64_t>(pc - blocks.begin) / rt::block_stride); }
-
-struct SlotRange {
-  uint32_t first = 0, last = 0;
-};
-SlotRange slots_of(AppRange range) {
-  if (!range.overlaps(blocks)) return {};
-  return {slot_of(std::max(range.begin, blocks.begin)), slot_of(std::min(range.end, blocks.end) + -1) + 1};
-}
-
 // Does the process have other threads than this one?
 bool has_others(pid_t pid, pid_t tid) {
   std::error_code none;
@@ -47,24 +37,9 @@ bool has_others(pid_t pid, pid_t tid) {
 
 // The runtime, and the blocks of threads that there are, stay where they are.
 bool Server::can_ever_give(AppRange range) const {
-  if (range.end <= range.begin || range.overlaps({{rt::runtime_base}, blocks.begin})) return false;
-  SlotRange wanted = slots_of(range);
-  for (uint32_t slot = wanted.first; slot < std::min<size_t>(wanted.last, slots_.size()); slot++)
-    if (slot == 0 || slots_[slot].state != SlotState::Free) return false;
-  return true;
+  return range.begin < range.end && !range.overlaps({{rt::runtime_base}, blocks.begin}) && slots_.can_give(range);
 }
 
-std::vector<AppRange> Server::takings() const {
-  std::vector<AppRange> all;
-  for (uint32_t slot = 1; slot < slots_.size(); slot++) {
-    const rt::Range& taking = block(slot)->taking;
-    AppPc end{__atomic_load_n(&taking.end, __ATOMIC_ACQUIRE)}, begin{__atomic_load_n(&taking.begin, __ATOMIC_RELAXED)};
-    if (slots_[slot].state == SlotState::Running && begin < end) all.push_back({begin, end});
-  }
-  return all;
-}
-
-// A thread block that was given away in one process is not used in any.
 bool Server::give(Process& p, const rt::GiveRequest& r) {
   AppRange range = whole_pages(r.range);
   if (!can_ever_give(range)) return false;
@@ -73,9 +48,7 @@ bool Server::give(Process& p, const rt::GiveRequest& r) {
   auto parts = p.space->parts_to_give(range, r.how);
   if (!parts) return false;
   p.space->give(*parts, p.memory->mapped);
-  SlotRange slots = slots_of(range);
-  given_slots_.resize(rt::max_slots);
-  std::fill(given_slots_.begin() + slots.first, given_slots_.begin() + slots.last, true);
+  slots_.give(range);
   for (const AppRange& part : *parts) p.calls.push_back({SYS_munmap, {part.begin.value, part.size()}, {}, 0});
   return true;
 }
@@ -122,16 +95,10 @@ bool Server::is_postponed(const Process& p, uint32_t slot, const Posted& r) {
   return true;
 }
 
-uint32_t Server::slot_of_thread(pid_t tid) const {
-  for (uint32_t slot = 1; slot < slots_.size(); slot++)
-    if (slots_[slot].state == SlotState::Running && slots_[slot].tid == tid) return slot;
-  return 0;
-}
-
 // We hold its thread for that: see exec_begins().
 bool Server::is_executing(const Memory& memory) {
   return std::ranges::any_of(seized_, [&](const auto& seized) {
-    uint32_t slot = slot_of_thread(seized.first);
+    uint32_t slot = slots_.of_thread(seized.first);
     Process* p = slot ? process_of(slot) : nullptr;
     return p && p->memory.get() == &memory;
   });
@@ -148,7 +115,7 @@ bool Server::make_move() {
   uint32_t slot = *mover;
   movers_.erase(mover);
   Posted r = Posted::read(block(slot)->request);
-  Process* p = slots_[slot].state == SlotState::Running && r.state == rt::RequestState::Posted ? process_of(slot) : nullptr;
+  Process* p = slots_[slot].is_running() && r.state == rt::RequestState::Posted ? process_of(slot) : nullptr;
   if (p && !p->is_ended_by_us && wants_move(*p, r)) move(*p, slot, r);
   else serve(slot);  // another move was enough, or it is gone
   for (uint32_t other : std::exchange(parked_, {})) serve(other);
@@ -190,7 +157,7 @@ bool Server::has_newborn(const Memory& memory) const {
   for (auto& [pid, p] : processes_)
     if (p.memory.get() == &memory && !moving_->threads.contains(pid)) return true;
   return std::ranges::any_of(slots_, [&](const Slot& s) {
-    if (s.state != SlotState::Reserved || !(s.clone_flags & CLONE_VM) || (s.clone_flags & CLONE_THREAD)) return false;
+    if (!s.is_reserved() || !s.shares_memory() || s.is_thread()) return false;
     auto p = processes_.find(s.pid);
     return p != processes_.end() && p->second.memory.get() == &memory;
   });
@@ -205,7 +172,7 @@ bool Server::all_rest(Process& p) {
   for (auto& [pid, threads] : moving_->threads)
     for (pid_t tid : threads.tids()) {
       int signal = 0;
-      uint32_t slot = slot_of_thread(tid);
+      uint32_t slot = slots_.of_thread(tid);
       if (slot == moving_->asking) continue;
       if (slot && rests_in_runtime(slot)) {
         moving_->resting.push_back(slot);
@@ -229,7 +196,7 @@ Result<> Server::stop_others(Process& p) {
     return steady_clock::now() < end;
   };
   auto may_stay = [&](pid_t tid) {
-    uint32_t slot = slot_of_thread(tid);
+    uint32_t slot = slots_.of_thread(tid);
     return slot && waits_for_child(slot);
   };
   for (microseconds pause(20);; pause = std::min<microseconds>(2 * pause, milliseconds(20))) {
@@ -316,7 +283,7 @@ void Server::await_mapping(Process& p) {
 // The new space is mapped.
 void Server::let_others_go_on() {
   for (Leaving& l : moving_->others) {
-    l.regs.gs_base = rt::blocks_base + l.slot * rt::block_stride;
+    l.regs.gs_base = Slots::address(l.slot);
     (void)process::Tracee(l.tid).set_registers(l.regs);
   }
 }

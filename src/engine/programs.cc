@@ -16,7 +16,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/processor.h"
 #include "engine/server.h"
 #include "process/spawn.h"
 #include "process/tracee.h"
@@ -100,8 +99,7 @@ void Server::reap() {
 // The program was stopped: so are we, for the shell that waits for us, unless other processes need us. A SIGCONT for us alone is
 // passed on by the loop.
 void Server::stopped() {
-  auto is_reserved = [](const Slot& s) { return s.state == SlotState::Reserved; };
-  if (processes_.size() > 1 || std::ranges::any_of(slots_, is_reserved)) return;
+  if (processes_.size() > 1 || std::ranges::any_of(slots_, &Slot::is_reserved)) return;
   process::stop_with(main_pid_);
 }
 
@@ -249,8 +247,7 @@ void Server::program_ended(Process& p) {
   for (uint32_t slot : p.slots) free_slot(slot);
   p.slots.clear();
   for (uint32_t slot = 1; slot < slots_.size(); slot++)  // threads that it did not come to create
-    if (slots_[slot].state == SlotState::Reserved && slots_[slot].pid == p.pid && (slots_[slot].clone_flags & CLONE_THREAD))
-      free_slot(slot);
+    if (slots_[slot].is_reserved() && slots_[slot].pid == p.pid && slots_[slot].is_thread()) free_slot(slot);
 }
 
 // The counts of a program's threads, and its share of the statistics.
@@ -278,7 +275,7 @@ void Server::report(Process& p) {
 
 // A thread that came to the end of its parallel stack got a signal there.
 void Server::look_for_overflow(const Process& p, uint32_t slot) {
-  uint64_t begin = rt::blocks_base + slot * rt::block_stride, top = block(slot)->frames_top;
+  uint64_t begin = Slots::address(slot), top = block(slot)->frames_top;
   if (!p.space->tool().has_clock() || top <= begin + rt::frames_end - sizeof(rt::Frame)) return;
   say("{}: more than {} calls inside each other are too many for a profile; the process was ended", p.program,
       (rt::frames_end - rt::frames_offset) / sizeof(rt::Frame));
@@ -329,7 +326,7 @@ void Server::collect(Process& p, uint32_t slot) {
   look_for_overflow(p, slot);
   auto* cells = reinterpret_cast<const uint64_t*>(memory_of(slot) + rt::counters_offset);
   uint32_t count = std::min(p.space->counters(), rt::max_counters);  // (a function that had no room has ended the process)
-  auto written = written_cells(blocks_.file.get(), slot * rt::block_stride + rt::counters_offset, count);
+  auto written = written_cells(slots_.memory().file.get(), slot * rt::block_stride + rt::counters_offset, count);
   p.space->tool().collect(
       {static_cast<uint32_t>(p.pid), static_cast<uint32_t>(slots_[slot].tid), {cells, count}, memory_of(slot), written});
 }
@@ -338,7 +335,7 @@ namespace {
 
 // Does the thread have this thread block?
 bool has_block(pid_t tid, uint32_t slot) {
-  uint64_t address = rt::blocks_base + slot * rt::block_stride, self = 0;
+  uint64_t address = Slots::address(slot), self = 0;
   return process::read(tid, address, std::as_writable_bytes(std::span(&self, 1))) == 8 && self == address;
 }
 
@@ -354,11 +351,11 @@ pid_t child_with_block(const Slot& parent, pid_t inner, uint32_t slot) {
 
 // The target tells its own ids; they are believed only of a process that has our memory. In another pid namespace they are not ours, and are looked for.
 bool Server::hello(uint32_t slot, const rt::HelloRequest& r) {
-  Slot& s = slots_[slot];
-  if (s.state != SlotState::Reserved) return false;
+  const Slot& s = slots_[slot];
+  if (!s.is_reserved()) return false;
   rt::ThreadBlock* tb = block(slot);
   auto pid = static_cast<pid_t>(r.pid), tid = static_cast<pid_t>(r.tid), own_pid = pid;
-  bool is_thread = s.clone_flags & CLONE_THREAD, elsewhere = tb->elsewhere;  // (it may change there)
+  bool is_thread = s.is_thread(), elsewhere = tb->elsewhere;  // (it may change there)
   if (is_thread) pid = s.pid;
   else if (!has_block(pid, slot) || process::own_id(pid) != pid) elsewhere = true;
   tb->elsewhere = elsewhere;
@@ -377,15 +374,13 @@ bool Server::hello(uint32_t slot, const rt::HelloRequest& r) {
   auto parent = processes_.find(s.pid);
   uint64_t id = 0;
   process::read(tid, rt::space_base + offsetof(rt::SpacePage, id), std::as_writable_bytes(std::span(&id, 1)));
-  bool shares = (s.clone_flags & CLONE_VM) && parent != processes_.end() && parent->second.space == s.space;
+  bool shares = s.shares_memory() && parent != processes_.end() && parent->second.space == s.space;
   bool is_parents = shares || (parent != processes_.end() && parent->second.space->id() == id);
   auto memory = shares ? parent->second.memory : s.memory;
   if (is_parents && !shares && parent->second.space != s.space) memory->mapped = 0;
   if (s.clone_flags & CLONE_VFORK)
-    if (uint32_t waiting = slot_of_thread(s.tid)) slots_[waiting].child = pid;
-  Slot old = std::exchange(s, {SlotState::Running, pid, tid, 0, nullptr});
-  tb->pid = static_cast<uint32_t>(pid);
-  tb->tid = static_cast<uint32_t>(tid);
+    if (uint32_t waiting = slots_.of_thread(s.tid)) slots_[waiting].child = pid;
+  Slot reserved = slots_.run(slot, pid, tid);
   stats_.threads++;
   auto own = processes_.find(pid);
   if (own == processes_.end()) {
@@ -393,11 +388,11 @@ bool Server::hello(uint32_t slot, const rt::HelloRequest& r) {
     p.pid = pid;
     p.has_begun = true;
     p.pidfd = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-    p.space = is_parents ? parent->second.space : old.space;
+    p.space = is_parents ? parent->second.space : reserved.space;
     p.program = process::program_name(pid);
     p.command = process::command_of(pid);
     p.started = process::microseconds_now();
-    p.parent = old.pid;
+    p.parent = reserved.pid;
     p.own_pid = own_pid;
     p.first_slot = slot;
     p.memory = memory;
@@ -422,31 +417,12 @@ void Server::thread_ended(uint32_t slot) {
   collect(*p, slot);
   if (options_.on_thread_end) options_.on_thread_end(p->space->tool(), run_of(*p));
   std::erase(p->slots, slot);
-  slots_[slot].state = SlotState::Ending;
-  ending_.push_back(slot);
+  slots_.end_thread(slot);
 }
 
 Process* Server::process_of(uint32_t slot) {
   auto p = processes_.find(slots_[slot].pid);
   return p == processes_.end() ? nullptr : &p->second;
-}
-
-void Server::begin_block(uint32_t slot) {
-  rt::ThreadBlock* tb = block(slot);
-  uint64_t address = rt::blocks_base + slot * rt::block_stride;
-  tb->self = reinterpret_cast<rt::ThreadBlock*>(address);
-  tb->version = rt::abi_version;
-  tb->slot = slot;
-  tb->spins = rt::max_spins;
-  tb->has_wrgsbase = processor().has_fsgsbase;
-  tb->enter_link = header_.enter_link;
-  tb->enter_indirect = header_.enter_indirect;
-  tb->enter_syscall = header_.enter_syscall;
-  tb->enter_guard = header_.enter_guard;
-  tb->enter_routine = header_.enter_routine;
-  tb->enter_probe = header_.enter_probe;
-  std::ranges::copy(header_.enter_light, tb->enter_light);
-  tb->actions = reinterpret_cast<rt::KernelSigaction*>(address + offsetof(rt::ThreadBlock, own_actions));
 }
 
 // The parallel stack ends at a page that cannot be written to. (Under a seccomp filter any call may be the last.)
@@ -455,24 +431,13 @@ void Server::end_frames(Process& p, uint32_t slot) {
   if (has_end.size() <= slot) has_end.resize(slot + 1);
   if (!p.space->tool().has_clock() || p.quiet || has_end[slot]) return;
   has_end[slot] = true;
-  uint64_t end = rt::blocks_base + slot * rt::block_stride + rt::frames_end;
+  uint64_t end = Slots::address(slot) + rt::frames_end;
   p.calls.push_back({SYS_mprotect, {end, 4096, PROT_NONE}, {}, rt::Optional});
 }
 
 uint32_t Server::allocate_slot(pid_t pid, pid_t tid) {
-  std::erase_if(ending_, [&](uint32_t slot) {
-    bool gone = syscall(SYS_tgkill, slots_[slot].pid, slots_[slot].tid, 0) && errno == ESRCH;
-    if (gone) free_slot(slot);
-    return gone;
-  });
-  for (uint32_t slot = 1; slot < slot_limit_; slot++) {
-    if (slot == slots_.size()) slots_.emplace_back();
-    if (slots_[slot].state != SlotState::Free || (slot < given_slots_.size() && given_slots_[slot])) continue;
-    slots_[slot] = {SlotState::Reserved, pid, tid, 0, nullptr};
-    begin_block(slot);
-    return slot;
-  }
-  return 0;
+  for (uint32_t slot : slots_.take_ended()) free_slot(slot);
+  return slots_.reserve(pid, tid);
 }
 
 // A child that was killed before it said a word, or that was never made, keeps its slot, and a space with it. No more of a thread's
@@ -481,8 +446,7 @@ void Server::release_lost_children(pid_t pid, pid_t tid) {
   constexpr size_t unlikely = 4;
   std::vector<uint32_t> waiting;
   for (uint32_t slot = 1; slot < slots_.size(); slot++)
-    if (slots_[slot].state == SlotState::Reserved && slots_[slot].tid == tid && !(slots_[slot].clone_flags & CLONE_VM))
-      waiting.push_back(slot);
+    if (slots_[slot].is_reserved() && slots_[slot].tid == tid && !slots_[slot].shares_memory()) waiting.push_back(slot);
   if (waiting.size() < unlikely) return;
   std::ifstream file(fmt::format("/proc/{}/task/{}/children", pid, tid));
   size_t children = 0;
@@ -493,15 +457,9 @@ void Server::release_lost_children(pid_t pid, pid_t tid) {
 // What the guardian would have to collect stays where it is until that has learnt that we have collected it.
 void Server::free_slot(uint32_t slot) {
   constexpr size_t most_retained = 64;
-  if (has_results() && guardian_.roster()[slot].serial) {
-    slots_[slot] = {};
-    slots_[slot].state = SlotState::Ending;
-    retained_.push_back(slot);
-    guardian_is_old_ |= retained_.size() >= most_retained;
-    return;
-  }
-  madvise(block(slot), rt::block_stride, MADV_REMOVE);
-  slots_[slot] = {};
+  if (!has_results() || !guardian_.roster()[slot].serial) return slots_.free(slot);
+  slots_.retain(slot);
+  guardian_is_old_ |= slots_.retained() >= most_retained;
 }
 
 }  // namespace weir::engine

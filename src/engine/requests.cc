@@ -43,7 +43,7 @@ void Server::serve(uint32_t slot) {
     if (Process* p = is_known ? process_of(slot) : nullptr; p && !p->memory->mapped) send_calls(*p, slot);
     return answer(slot);
   }
-  Process* p = slots_[slot].state == SlotState::Running ? process_of(slot) : nullptr;
+  Process* p = slots_[slot].is_running() ? process_of(slot) : nullptr;
   if (!p || p->is_ended_by_us) return;
   if (r.is<rt::ThreadEndRequest>()) return thread_ended(slot);
   std::shared_ptr<Memory> memory = p->memory;
@@ -168,7 +168,7 @@ rt::SlotAnswer Server::begin_thread(Process& p, uint32_t slot, const rt::NewThre
 void Server::drop_thread(uint32_t slot, const rt::NoThreadRequest& r) {
   if (r.slot >= slots_.size()) return;
   const Slot& child = slots_[r.slot];
-  if (child.state == SlotState::Reserved && child.tid == slots_[slot].tid) free_slot(static_cast<uint32_t>(r.slot));
+  if (child.is_reserved() && child.tid == slots_[slot].tid) free_slot(static_cast<uint32_t>(r.slot));
 }
 
 void Server::begin_filter(Process& p, const rt::QuietRequest& r) {
@@ -290,8 +290,8 @@ void Server::reuse_dead(Space& space) {
   if (!epoch) return;
   for (uint32_t slot = 1; slot < slots_.size(); slot++) {
     const Slot& s = slots_[slot];
-    if (s.state == SlotState::Reserved && s.space.get() == &space) return;
-    Process* p = s.state == SlotState::Running ? process_of(slot) : nullptr;
+    if (s.is_reserved() && s.space.get() == &space) return;
+    Process* p = s.is_running() ? process_of(slot) : nullptr;
     if (p && p->space.get() == &space && !is_out_of_dead_code(slot, space, epoch)) return;
   }
   take_faults();  // (their places are those of the code as it is now)
@@ -301,7 +301,7 @@ void Server::reuse_dead(Space& space) {
 // Does a process with another memory use the space, or is one about to?
 bool Server::is_shared(const Process& p) const {
   auto uses = [&](const auto& other) { return other.second.space == p.space && other.second.memory != p.memory; };
-  auto will_use = [&](const Slot& s) { return s.space == p.space && !(s.clone_flags & CLONE_VM); };
+  auto will_use = [&](const Slot& s) { return s.space == p.space && !s.shares_memory(); };
   return std::any_of(processes_.begin(), processes_.end(), uses) || std::ranges::any_of(slots_, will_use);
 }
 
@@ -314,7 +314,7 @@ Result<> Server::part(Process& p) {
   p.memory->mapped = 0;
   guardian_is_old_ = has_results();
   for (Slot& s : slots_)
-    if (s.state == SlotState::Reserved && s.pid == p.pid && (s.clone_flags & CLONE_VM)) s.space = space;
+    if (s.is_reserved() && s.pid == p.pid && s.shares_memory()) s.space = space;
   return {};
 }
 

@@ -108,8 +108,8 @@ Result<int> Server::finish(Outcome::End end) {
 
 // A program may end just after it forked, before its child has said hello.
 void Server::await_newborn() {
-  auto is_reserved = [](const Slot& s) { return s.state == SlotState::Reserved && !(s.clone_flags & CLONE_THREAD); };
-  for (int i = 0; i < newborn_looks && std::ranges::any_of(slots_, is_reserved); i++) {
+  auto is_newborn = [](const Slot& s) { return s.is_reserved() && !s.is_thread(); };
+  for (int i = 0; i < newborn_looks && std::ranges::any_of(slots_, is_newborn); i++) {
     serve_posted();
     std::this_thread::sleep_for(newborn_pause);
   }
@@ -147,12 +147,12 @@ Result<> Server::set_up() {
   rlimit all = {descriptors_.rlim_max, descriptors_.rlim_max};
   setrlimit(RLIMIT_NOFILE, &all);
   signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is told as an error
-  TRY(blocks_, SharedMemory::create("weir-threads", rt::blocks_size, SharedMemory::Writer::Both));
   size_t size = static_cast<size_t>(weir_runtime_image_end - weir_runtime_image);
   TRY(runtime_, SharedMemory::create("weir-runtime", (size + 4095) & ~size_t{4095}));
   memcpy(runtime_.mapping.data(), weir_runtime_image, size);
   memcpy(&header_, weir_runtime_image, sizeof header_);
   CHECK(header_.version == rt::abi_version && header_.begin - rt::runtime_base < size);
+  TRY(slots_, Slots::create(header_));
   control()->weir_pid = static_cast<uint32_t>(getpid());
   TRY(guardian_, Guardian::create());
   renew_guardian();

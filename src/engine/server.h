@@ -8,7 +8,6 @@
 #include <sys/types.h>
 
 #include <chrono>
-#include <deque>
 #include <map>
 
 #include "base/truncation.h"
@@ -16,6 +15,7 @@
 #include "engine/guardian.h"
 #include "engine/mapping.h"
 #include "engine/posted.h"
+#include "engine/slots.h"
 #include "engine/space.h"
 #include "process/page_faults.h"
 #include "process/threads.h"
@@ -49,20 +49,6 @@ struct Process {
   bool is_ended_by_us = false;  // see end_with_message()
 
   void note_status(int status);  // of waitpid()
-};
-
-enum class SlotState : uint8_t { Free, Reserved, Running, Ending };
-
-struct Slot {
-  SlotState state = SlotState::Free;
-  pid_t pid = 0, tid = 0;               // Reserved: of the thread that asked
-  uint64_t clone_flags = 0;             // Reserved
-  std::shared_ptr<Space> space;         // Reserved: of the process that asked, which may be gone by the time
-  std::shared_ptr<Memory> memory = {};  // … and what its memory begins with, if it is its own
-  uint64_t seen = 0;                    // Running: the epoch of its space when it last went on in live code
-  FlatMap<uint32_t> faults = {};        // Running: numbers of its rt::FaultRecords,
-  uint32_t fault_records = 0;           // … and how many there are
-  pid_t child = 0;                      // Running: of vfork, its last one, which it may be waiting for
 };
 
 // Unmaps all that is ours in a process that stands still.
@@ -106,9 +92,9 @@ class Server {
   void look_around();
   void sleep();
   void end_with_message(Process& p, const std::string& why);
-  rt::ThreadBlock* block(uint32_t slot) const { return blocks_.as<rt::ThreadBlock>(slot * rt::block_stride); }
+  rt::ThreadBlock* block(uint32_t slot) const { return slots_.block(slot); }
   std::byte* memory_of(uint32_t slot) const { return reinterpret_cast<std::byte*>(block(slot)); }
-  rt::ControlBlock* control() const { return blocks_.as<rt::ControlBlock>(); }
+  rt::ControlBlock* control() const { return slots_.control(); }
 
   // requests.cc
   void serve(uint32_t slot);
@@ -120,8 +106,7 @@ class Server {
   bool send_calls(Process& p, uint32_t slot) { return p.memory->send(caller(p, slot)); }
   // Where the target finds request.text.
   static uint64_t text_address(uint32_t slot) {
-    return rt::blocks_base + slot * rt::block_stride + offsetof(rt::ThreadBlock, request) +
-           offsetof(rt::RequestBlock, text);
+    return Slots::address(slot) + offsetof(rt::ThreadBlock, request) + offsetof(rt::RequestBlock, text);
   }
   struct Transfer {
     AppPc target;
@@ -165,7 +150,6 @@ class Server {
   uint32_t allocate_slot(pid_t pid, pid_t tid);
   void release_lost_children(pid_t pid, pid_t tid);
   void free_slot(uint32_t slot);
-  void begin_block(uint32_t slot);
   void end_frames(Process& p, uint32_t slot);
   Process* process_of(uint32_t slot);
   void stopped();
@@ -228,7 +212,6 @@ class Server {
   bool wants_move(const Process& p, const Posted& r) const;
   bool is_to_move(const Memory& memory) const;
   bool is_postponed(const Process& p, uint32_t slot, const Posted& r);
-  std::vector<AppRange> takings() const;
   bool is_executing(const Memory& memory);
   bool make_move();
   void move(Process& p, uint32_t slot, const Posted& r);
@@ -241,7 +224,6 @@ class Server {
   void change_spaces(Process& p);
   void await_mapping(Process& p);
   void let_others_go_on();
-  uint32_t slot_of_thread(pid_t tid) const;
 
   // inject.cc
   Result<> inject(pid_t pid);
@@ -266,20 +248,16 @@ class Server {
   bool has_faults_ = false;  // there are many to take; set by another thread
   std::string no_faults_;    // why there are none
   Guardian guardian_;
-  bool guardian_is_old_ = false;    // there is something that it does not know of
-  uint64_t last_serial_ = 0;        // see Guardian::Occupant
-  std::vector<uint32_t> retained_;  // slots that are free when the guardian has been renewed
-  pid_t weir_pid_ = getpid();       // of the process whose guardian this may be
-  SharedMemory runtime_, blocks_;
+  bool guardian_is_old_ = false;  // there is something that it does not know of
+  uint64_t last_serial_ = 0;      // see Guardian::Occupant
+  pid_t weir_pid_ = getpid();     // of the process whose guardian this may be
+  SharedMemory runtime_;
   rt::RuntimeHeader header_{};
-  std::deque<Slot> slots_ = std::deque<Slot>(1);  // as many as were ever used; the first is nobody's
-  std::weak_ptr<Space> last_translated_;          // in this space
-  std::vector<bool> given_slots_;                 // to programs that wanted their memory
-  uint32_t slot_limit_ = rt::max_slots;           // an attached process may have no room for all
-  std::vector<uint32_t> movers_;                  // slots whose requests want their process to move,
-  std::vector<uint32_t> parked_;                  // … and that wait for that
-  std::unique_ptr<Move> moving_;                  // a process moves
-  std::vector<uint32_t> ending_;                  // slots whose threads are about to be gone
+  Slots slots_;
+  std::weak_ptr<Space> last_translated_;  // in this space
+  std::vector<uint32_t> movers_;          // slots whose requests want their process to move,
+  std::vector<uint32_t> parked_;          // … and that wait for that
+  std::unique_ptr<Move> moving_;          // a process moves
   std::map<pid_t, Process> processes_;
   std::vector<std::shared_ptr<Space>> ended_;  // of programs that have
   std::map<pid_t, bool> seized_;               // threads that we hold for an exec; false: only until they stop
