@@ -126,9 +126,7 @@ Result<bool> Space::give_own_arena(Region& region) {
 
 bool Space::has_free_links(uint32_t first, uint64_t count) const {
   constexpr uint64_t end = 0xc000'0000;  // see arena_near
-  return first + count <= end && std::ranges::none_of(arenas_, [&](const Arena& a) {
-           return first < uint64_t{a.first_link} + a.max_links && a.first_link < first + count;
-         });
+  return first + count <= end && arenas_.has_free_links(first, count);
 }
 
 // The code of an image of a heap, a private mapping of a file that is written to: guards look whether it is still what it was, in this run
@@ -298,7 +296,7 @@ void Space::map_changed_pages(const Arena& arena) {
 void Space::copy_archived(const Space& from) {
   for (Arena& arena : arenas_) {
     if (!arena.archive) continue;
-    const Arena& other = from.arenas_[static_cast<size_t>(&arena - arenas_.data())];
+    const Arena& other = from.arenas_[arenas_.index_of(arena)];
     map_archive(arena);
     for (size_t n = 0; n < arena.code_pages.size(); n++)
       if (arena.code_pages[n])
@@ -322,8 +320,7 @@ void Space::make_all_writable() {
 void Space::forget_archived_unit(Arena& arena, AppPc pc, CachePc at) {
   constexpr uint32_t many = 64;
   if (++arena.forgotten_units > many) {
-    auto index = static_cast<uint32_t>(&arena - arenas_.data());
-    take_over(index);
+    take_over(arenas_.index_of(arena));
     return forget_unit_at(pc, at);
   }
   const ArchiveParts& parts = arena.archive->parts();
@@ -342,16 +339,14 @@ void Space::forget_archived_unit(Arena& arena, AppPc pc, CachePc at) {
     if (is_in_unit(table_entry(app))) enter_in_table(app, {});
     if (!is_in_unit(find(app))) continue;
     entries_[app] = {};
-    unlink(app);
+    links_.unlink(app);
   }
   for (uint32_t i = 0; i < parts.exits.size(); i++) {
     const ArchivedExit& e = parts.exits[i];
     if (e.kind != instrument::Exit::Direct || e.target < unit.begin || e.target >= unit.end ||
         !engine::find(blocks, static_cast<uint32_t>(e.target)))
       continue;
-    uint32_t number = arena.first_link + i;
-    if (!exit(number)->stub) archived_stubs_[number] = make_stub(arena, number);
-    link(number, arena.base + exit(number)->stub);
+    links_.unlink_archived(arena, arena.first_link + i);
   }
 }
 
@@ -381,21 +376,7 @@ void Space::take_over(uint32_t index) {
   arena.units.insert(arena.units.begin(), ids.begin(), ids.end());
   for (const ArchivedPair& e : parts.entries)
     if (!entries_.find(begin + e.app)) entries_[begin + e.app] = arena.base + e.offset;
-  std::vector<LinkSite> links;
-  for (uint32_t i = 0; i < parts.exits.size(); i++) {
-    LinkSite site{*exit(arena.first_link + i)};
-    auto u = std::upper_bound(parts.units.begin(), parts.units.end(), site.exit.offset,
-                              [](uint32_t o, const ArchivedUnit& x) { return o < x.offset; });
-    site.unit = first + static_cast<uint32_t>(u == parts.units.begin() ? 0 : u - parts.units.begin() - 1);
-    if (site.exit.kind == instrument::Exit::Direct) {
-      int32_t distance;
-      memcpy(&distance, arena.memory->mapping.data() + site.exit.offset, 4);
-      site.exit.linked = !site.exit.stub || static_cast<int64_t>(site.exit.offset) + 4 + distance != site.exit.stub;
-      site.previous = std::exchange(sites_[site.exit.target], arena.first_link + i + 1);
-    }
-    links.push_back(site);
-  }
-  arena.links.insert(arena.links.begin(), links.begin(), links.end());
+  links_.take_over(arena, first);
   given_up_.push_back(std::exchange(arena.archive, nullptr));
   // The entries in the table: of the last unit of the function around them, or, of volatile code, of the unit whose guards they are.
   for (AppPc pc = begin; pc < arena.code.end; pc += 1) {
@@ -446,7 +427,7 @@ void Space::save_archives() {
 void Space::save(Arena& arena) {
   std::string name = archive_name();
   const ArchiveParts old = arena.archive ? arena.archive->parts() : ArchiveParts{};
-  auto index = static_cast<uint32_t>(&arena - arenas_.data());
+  uint32_t index = arenas_.index_of(arena);
   auto region = std::ranges::find(regions_, index, &Region::arena);
   if (name.empty() || region == regions_.end() ||
       !is_worth_keeping(old.units.size() + arena.units.size(), old.units.size()))
@@ -472,7 +453,7 @@ void Space::save(Arena& arena) {
   entries_.for_each([&](AppPc pc, CachePc to) {
     if (arena.code.contains(pc) && arena.contains(to)) entries.push_back({app(pc), static_cast<uint32_t>(to - arena.base)});
   });
-  for (auto [number, stub] : archived_stubs_)
+  for (auto [number, stub] : links_.archived_stubs())
     if (number - arena.first_link < exits.size()) exits[number - arena.first_link].stub = stub;
   for (const LinkSite& l : arena.links) {
     const Unit& u = units_[l.unit];

@@ -107,30 +107,17 @@ CachePc Space::guard(const Region& region, uint32_t id, std::span<const instrume
     CachePc& known = entries_[place.app];
     if (known && !is_entry) continue;
     known = direct;
-    link_waiting(place.app, direct);
+    links_.link_waiting(place.app, direct);
   }
   arena.used = (arena.used + at + 15) & ~size_t{15};
   units_[id].room = static_cast<uint32_t>(arena.used) - unit.offset;
   return *entries_.find(unit.entry);
 }
 
-// One more than the number of the unit of this run that has a place in the cache, or that stands before it; 0: none.
-uint32_t Space::unit_at(CachePc pc) const {
-  for (const Arena& a : arenas_) {
-    if (!a.contains(pc)) continue;
-    auto offset = static_cast<uint32_t>(pc - a.base);
-    auto u = std::upper_bound(a.units.begin(), a.units.end(), offset,
-                              [&](uint32_t o, uint32_t id) { return o < units_[id].offset; });
-    return u == a.units.begin() ? 0 : *std::prev(u) + 1;
-  }
-  return 0;
-}
-
 // The unit around `at`, if it is one that has `pc`.
 void Space::forget_unit_at(AppPc pc, CachePc at) {
-  for (Arena& a : arenas_)
-    if (a.archive && a.is_volatile && a.contains(at) && static_cast<uint64_t>(at - a.base) < a.archive->parts().code.size())
-      return forget_archived_unit(a, pc, at);
+  Arena* arena = arenas_.at(at);
+  if (arena && arena->is_volatile && arena->has_archived(at)) return forget_archived_unit(*arena, pc, at);
   uint32_t n = unit_at(at);
   if (!n || units_[n - 1].dead) return;
   if (units_[n - 1].bounds.contains(pc)) retire(n - 1);

@@ -107,13 +107,13 @@ std::vector<AppRange> Space::can_give_of_table(AppRange part) const {
 std::vector<AppRange> Space::can_give(AppRange own, AppRange wanted) const {
   AppRange part = common(own, wanted);
   if (is_in_table(part)) return can_give_of_table(part);
-  auto arena = std::ranges::find_if(arenas_, [&](const Arena& a) { return a.contains({part.begin.value}); });
-  if (arena == arenas_.end()) return {part};
+  const Arena* arena = arenas_.at({part.begin.value});
+  if (!arena) return {part};
   AppPc in_use{arena->base.value + ((arena->used + page - 1) & ~(page - 1))};
   if (part.end <= in_use) return {};
-  // There must be room for stubs: see has_room().
+  // There must be room for stubs: see Links::has_room().
   AppRange rest{std::max(part.begin, in_use), part.end};
-  size_t stubs = (arena->archived_links() + arena->links.size()) * instrument::stub_size;
+  size_t stubs = arena->all_links() * instrument::stub_size;
   return static_cast<uint64_t>(rest.begin - in_use) >= stubs ? std::vector{rest} : std::vector<AppRange>{};
 }
 
@@ -150,12 +150,11 @@ void Space::give(std::vector<AppRange>& parts, size_t mapped) {
       continue;
     }
     // What an arena has behind is of no use, then.
-    for (Arena& a : arenas_)
-      if (a.contains({part.begin.value})) {
-        part.end = {a.base.value + a.size};
-        a.size = static_cast<size_t>(part.begin.value - a.base.value);
-        a.is_keepable = false;
-      }
+    if (Arena* a = arenas_.at({part.begin.value})) {
+      part.end = {a->base.value + a->size};
+      a->size = static_cast<size_t>(part.begin.value - a->base.value);
+      a->is_keepable = false;
+    }
   }
   given_.insert(given_.end(), parts.begin(), parts.end());
   std::vector<AppRange> own;

@@ -78,7 +78,7 @@ AppPc Server::target_of(const Process& p, const Posted& r) const {
     case rt::Request::Stale: return {r.as<rt::StaleRequest>().pc};
     case rt::Request::Indirect: return {r.as<rt::IndirectRequest>().target};
     case rt::Request::Link: {
-      auto exit = p.space->exit(static_cast<uint32_t>(r.as<rt::LinkRequest>().exit));
+      auto exit = p.space->links().exit(static_cast<uint32_t>(r.as<rt::LinkRequest>().exit));
       return exit ? exit->target : AppPc{};
     }
     default: return {};
@@ -133,15 +133,15 @@ Answer Server::handle(Process& p, uint32_t slot, const Posted& r) {
 
 rt::GoOn Server::link(Process& p, const rt::LinkRequest& r) {
   auto number = static_cast<uint32_t>(r.exit);
-  auto exit = p.space->exit(number);
+  auto exit = p.space->links().exit(number);
   if (!exit || exit->kind != instrument::Exit::Direct) return {};
   rt::GoOn to = go_on(p, {.target = exit->target, .is_direct = true});
-  if (!to.native && p.space->find(exit->target)) p.space->link_if_alive(number, {to.pc});
+  if (!to.native && p.space->find(exit->target)) p.space->links().link_if_alive(number, {to.pc});
   return to;
 }
 
 rt::GoOn Server::transfer(Process& p, const rt::IndirectRequest& r) {
-  auto exit = p.space->exit(static_cast<uint32_t>(r.exit));
+  auto exit = p.space->links().exit(static_cast<uint32_t>(r.exit));
   if (!exit || exit->kind == instrument::Exit::Direct) return {};
   return go_on(p, {.target = {r.target}, .arrives = true, .site = &*exit});
 }

@@ -30,23 +30,8 @@ uint64_t Space::wants_reuse() {
 }
 
 bool Space::is_in_dead_code(CachePc pc) const {
-  for (const Arena& a : arenas_) {
-    if (!a.contains(pc)) continue;
-    auto offset = static_cast<uint32_t>(pc - a.base);
-    auto u = std::upper_bound(a.units.begin(), a.units.end(), offset,
-                              [&](uint32_t o, uint32_t id) { return o < units_[id].offset; });
-    return u != a.units.begin() && units_[*std::prev(u)].dead;
-  }
-  return false;
-}
-
-// The list of links to `target` has those of dead units no longer.
-void Space::forget_dead_sites(AppPc target) {
-  for (uint32_t* place = sites_.find(target); place && *place;) {
-    LinkSite& site = link_site(*place - 1);
-    if (units_[site.unit].dead) *place = site.previous;
-    else place = &site.previous;
-  }
+  uint32_t n = unit_at(pc);
+  return n && units_[n - 1].dead;
 }
 
 void Space::forget_dead_units(AppPc function) {
@@ -59,10 +44,7 @@ void Space::forget_dead_units(AppPc function) {
 
 // Links go first, so that threads leave soon.
 void Space::flush() {
-  for (Arena& a : arenas_)
-    for (uint32_t k = 0; k < a.links.size(); k++)
-      if (a.links[k].exit.linked && !units_[a.links[k].unit].dead)
-        unlink(a, static_cast<uint32_t>(a.first_link + a.archived_links() + k));
+  links_.unlink_all();
   for (uint32_t id : live_)
     if (!units_[id].dead) retire(id);
   live_.clear();
@@ -76,9 +58,10 @@ void Space::reuse_dead() {
     const Unit& unit = units_[id];
     functions.insert({unit.entry, unit.bounds.begin});
     for (uint32_t n = unit.first_exit; n < unit.first_exit + unit.exits; n++)
-      if (const LinkSite& site = link_site(n); site.exit.kind == instrument::Exit::Direct) targets.insert(site.exit.target);
+      if (const LinkSite& site = links_.site(n); site.exit.kind == instrument::Exit::Direct)
+        targets.insert(site.exit.target);
   }
-  for (AppPc target : targets) forget_dead_sites(target);
+  for (AppPc target : targets) links_.forget_dead(target);
   for (AppPc function : functions) forget_dead_units(function);
   std::erase_if(dying_, [&](uint32_t id) { return !units_[id].room; });
   for (uint32_t id : dying_) {
@@ -87,7 +70,7 @@ void Space::reuse_dead() {
     arena.free_code.give(unit.offset, unit.room);
     forget_places(arena.base + unit.offset, unit.room);
     for (uint32_t n = unit.first_exit; n < unit.first_exit + unit.exits; n++) {
-      const LinkSite& site = link_site(n);
+      const LinkSite& site = links_.site(n);
       if (site.far) arena.free_code.give(site.far, instrument::far_jump_size);
       bool is_outside = site.exit.stub < unit.offset || site.exit.stub >= unit.offset + unit.room;
       if (site.exit.stub && is_outside) arena.free_code.give(site.exit.stub, instrument::stub_size);
@@ -116,18 +99,6 @@ uint32_t Space::new_unit(Unit unit) {
   units_[id] = std::move(unit);
   live_.push_back(id);
   return id;
-}
-
-// Numbers for at most so many exits.
-uint32_t Space::first_exit_for(Arena& arena, uint32_t most) {
-  if (auto first = arena.free_links.take(most)) return *first;
-  return static_cast<uint32_t>(arena.first_link + arena.archived_links() + arena.links.size());
-}
-
-void Space::add_link(Arena& arena, uint32_t number, LinkSite site) {
-  size_t index = number - arena.first_link - arena.archived_links();
-  if (index == arena.links.size()) arena.links.push_back(site);
-  else arena.links[index] = site;
 }
 
 }  // namespace weir::engine

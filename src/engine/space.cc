@@ -58,11 +58,6 @@ Result<std::unique_ptr<Space>> Space::create(const MakeTool& make_tool, const Ta
   return s;
 }
 
-bool near(CachePc base, size_t size, AppRange r) {
-  uint64_t low = std::min(base.value, r.begin.value), high = std::max(base.value + size, r.end.value);
-  return high - low < reach;
-}
-
 Result<> Space::create_memory() {
   static uint64_t last_id = 0;
   TRY(table_, SharedMemory::create("weir-table", rt::table_size));
@@ -93,7 +88,7 @@ bool Space::prepare(AppPc pc, pid_t pid, bool may_grow) {
   if (!region) return region.error().exit_status != may_not_grow;
   Arena& arena = arenas_[(*region)->arena];
   constexpr size_t enough_links = 1 << 18;  // for nearly any function
-  bool has_links = arena.archived_links() + arena.links.size() + enough_links <= arena.max_links;
+  bool has_links = arena.all_links() + enough_links <= arena.max_links;
   if (has_much_room(arena) && has_links) return true;
   if (!may_grow) return false;
   arena.is_keepable = false;
@@ -329,10 +324,10 @@ Result<uint32_t> Space::arena_near(AppRange range, pid_t pid) {
     auto holds_any = [&](const Arena& a) { return !a.code.size() && has_much_room(a) && may_hold(a); };
     auto found = std::ranges::find_if(arenas_, holds_any);
     if (found == arenas_.end()) return {};
-    return static_cast<uint32_t>(found - arenas_.begin());
+    return arenas_.index_of(*found);
   };
   if (auto known = find([&](const Arena& a) { return near(a.base, a.size, range); })) return *known;
-  bool has_many = std::ranges::count_if(arenas_, [](const Arena& a) { return !a.code.size(); }) >= many_common_arenas;
+  bool has_many = arenas_.count_common() >= many_common_arenas;
   TRY(auto taken, taken_memory(pid));
   for (size_t size = arena_size; size >= smallest_arena && !has_many; size /= 2)
     if (CachePc gap = find_gap(range, size, taken); gap && claim(gap, size)) return create_common_arena(gap, size);
@@ -368,14 +363,14 @@ bool Space::claim(CachePc base, size_t size) {
 
 // (What code was to be there is found anew.)
 bool Space::give_up(CachePc base) {
-  auto arena = std::ranges::find_if(arenas_, [&](const Arena& a) { return a.base == base && a.contains(base); });
-  if (arena == arenas_.end() || !arena->units.empty()) return false;
+  Arena* arena = arenas_.at(base);
+  if (!arena || arena->base != base || !arena->units.empty()) return false;
   AppRange range{{base.value}, {base.value + arena->size}};
   auto is_its = [&](const Piece& p) {
     return range.contains({p.address}) || (arena->archive && p.file == arena->archive->file().get());
   };
   std::erase_if(pieces_, is_its);
-  auto index = static_cast<uint32_t>(arena - arenas_.begin());
+  uint32_t index = arenas_.index_of(*arena);
   std::erase_if(regions_, [&](const Region& r) { return r.arena == index; });
   std::erase(own_, range);
   Arena none;
@@ -387,7 +382,7 @@ bool Space::give_up(CachePc base) {
 }
 
 Result<uint32_t> Space::create_common_arena(CachePc base, size_t size) {
-  auto number = static_cast<uint32_t>(std::ranges::count_if(arenas_, [](const Arena& a) { return !a.code.size(); }));
+  uint32_t number = arenas_.count_common();
   if (number >= max_common_arenas) return fail("the code cache is full");
   TRY(uint32_t index, create_arena(base, size));
   arenas_[index].first_link = first_common_link + number * common_links;
@@ -403,8 +398,7 @@ bool Space::is_free(uint64_t begin, size_t size, std::span<const process::Region
     int64_t growth = t.path == "[stack]" ? stack_growth : 0;
     if (AppRange{t.range.begin + -growth, t.range.end}.overlaps(r)) return false;
   }
-  return std::none_of(arenas_.begin(), arenas_.end(),
-                      [&](const Arena& a) { return a.base.value < r.end.value && begin < a.base.value + a.size; });
+  return arenas_.has_room(r);
 }
 
 // Room for an arena: below the images, at first with room for more images between; if possible in the same 4 GiB as the region, which
@@ -429,7 +423,6 @@ CachePc Space::find_gap(AppRange range, size_t size, std::span<const process::Re
 }
 
 Result<uint32_t> Space::create_arena(CachePc base, size_t size) {
-  auto index = static_cast<uint32_t>(arenas_.size());
   Arena arena;
   arena.base = base;
   arena.size = size;
@@ -442,14 +435,7 @@ Result<uint32_t> Space::create_arena(CachePc base, size_t size) {
              .size = size,
              .protection = PROT_READ | PROT_EXEC,
              .is_new = true});
-  arenas_.push_back(std::move(arena));
-  return index;
-}
-
-uint64_t Space::code_size() const {
-  uint64_t size = 0;
-  for (const Arena& a : arenas_) size += a.used - a.free_code.size();
-  return size;
+  return arenas_.add(std::move(arena));
 }
 
 uint64_t Space::table_size() const {
@@ -521,7 +507,7 @@ void Space::retire(uint32_t id) {
   for (AppPc pc : unit.table) enter_in_table(pc, {});
   for (const auto& b : unit.blocks) {
     if (CachePc* entry = entries_.find(b.app)) *entry = {};
-    unlink(b.app);
+    links_.unlink(b.app);
   }
 }
 
@@ -547,16 +533,14 @@ Result<std::unique_ptr<Space>> Space::copy() const {
   s->dying_epoch_ = dying_epoch_;
   s->functions_ = functions_;
   s->entries_ = entries_;
-  s->sites_ = sites_;
-  s->archived_sites_ = archived_sites_;
-  s->archived_stubs_ = archived_stubs_;
+  s->links_.copy(links_);
   s->limit_ = limit_;
   s->live_code_ = live_code_;
   s->has_archives_ = has_archives_;
   for (const Arena& a : arenas_) {
     Arena c = a;
     if (!a.size) {  // it was given up
-      s->arenas_.push_back(std::move(c));
+      s->arenas_.add(std::move(c));
       continue;
     }
     TRY(auto memory, SharedMemory::create("weir-cache", a.size));
@@ -567,7 +551,7 @@ Result<std::unique_ptr<Space>> Space::copy() const {
     s->add_piece(
         {c.memory->file.get(), archived, c.base.value + archived, c.size - archived, PROT_READ | PROT_EXEC, false});
     s->tell_own({{c.base.value}, {c.base.value + c.size}});
-    s->arenas_.push_back(std::move(c));
+    s->arenas_.add(std::move(c));
   }
   for (const Unit& u : units_)
     if (!u.dead)

@@ -19,8 +19,8 @@
 #include "base/result.h"
 #include "base/shared_memory.h"
 #include "elf/image.h"
-#include "engine/archive.h"
-#include "engine/extents.h"
+#include "engine/arena.h"
+#include "engine/links.h"
 #include "engine/twins.h"
 #include "instrument/lower.h"
 #include "instrument/tool.h"
@@ -42,48 +42,6 @@ struct Piece {
   bool is_new = false;      // nothing is there, or the arena is given up: see Space::claim
 };
 
-// A place where translated code asks; see instrument::Exit. Direct ones with the same target form a list.
-struct LinkSite {
-  instrument::Exit exit;  // its offsets count from the begin of the arena
-  uint32_t unit = 0;
-  uint32_t previous = 0;  // with the same target: one more than its number
-  uint32_t far = 0;       // where it goes when the target is too far away: a jump to any address
-};
-
-// A stretch of code cache, near enough to the images whose code it holds: direct jumps and rip-relative operands reach.
-// That of an image at its home holds no other's, and begins with the code of earlier runs, if there is any: see
-// archived.cc.
-constexpr size_t arena_size = 512u << 20;  // where there is room
-struct Arena {
-  CachePc base;
-  size_t size = 0;
-  size_t used = 0;
-  std::shared_ptr<SharedMemory> memory;
-  std::vector<uint32_t> units = {};  // of this run, by offset
-  uint32_t first_link = 0;           // the number of its first exit
-  uint32_t max_links = 0;
-  std::vector<LinkSite> links = {};  // behind those of the archive
-  Extents free_code, free_links;     // below `used`; numbers of exits
-  size_t made_to = 0;                // see Space::make_page_ahead
-  std::shared_ptr<const Archive> archive = {};
-  AppRange code = {};                   // of the image; empty: it may hold any
-  std::vector<bool> code_pages = {};    // of the archive: those that are in `memory` now, as they were changed,
-  std::vector<bool> table_pages = {};   // … and in the table
-  uint32_t changed_chunks = 0;          // of both
-  bool is_writable = false;             // all of them are
-  uint32_t forgotten_units = 0;         // of the archive
-  uint32_t not_supported = 0;           // instructions
-  bool is_keepable = false;             // all that it holds is right for a later run
-  bool is_volatile = false;             // its code is: see give_volatile_arena
-  std::vector<AppRange> segments = {};  // of an image's code
-
-  size_t archived_links() const { return archive ? archive->parts().exits.size() : 0; }
-  bool contains(CachePc pc) const { return base <= pc && pc < base + static_cast<int64_t>(size); }
-};
-
-// Can code anywhere in the arena reach anything in the range?
-bool near(CachePc base, size_t size, AppRange range);
-
 // An executable mapping of the program.
 struct Region {
   AppRange range;
@@ -96,21 +54,6 @@ struct Region {
   bool is_volatile = false;  // writable, or shared memory: its code may change at any time
   bool is_readable = true;
   ArchiveKey file = {};  // of volatile code: a private mapping of it
-};
-
-// A translated function, or a part of one that was reached later.
-struct Unit {
-  AppPc entry;
-  AppRange bounds;
-  uint32_t arena = 0, offset = 0, size = 0, entry_offset = 0;
-  uint32_t room = 0;  // bytes of the arena, with its guard; 0: it came from an archive
-  uint32_t first_exit = 0, exits = 0;
-  uint32_t previous = 0;  // of the same function: one more than its id
-  bool dead = false;
-  std::vector<instrument::BlockPlace> blocks = {};
-  std::vector<instrument::Mark> marks = {};
-  std::vector<AppPc> table = {};  // addresses that the table sends here: its entry,
-  uint32_t return_sites = 0;      // … then so many of these, and others
 };
 
 struct SpaceStats {
@@ -220,9 +163,7 @@ class Space {
   void save_archives();
   size_t to_keep() const;  // units
 
-  std::optional<instrument::Exit> exit(uint32_t number) const;
-  void link(uint32_t number, CachePc to);
-  void link_if_alive(uint32_t number, CachePc to);  // the code that it is in
+  Links& links() { return links_; }
 
   instrument::Tool& tool() { return *tool_; }
   uint32_t counters() const { return counters_.size(); }
@@ -235,7 +176,7 @@ class Space {
   // This process goes on for one that was killed: see base/published.h.
   void adopt();
   uint64_t id() const { return page_.as<rt::SpacePage>()->id; }
-  uint64_t code_size() const;
+  uint64_t code_size() const { return arenas_.code_size(); }
   uint64_t table_size() const;  // of its pages that are in use
 
  private:
@@ -270,9 +211,6 @@ class Space {
 
   // reuse.cc
   uint32_t new_unit(Unit unit);
-  uint32_t first_exit_for(Arena& arena, uint32_t most);
-  void add_link(Arena& arena, uint32_t number, LinkSite site);
-  void forget_dead_sites(AppPc target);
   void forget_dead_units(AppPc function);
 
   // translate.cc
@@ -290,17 +228,9 @@ class Space {
   size_t guards_bound(const Region& region, uint64_t size) const;
   CachePc guard(const Region& region, uint32_t unit, std::span<const instrument::TableEntry> places);
   void forget_unit_at(AppPc pc, CachePc at);
-  uint32_t unit_at(CachePc pc) const;
 
-  // links.cc
-  const Arena* arena_of(uint32_t link) const;
-  LinkSite& link_site(uint32_t number);
-  void link_waiting(AppPc target, CachePc to);
-  bool has_room(const Arena& arena, size_t size) const;
-  CachePc far_jump(Arena& arena, LinkSite& site, CachePc to);
-  void unlink(AppPc target);
-  void unlink(Arena& arena, uint32_t number);
-  uint32_t make_stub(Arena& arena, uint32_t number);
+  // table.cc
+  uint32_t unit_at(CachePc pc) const;
   CachePc cache_pc(uint32_t unit, uint32_t offset) const {
     return arenas_[units_[unit].arena].base + units_[unit].offset + offset;
   }
@@ -345,7 +275,7 @@ class Space {
   uint32_t next_place_ = 0;                  // its record
   uint64_t table_address_ = rt::table_base;  // in the target
   std::vector<Piece> pieces_;
-  std::vector<Arena> arenas_;
+  Arenas arenas_;
   std::vector<AppRange> own_;                             // what is mapped for us, and where nothing may be
   AppRange claim_ = {};                                   // what is to become part of it
   std::vector<AppRange> given_;                           // what was, and is the program's now,
@@ -357,7 +287,8 @@ class Space {
   std::vector<AppRange> promised_;
   std::vector<std::string> images_;
   Published<char> image_names_;  // the same, each with a 0 behind it
-  std::vector<Unit> units_;
+  Units units_;
+  Links links_{arenas_, units_, [this](Arena& arena, uint32_t offset) { make_writable(arena, offset); }};
   std::vector<uint32_t> live_;  // units that are not dead
   std::vector<uint32_t> dead_, dying_,
       free_units_;  // dead: not asked about yet, asked about (see wants_reuse), to be used again
@@ -365,9 +296,6 @@ class Space {
   size_t next_try_ = 0;          // to reuse them: when so many more are dead
   FlatMap<uint32_t> functions_;  // by begin of the bounds: one more than its last unit (see Unit::previous)
   FlatMap<CachePc> entries_;     // of units, and of blocks that were asked for
-  FlatMap<uint32_t> sites_;      // target → one more than the number of its last LinkSite
-  std::multimap<AppPc, uint32_t> archived_sites_;  // target → links of archived volatile code that were made in this run
-  std::map<uint32_t, uint32_t> archived_stubs_;    // of links of archived code that had none, by number
   SpaceStats stats_;
   size_t limit_ = 0, live_code_ = 0;
   std::vector<AppPc> expected_;  // what the last functions call, if it is not translated: see make_page_ahead

@@ -229,16 +229,16 @@ Result<CachePc> Space::translate(AppPc pc, pid_t pid, rt::Soon* soon) {
   size_t room = aligned(bound + guards_bound(*region, bounds.size()) + 256);
   Arena& arena = arenas_[region->arena];  // (prepare() has made room)
   arena.used = aligned(arena.used);
-  bool has_links = arena.archived_links() + arena.links.size() + 2 * f.insns.size() < arena.max_links;
+  bool has_links = arena.all_links() + 2 * f.insns.size() < arena.max_links;
   auto most_exits = static_cast<uint32_t>(2 * f.insns.size());
   // Room that is free again, or behind all that there is.
   auto free = arena.free_code.take(static_cast<uint32_t>(room));
-  if (!has_room(arena, (free ? 0 : room) + most_exits * instrument::stub_size) || !has_links) {
+  if (!links_.has_room(arena, (free ? 0 : room) + most_exits * instrument::stub_size) || !has_links) {
     if (free) arena.free_code.give(*free, static_cast<uint32_t>(room));
     return fail("the code cache is full");
   }
-  uint32_t first_exit = first_exit_for(arena, most_exits);
-  bool is_reused = first_exit - arena.first_link - arena.archived_links() < arena.links.size();
+  uint32_t first_exit = links_.first_for(arena, most_exits);
+  bool is_reused = first_exit - arena.first_link < arena.all_links();
   size_t end = arena.used;
   if (free) arena.used = aligned(*free);
   instrument::lower(
@@ -293,16 +293,14 @@ CachePc Space::commit(Region& region, Unit unit, instrument::Lowered& lowered, u
   for (instrument::Exit exit : lowered.exits) {
     exit.offset += units_[id].offset;
     if (exit.stub) exit.stub += units_[id].offset;
-    LinkSite site{exit, id};
-    if (exit.kind == instrument::Exit::Direct) site.previous = std::exchange(sites_[exit.target], number + 1);
-    add_link(arena, number++, site);
+    links_.add(arena, number++, {exit, id});
   }
   // (Units of volatile code are found by their entries only, and so stand alone as functions.)
   units_[id].previous = std::exchange(functions_[region.is_volatile ? entry_pc : bounds.begin], id + 1);
   if (region.is_volatile) return guard(region, id, places);
   enter_all(id, lowered.table);
   CachePc entry = entries_[entry_pc] = cache_pc(id, lowered.entry);
-  link_waiting(entry_pc, entry);
+  links_.link_waiting(entry_pc, entry);
   expect_calls(region.arena, lowered.exits);
   return entry;
 }
