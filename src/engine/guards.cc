@@ -49,23 +49,24 @@ std::string Space::archive_name() const {
   return name.empty() || !has_wide_guards() ? name : name + "-v4";
 }
 
-// Of the unit that was just lifted, whose bounds are so large: each guard of a block, and each stretch that it looks at.
-size_t Space::guards_bound(const Region& region, uint64_t size) const {
-  if (!region.is_volatile) return 0;
-  size_t stretches = std::min<size_t>(function_.blocks.size(), size / small_gap + 1);
+// Each guard of a block, and each stretch that it looks at.
+size_t Space::guards_bound(const Translation& t) const {
+  if (!t.region->is_volatile) return 0;
+  size_t size = t.bounds.size(), stretches = std::min<size_t>(t.function.blocks.size(), size / small_gap + 1);
   size_t places = 1, compares = stretches + size / 64;
-  for (const x86::Block& b : function_.blocks) places += b.is_entry;
+  for (const x86::Block& b : t.function.blocks) places += b.is_entry;
   return size + places * (guard_room + stretches * sizeof(rt::GuardedCode) + compares * instrument::wide_compare_size);
 }
 
-CachePc Space::guard(const Region& region, uint32_t id, std::span<const instrument::TableEntry> places) {
+CachePc Space::guard(const Translation& t, uint32_t id, std::span<const instrument::TableEntry> places) {
+  const Region& region = *t.region;
   Arena& arena = arenas_[region.arena];
   const Unit& unit = units_[id];
-  const x86::Function& f = function_;
+  const x86::Function& f = t.function;
   AppPc begin = f.blocks.front().begin, end = begin;
   for (const auto& b : f.blocks) end = std::max(end, b.end);
   std::span<std::byte> out = arena.memory->mapping.bytes().subspan(arena.used);
-  memcpy(out.data(), &code_[static_cast<size_t>(begin - unit.bounds.begin)], static_cast<size_t>(end - begin));
+  memcpy(out.data(), &t.code[static_cast<size_t>(begin - unit.bounds.begin)], static_cast<size_t>(end - begin));
   CachePc was = arena.base + static_cast<int64_t>(arena.used);
   size_t at = (static_cast<size_t>(end - begin) + 15) & ~size_t{15};
   std::vector<bool> seen;

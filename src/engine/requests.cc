@@ -35,7 +35,6 @@ void Server::serve(uint32_t slot) {
   Posted r = Posted::read(shared);
   if (r.state != rt::RequestState::Posted) return;
   stats_.requests++;
-  current_slot_ = slot;
   auto tell = [&](const Answer& answer) { std::ranges::copy(answer.words, shared.answer); };
   if (r.is<rt::HelloRequest>()) {
     bool is_known = hello(slot, r.as<rt::HelloRequest>());
@@ -100,13 +99,13 @@ bool Server::must_map_first(Process& p, uint32_t slot, const Posted& r) {
 
 Answer Server::handle(Process& p, uint32_t slot, const Posted& r) {
   switch (r.kind) {
-    case rt::Request::Link: return link(p, r.as<rt::LinkRequest>());
-    case rt::Request::Indirect: return transfer(p, r.as<rt::IndirectRequest>());
+    case rt::Request::Link: return link(p, slot, r.as<rt::LinkRequest>());
+    case rt::Request::Indirect: return transfer(p, slot, r.as<rt::IndirectRequest>());
     case rt::Request::Resume: {
       auto [pc, is_call] = r.as<rt::ResumeRequest>();
-      return go_on(p, {.target = {pc}, .arrives = is_call != 0});
+      return go_on(p, slot, {.target = {pc}, .arrives = is_call != 0});
     }
-    case rt::Request::Stale: return renew(p, r.as<rt::StaleRequest>());
+    case rt::Request::Stale: return renew(p, slot, r.as<rt::StaleRequest>());
     case rt::Request::Where: return where(p, r.as<rt::WhereRequest>());
     case rt::Request::NewThread: return begin_thread(p, slot, r.as<rt::NewThreadRequest>());
     case rt::Request::NoThread: drop_thread(slot, r.as<rt::NoThreadRequest>()); break;
@@ -114,7 +113,7 @@ Answer Server::handle(Process& p, uint32_t slot, const Posted& r) {
     case rt::Request::ExecFailed: exec_failed(slots_[slot].tid); break;
     case rt::Request::Change: change(p, r.as<rt::ChangeRequest>()); break;
     case rt::Request::Give: return rt::GiveAnswer{give(p, r.as<rt::GiveRequest>())};
-    case rt::Request::Executable: executable(p, r.as<rt::ExecutableRequest>()); break;
+    case rt::Request::Executable: executable(p, slot, r.as<rt::ExecutableRequest>()); break;
     case rt::Request::Quiet: begin_filter(p, r.as<rt::QuietRequest>()); break;
     case rt::Request::Begin: return begin(p, slot);
     case rt::Request::Place:
@@ -131,25 +130,25 @@ Answer Server::handle(Process& p, uint32_t slot, const Posted& r) {
   return {};
 }
 
-rt::GoOn Server::link(Process& p, const rt::LinkRequest& r) {
+rt::GoOn Server::link(Process& p, uint32_t slot, const rt::LinkRequest& r) {
   auto number = static_cast<uint32_t>(r.exit);
   auto exit = p.space->links().exit(number);
   if (!exit || exit->kind != instrument::Exit::Direct) return {};
-  rt::GoOn to = go_on(p, {.target = exit->target, .is_direct = true});
+  rt::GoOn to = go_on(p, slot, {.target = exit->target, .is_direct = true});
   if (!to.native && p.space->find(exit->target)) p.space->links().link_if_alive(number, {to.pc});
   return to;
 }
 
-rt::GoOn Server::transfer(Process& p, const rt::IndirectRequest& r) {
+rt::GoOn Server::transfer(Process& p, uint32_t slot, const rt::IndirectRequest& r) {
   auto exit = p.space->links().exit(static_cast<uint32_t>(r.exit));
   if (!exit || exit->kind == instrument::Exit::Direct) return {};
-  return go_on(p, {.target = {r.target}, .arrives = true, .site = &*exit});
+  return go_on(p, slot, {.target = {r.target}, .arrives = true, .site = &*exit});
 }
 
-rt::GoOn Server::renew(Process& p, const rt::StaleRequest& r) {
+rt::GoOn Server::renew(Process& p, uint32_t slot, const rt::StaleRequest& r) {
   p.space->forget_changed({r.pc}, {r.was});
   reuse_dead(*p.space);
-  return go_on(p, {.target = {r.pc}});
+  return go_on(p, slot, {.target = {r.pc}});
 }
 
 rt::SlotAnswer Server::begin_thread(Process& p, uint32_t slot, const rt::NewThreadRequest& r) {
@@ -192,29 +191,29 @@ rt::Pops pops_of(const instrument::Exit& site) {
 }
 }  // namespace
 
-// The thread whose request is served leaves dead code for good: not even a signal handler returns to it.
-void Server::leave_dead_code(const Space& space) {
-  slots_[current_slot_].seen = space.epoch();
+// The thread leaves dead code for good: not even a signal handler returns to it.
+void Server::leave_dead_code(uint32_t slot, const Space& space) {
+  slots_[slot].seen = space.epoch();
   if (!space.has_dead_code()) return;
-  for (rt::Interrupted& i : block(current_slot_)->interrupted)
+  for (rt::Interrupted& i : block(slot)->interrupted)
     if (i.cache_pc && space.is_in_dead_code({i.cache_pc})) i.cache_pc = 0;
 }
 
 // Where a transfer goes on: at the translation of its target. A target that is no code is gone to natively, to fault there; one
 // that the processor refuses to go to at all faults where the transfer is.
-rt::GoOn Server::go_on(Process& p, const Transfer& transfer) {
+rt::GoOn Server::go_on(Process& p, uint32_t slot, const Transfer& transfer) {
   auto [target, is_direct, arrives, site] = transfer;
   if (p.space->is_full() && !p.space->find(target)) flush(*p.space);
   last_translated_ = p.space;
   rt::GoOn answer{};
   if (site) answer.site = site->target.value, answer.pops = pops_of(*site);
-  rt::Soon& soon = block(current_slot_)->request.soon;
-  auto to = p.space->translate(target, slots_[current_slot_].tid, &soon);  // (the first thread of a process may have ended)
+  rt::Soon& soon = block(slot)->request.soon;
+  auto to = p.space->translate(target, slots_[slot].tid, &soon);  // (the first thread of a process may have ended)
   if (to) {
     if (!is_direct) p.space->enter_indirect_target(target, *to);
     CachePc entry = arrives ? p.space->table_entry(target) : CachePc{};
     answer.pc = (entry ? entry : *to).value;
-    leave_dead_code(*p.space);
+    leave_dead_code(slot, *p.space);
     if (site && site->kind == instrument::Exit::Return) stats_.slow_returns++;
     return answer;
   }
@@ -248,7 +247,7 @@ void Server::change(Process& p, const rt::ChangeRequest& r) {
 }
 
 // What is executable may be gone to: nothing else may be found by its low 32 bits from now on.
-void Server::executable(Process& p, const rt::ExecutableRequest& r) {
+void Server::executable(Process& p, uint32_t slot, const rt::ExecutableRequest& r) {
   AppRange range = whole_pages(r.range);
   bool is_known = range.begin < range.end;
   if (is_shared(p) && (!is_known || !p.space->may_add(range)))
@@ -257,7 +256,7 @@ void Server::executable(Process& p, const rt::ExecutableRequest& r) {
     return end_with_message(
         p, fmt::format("code at {:#x}, whose place in weir's table is memory of the program now", range.begin.value));
   if (is_known && p.space->note_code(range)) return;
-  if (!is_shared(p)) p.space->find_code(slots_[current_slot_].tid);
+  if (!is_shared(p)) p.space->find_code(slots_[slot].tid);
 }
 
 WaitingCall waits_in(pid_t pid, pid_t tid) {

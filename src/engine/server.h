@@ -114,19 +114,19 @@ class Server {
     bool arrives = false;                    // where the table leads
     const instrument::Exit* site = nullptr;  // of an indirect one
   };
-  rt::GoOn go_on(Process& p, const Transfer& transfer);
-  rt::GoOn link(Process& p, const rt::LinkRequest& r);
-  rt::GoOn transfer(Process& p, const rt::IndirectRequest& r);
-  rt::GoOn renew(Process& p, const rt::StaleRequest& r);
+  rt::GoOn go_on(Process& p, uint32_t slot, const Transfer& transfer);
+  rt::GoOn link(Process& p, uint32_t slot, const rt::LinkRequest& r);
+  rt::GoOn transfer(Process& p, uint32_t slot, const rt::IndirectRequest& r);
+  rt::GoOn renew(Process& p, uint32_t slot, const rt::StaleRequest& r);
   rt::WhereAnswer where(Process& p, const rt::WhereRequest& r);
   rt::SlotAnswer begin_thread(Process& p, uint32_t slot, const rt::NewThreadRequest& r);
   void drop_thread(uint32_t slot, const rt::NoThreadRequest& r);
   void change(Process& p, const rt::ChangeRequest& r);
-  void executable(Process& p, const rt::ExecutableRequest& r);
+  void executable(Process& p, uint32_t slot, const rt::ExecutableRequest& r);
   void begin_filter(Process& p, const rt::QuietRequest& r);
   Result<> part(Process& p);
   bool is_shared(const Process& p) const;
-  void leave_dead_code(const Space& space);
+  void leave_dead_code(uint32_t slot, const Space& space);
   void flush(Space& space);
   void reuse_dead(Space& space);
   bool is_out_of_dead_code(uint32_t slot, const Space& space, uint64_t epoch);
@@ -272,7 +272,6 @@ class Server {
   std::optional<std::chrono::steady_clock::time_point> deadline_;  // attached: when to detach
   std::chrono::steady_clock::time_point next_look_ = {};
   uint32_t spins_ = rt::max_spins;  // for the next request
-  uint32_t current_slot_ = 0;       // whose request is being served
 };
 
 }  // namespace weir::engine

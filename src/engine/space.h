@@ -21,8 +21,8 @@
 #include "elf/image.h"
 #include "engine/arena.h"
 #include "engine/links.h"
+#include "engine/translation.h"
 #include "engine/twins.h"
-#include "instrument/lower.h"
 #include "instrument/tool.h"
 #include "process/program.h"
 #include "rt/abi.h"
@@ -216,17 +216,32 @@ class Space {
   // translate.cc
   AppRange bounds_of(const Region& region, AppPc pc) const;
   AppRange bounds_of(const Region& region, AppPc pc, uint64_t unknown) const;  // `unknown`: its size, if nobody says it
-  std::span<const std::byte> code_of(const Region& region, AppRange bounds, pid_t pid);
+  std::span<const std::byte> code_of(const Region& region, AppRange bounds, pid_t pid,
+                                     std::vector<std::byte>& buffer) const;
   std::span<const std::byte> constants_of(const Region& region, AppPc at, size_t size) const;
+  std::span<const std::byte> data_of(Translation& t, AppPc at, size_t size) const;
   CachePc find_in_function(AppPc pc, AppRange bounds);
   void tell(rt::Soon& soon, AppPc pc, AppRange bounds, const Arena& arena) const;
   void expect_calls(uint32_t arena, std::span<const instrument::Exit> exits);
-  CachePc commit(Region& region, Unit unit, instrument::Lowered& lowered, uint32_t first_exit);
+  struct Room {
+    size_t size;
+    size_t end;                    // of what the arena used before
+    std::optional<uint32_t> free;  // where it begins, if it was free again
+    uint32_t most_exits;
+    uint32_t first_exit = 0;
+    bool has_free_exits = false;  // numbers that are free again
+  };
+  Result<> cut_out(Translation& t);
+  Result<> plan(Translation& t);
+  Result<Room> take_room(Arena& arena, size_t size, uint32_t most_exits);
+  void give_rest(Arena& arena, const Room& room, uint32_t exits);
+  Result<CachePc> lower(Translation& t);
+  CachePc commit(Translation& t, uint32_t first_exit);
 
   // guards.cc
   std::string archive_name() const;
-  size_t guards_bound(const Region& region, uint64_t size) const;
-  CachePc guard(const Region& region, uint32_t unit, std::span<const instrument::TableEntry> places);
+  size_t guards_bound(const Translation& t) const;
+  CachePc guard(const Translation& t, uint32_t unit, std::span<const instrument::TableEntry> places);
   void forget_unit_at(AppPc pc, CachePc at);
 
   // table.cc
@@ -300,11 +315,7 @@ class Space {
   size_t limit_ = 0, live_code_ = 0;
   std::vector<AppPc> expected_;  // what the last functions call, if it is not translated: see make_page_ahead
   uint32_t growing_ = 0;         // the arena of the last one
-  // Reused from one translation to the next.
-  std::vector<std::byte> code_;
-  x86::Function function_;
-  instrument::Plan plan_;
-  instrument::Lowered lowered_;
+  Translation translation_;
 };
 
 }  // namespace weir::engine

@@ -106,15 +106,16 @@ CachePc Space::find_in_function(AppPc pc, AppRange bounds) {
 }
 
 // The bytes of the function: those of the file while nobody has written to them, else those of the process.
-std::span<const std::byte> Space::code_of(const Region& region, AppRange bounds, pid_t pid) {
+std::span<const std::byte> Space::code_of(const Region& region, AppRange bounds, pid_t pid,
+                                          std::vector<std::byte>& buffer) const {
   if (region.is_pristine) {
     auto file = region.image->bytes();
     uint64_t offset = region.offset + static_cast<uint64_t>(bounds.begin - region.range.begin);
     if (offset <= file.size() && bounds.size() <= file.size() - offset) return file.subspan(offset, bounds.size());
   }
-  code_.resize(bounds.size());
-  code_.resize(process::read_code(pid, bounds.begin.value, code_));
-  return code_;
+  buffer.resize(bounds.size());
+  buffer.resize(process::read_code(pid, bounds.begin.value, buffer));
+  return buffer;
 }
 
 // What an image has in its file, where it is not written to.
@@ -143,136 +144,159 @@ void Space::tell(rt::Soon& soon, AppPc pc, AppRange bounds, const Arena& arena) 
   __atomic_store_n(&soon.count, arena.units.empty() ? 1 : 2, __ATOMIC_RELEASE);  // (a new one may not be mapped yet)
 }
 
+// What the code of the function may look at besides: tables of jumps.
+std::span<const std::byte> Space::data_of(Translation& t, AppPc at, size_t size) const {
+  if (t.pid == no_process) return constants_of(*t.region, at, size);
+  t.data_buffer.resize(size);
+  return std::span<const std::byte>(t.data_buffer).first(process::read_code(t.pid, at.value, t.data_buffer));
+}
+
 Result<CachePc> Space::translate(AppPc pc, pid_t pid, rt::Soon* soon) {
   if (CachePc known = find(pc)) return known;
   auto begin_time = std::chrono::steady_clock::now();
-  TRY(Region * region, find_region(pc, pid));
+  TRY(const Region* region, find_region(pc, pid));
   AppRange bounds = bounds_of(*region, pc);
   if (CachePc known = region->is_volatile ? CachePc{} : find_in_function(pc, bounds)) return known;
   if (soon) tell(*soon, pc, bounds, arenas_[region->arena]);
-  std::span<const std::byte> bytes = code_of(*region, bounds, pid);
-  x86::ReadMemory code = [&](AppPc at, size_t size) -> std::span<const std::byte> {
-    if (at < bounds.begin || at >= bounds.begin + static_cast<int64_t>(bytes.size())) return {};
-    auto offset = static_cast<size_t>(at - bounds.begin);
-    return bytes.subspan(offset, std::min(size, bytes.size() - offset));
-  };
-  std::vector<std::byte> data_bytes;
-  x86::ReadMemory data = [&](AppPc at, size_t size) -> std::span<const std::byte> {
-    if (pid == no_process) return constants_of(*region, at, size);
-    data_bytes.resize(size);
-    return std::span<const std::byte>(data_bytes).first(process::read_code(pid, at.value, data_bytes));
-  };
-  if (code(pc, 1).empty()) return fail("its code at {:#x} cannot be read", pc.value);
-  x86::Function& f = function_;
-  // Tools would find the code of functions that are not told apart in several of them, and calls that begin in one and end in another.
-  bool may_be_several = tool_->has_probes() && is_guess(*region, pc);
-  x86::lift(pc, bounds, code, data, {}, f);
-  AppPc end_pc = may_be_several ? likely_end(f, bounds, bytes) : bounds.end;
-  if (may_be_several && !region->is_volatile && end_pc == bounds.end && branches_beyond(f, bounds)) {
-    bounds = bounds_of(*region, pc, large_bounds);
-    bytes = code_of(*region, bounds, pid);
-    x86::lift(pc, bounds, code, data, {}, f);
-    end_pc = likely_end(f, bounds, bytes);
-  }
-  if (end_pc < bounds.end) {
-    bounds.end = end_pc;
-    x86::lift(pc, bounds, code, data, {}, f);
-  }
-  // Control goes on at an instruction that the end cuts in two: for a tool, that is behind the function, as another one.
-  if (AppPc cut = cut_instruction(f, bounds); tool_->has_probes() && cut.value) {
-    bounds.end = cut;
-    x86::lift(pc, bounds, code, data, {}, f);
-  }
-  x86::BlockId first = f.block_at(pc);
-  // An instruction that the end of its function cuts in two (a symbol's size is wrong, or control came to the middle of
-  // another instruction) is a function of its own.
-  bool is_cut = first != x86::no_block && f.insns_of(f.blocks[first])[0].shape->length == 0 &&
-                bounds.end - pc < x86::max_insn_length && bounds.end < region->range.end;
-  if (is_cut) {
-    bounds = {pc, std::min(pc + x86::max_insn_length, region->range.end)};
-    bytes = code_of(*region, bounds, pid);
-    x86::lift(pc, bounds, code, data, {}, f);
-    first = f.block_at(pc);
-  }
-  if (first == x86::no_block || (f.blocks[first].ends == x86::BlockEnd::Undecodable && f.blocks[first].count == 1)) {
-    const x86::Shape* shape = first == x86::no_block ? nullptr : f.insns_of(f.blocks[first])[0].shape;
-    if (shape && shape->known && shape->uses_gs)
-      return fail("its instruction at {:#x} uses %gs in a way that is not supported", pc.value);
-    return std::unexpected(Error{fmt::format("{:#x} cannot be translated", pc.value), no_code});
-  }
-  plan_.clear();
-  std::function<AppRange(AppPc)> bounds_at = [&](AppPc at) {
-    return region->range.contains(at) ? bounds_of(*region, at) : AppRange{at, at};
-  };
-  x86::ReadMemory image_code = [&](AppPc at, size_t size) -> std::span<const std::byte> {
-    if (!region->range.contains(at)) return {};
-    AppRange range{at, std::min(at + static_cast<int64_t>(size), region->range.end)};
-    if (region->is_pristine) return code_of(*region, range, pid);
-    return data(at, range.size());
-  };
-  std::function<instrument::IsPart(AppPc)> is_part = [&](AppPc at) {
-    using instrument::IsPart;
-    if (!region->image || region->is_volatile || !region->range.contains(at)) return IsPart::No;
-    elf::Vaddr v{at.value - region->bias};
-    if (region->image->is_part(v)) return IsPart::Yes;
-    return region->image->has_symbol(v) ? IsPart::No : IsPart::Perhaps;
-  };
-  tool_->plan({f, region->image_index, region->bias, code, image_code, bounds_at, is_part, region->is_pristine,
-               region->is_volatile},
-              counters_, plan_);
-  if (counters_.size() > rt::max_counters)
-    return fail("too many counters: the program is too large for this tool, or --cache-mb too small");
-
-  size_t bound = instrument::size_bound(f, plan_, arenas_[region->arena].base);
-  bool needs_all = !plan_.empty() || f.has_special;  // else lowering asks of rcx only, where the table leads
-  x86::Liveness live = needs_all ? x86::liveness(f) : x86::liveness_at_entries(f, x86::RCX);
-  size_t room = aligned(bound + guards_bound(*region, bounds.size()) + 256);
-  Arena& arena = arenas_[region->arena];  // (prepare() has made room)
-  arena.used = aligned(arena.used);
-  bool has_links = arena.all_links() + 2 * f.insns.size() < arena.max_links;
-  auto most_exits = static_cast<uint32_t>(2 * f.insns.size());
-  // Room that is free again, or behind all that there is.
-  auto free = arena.free_code.take(static_cast<uint32_t>(room));
-  if (!links_.has_room(arena, (free ? 0 : room) + most_exits * instrument::stub_size) || !has_links) {
-    if (free) arena.free_code.give(*free, static_cast<uint32_t>(room));
-    return fail("the code cache is full");
-  }
-  uint32_t first_exit = links_.first_for(arena, most_exits);
-  bool is_reused = first_exit - arena.first_link < arena.all_links();
-  size_t end = arena.used;
-  if (free) arena.used = aligned(*free);
-  instrument::lower(
-      {f, live, plan_, code, arena.memory->mapping.bytes().subspan(arena.used, bound),
-       arena.base + static_cast<int64_t>(arena.used), table_address_, first_exit,
-       [&](AppPc a) { return arena.is_volatile && !arena.code.contains(a) ? CachePc{} : find(a); }, tool_->has_clock()},
-      lowered_);
-  stats_.functions++;
-  stats_.blocks += f.blocks.size();
-  stats_.instructions += f.insns.size();
-  stats_.code_bytes += lowered_.size;
-  for (const auto& b : f.blocks) stats_.app_bytes += static_cast<uint64_t>(b.end - b.begin);
-  stats_.not_supported += lowered_.not_supported;
-  arena.not_supported += lowered_.not_supported;
-  CHECK(!is_reused || lowered_.exits.size() <= most_exits);
-  CachePc entry = commit(*region, {pc, bounds}, lowered_, first_exit);
-  live_code_ += units_[live_.back()].room;
-  if (is_reused)
-    arena.free_links.give(first_exit + static_cast<uint32_t>(lowered_.exits.size()),
-                          most_exits - static_cast<uint32_t>(lowered_.exits.size()));
-  if (free) {
-    arena.free_code.give(static_cast<uint32_t>(arena.used), static_cast<uint32_t>(*free + room - arena.used));
-    arena.used = end;
-  }
+  Translation& t = translation_;
+  t.pc = pc, t.pid = pid, t.region = region, t.bounds = bounds;
+  TRY_VOID(cut_out(t));
+  TRY_VOID(plan(t));
+  TRY(CachePc entry, lower(t));
   stats_.nanoseconds += static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin_time).count());
   return entry;
 }
 
+// The function around the pc, lifted: where its bounds turn out to be wrong, anew.
+Result<> Space::cut_out(Translation& t) {
+  x86::Function& f = t.function;
+  x86::ReadMemory code = [&](AppPc at, size_t size) { return t.code_at(at, size); };
+  x86::ReadMemory data = [&](AppPc at, size_t size) { return data_of(t, at, size); };
+  auto lift = [&] { x86::lift(t.pc, t.bounds, code, data, {}, f); };
+  auto lift_in = [&](AppRange bounds) {
+    t.bounds = bounds;
+    t.code = code_of(*t.region, bounds, t.pid, t.code_buffer);
+    lift();
+  };
+  auto end_at = [&](AppPc end) {
+    t.bounds.end = end;
+    lift();
+  };
+  t.code = code_of(*t.region, t.bounds, t.pid, t.code_buffer);
+  if (t.code_at(t.pc, 1).empty()) return fail("its code at {:#x} cannot be read", t.pc.value);
+  // Tools would find the code of functions that are not told apart in several of them, and calls that begin in one and end in another.
+  bool may_be_several = tool_->has_probes() && is_guess(*t.region, t.pc);
+  lift();
+  AppPc end = may_be_several ? likely_end(f, t.bounds, t.code) : t.bounds.end;
+  if (may_be_several && !t.region->is_volatile && end == t.bounds.end && branches_beyond(f, t.bounds)) {
+    lift_in(bounds_of(*t.region, t.pc, large_bounds));
+    end = likely_end(f, t.bounds, t.code);
+  }
+  if (end < t.bounds.end) end_at(end);
+  // Control goes on at an instruction that the end cuts in two: for a tool, that is behind the function, as another one.
+  if (AppPc cut = cut_instruction(f, t.bounds); tool_->has_probes() && cut.value) end_at(cut);
+  x86::BlockId first = f.block_at(t.pc);
+  // An instruction that the end of its function cuts in two (a symbol's size is wrong, or control came to the middle of
+  // another instruction) is a function of its own.
+  bool is_cut = first != x86::no_block && f.insns_of(f.blocks[first])[0].shape->length == 0 &&
+                t.bounds.end - t.pc < x86::max_insn_length && t.bounds.end < t.region->range.end;
+  if (is_cut) {
+    lift_in({t.pc, std::min(t.pc + x86::max_insn_length, t.region->range.end)});
+    first = f.block_at(t.pc);
+  }
+  if (first != x86::no_block && (f.blocks[first].ends != x86::BlockEnd::Undecodable || f.blocks[first].count != 1))
+    return {};
+  const x86::Shape* shape = first == x86::no_block ? nullptr : f.insns_of(f.blocks[first])[0].shape;
+  if (shape && shape->known && shape->uses_gs)
+    return fail("its instruction at {:#x} uses %gs in a way that is not supported", t.pc.value);
+  return std::unexpected(Error{fmt::format("{:#x} cannot be translated", t.pc.value), no_code});
+}
+
+Result<> Space::plan(Translation& t) {
+  const Region& region = *t.region;
+  t.plan.clear();
+  x86::ReadMemory code = [&](AppPc at, size_t size) { return t.code_at(at, size); };
+  x86::ReadMemory image_code = [&](AppPc at, size_t size) -> std::span<const std::byte> {
+    if (!region.range.contains(at)) return {};
+    AppRange range{at, std::min(at + static_cast<int64_t>(size), region.range.end)};
+    return region.is_pristine ? code_of(region, range, t.pid, t.data_buffer) : data_of(t, at, range.size());
+  };
+  std::function<AppRange(AppPc)> bounds_at = [&](AppPc at) {
+    return region.range.contains(at) ? bounds_of(region, at) : AppRange{at, at};
+  };
+  std::function<instrument::IsPart(AppPc)> is_part = [&](AppPc at) {
+    using instrument::IsPart;
+    if (!region.image || region.is_volatile || !region.range.contains(at)) return IsPart::No;
+    elf::Vaddr v{at.value - region.bias};
+    if (region.image->is_part(v)) return IsPart::Yes;
+    return region.image->has_symbol(v) ? IsPart::No : IsPart::Perhaps;
+  };
+  tool_->plan({t.function, region.image_index, region.bias, code, image_code, bounds_at, is_part, region.is_pristine,
+               region.is_volatile},
+              counters_, t.plan);
+  if (counters_.size() > rt::max_counters)
+    return fail("too many counters: the program is too large for this tool, or --cache-mb too small");
+  return {};
+}
+
+// Room for code that is made, and numbers for its exits: what is free again, or behind all that there is.
+Result<Space::Room> Space::take_room(Arena& arena, size_t size, uint32_t most_exits) {
+  arena.used = aligned(arena.used);
+  Room room{size, arena.used, arena.free_code.take(static_cast<uint32_t>(size)), most_exits};
+  bool has_links = arena.all_links() + most_exits < arena.max_links;
+  if (!links_.has_room(arena, (room.free ? 0 : size) + most_exits * instrument::stub_size) || !has_links) {
+    if (room.free) arena.free_code.give(*room.free, static_cast<uint32_t>(size));
+    return fail("the code cache is full");
+  }
+  room.first_exit = links_.first_for(arena, most_exits);
+  room.has_free_exits = room.first_exit - arena.first_link < arena.all_links();
+  if (room.free) arena.used = aligned(*room.free);
+  return room;
+}
+
+// What is left of it is free for others.
+void Space::give_rest(Arena& arena, const Room& room, uint32_t exits) {
+  if (room.has_free_exits) arena.free_links.give(room.first_exit + exits, room.most_exits - exits);
+  if (!room.free) return;
+  arena.free_code.give(static_cast<uint32_t>(arena.used), static_cast<uint32_t>(*room.free + room.size - arena.used));
+  arena.used = room.end;
+}
+
+Result<CachePc> Space::lower(Translation& t) {
+  const x86::Function& f = t.function;
+  Arena& arena = arenas_[t.region->arena];  // (prepare() has made room)
+  size_t bound = instrument::size_bound(f, t.plan, arena.base);
+  bool needs_all = !t.plan.empty() || f.has_special;  // else lowering asks of rcx only, where the table leads
+  x86::Liveness live = needs_all ? x86::liveness(f) : x86::liveness_at_entries(f, x86::RCX);
+  TRY(Room room, take_room(arena, aligned(bound + guards_bound(t) + 256), static_cast<uint32_t>(2 * f.insns.size())));
+  x86::ReadMemory code = [&](AppPc at, size_t size) { return t.code_at(at, size); };
+  instrument::lower(
+      {f, live, t.plan, code, arena.memory->mapping.bytes().subspan(arena.used, bound),
+       arena.base + static_cast<int64_t>(arena.used), table_address_, room.first_exit,
+       [&](AppPc a) { return arena.is_volatile && !arena.code.contains(a) ? CachePc{} : find(a); }, tool_->has_clock()},
+      t.lowered);
+  auto exits = static_cast<uint32_t>(t.lowered.exits.size());
+  stats_.functions++;
+  stats_.blocks += f.blocks.size();
+  stats_.instructions += f.insns.size();
+  stats_.code_bytes += t.lowered.size;
+  for (const auto& b : f.blocks) stats_.app_bytes += static_cast<uint64_t>(b.end - b.begin);
+  stats_.not_supported += t.lowered.not_supported;
+  arena.not_supported += t.lowered.not_supported;
+  CHECK(!room.has_free_exits || exits <= room.most_exits);
+  CachePc entry = commit(t, room.first_exit);
+  live_code_ += units_[live_.back()].room;
+  give_rest(arena, room, exits);
+  return entry;
+}
+
 // The lowered code becomes a unit: known, in the table, linked.
-CachePc Space::commit(Region& region, Unit unit, instrument::Lowered& lowered, uint32_t first_exit) {
+CachePc Space::commit(Translation& t, uint32_t first_exit) {
+  const Region& region = *t.region;
+  const instrument::Lowered& lowered = t.lowered;
   Arena& arena = arenas_[region.arena];
-  AppPc entry_pc = unit.entry;
-  AppRange bounds = unit.bounds;
+  Unit unit{t.pc, t.bounds};
   unit.arena = region.arena;
   unit.offset = static_cast<uint32_t>(arena.used);
   unit.size = lowered.size;
@@ -288,7 +312,7 @@ CachePc Space::commit(Region& region, Unit unit, instrument::Lowered& lowered, u
   std::span<const instrument::TableEntry> places = lowered.table;
   if (region.is_volatile && tool_->has_probes()) places = places.first(1);
   unit.table.reserve(places.size());
-  for (const auto& t : places) unit.table.push_back(t.app), unit.return_sites += t.is_return_site;
+  for (const auto& p : places) unit.table.push_back(p.app), unit.return_sites += p.is_return_site;
   uint32_t id = new_unit(std::move(unit)), number = first_exit;
   for (instrument::Exit exit : lowered.exits) {
     exit.offset += units_[id].offset;
@@ -296,11 +320,11 @@ CachePc Space::commit(Region& region, Unit unit, instrument::Lowered& lowered, u
     links_.add(arena, number++, {exit, id});
   }
   // (Units of volatile code are found by their entries only, and so stand alone as functions.)
-  units_[id].previous = std::exchange(functions_[region.is_volatile ? entry_pc : bounds.begin], id + 1);
-  if (region.is_volatile) return guard(region, id, places);
+  units_[id].previous = std::exchange(functions_[region.is_volatile ? t.pc : t.bounds.begin], id + 1);
+  if (region.is_volatile) return guard(t, id, places);
   enter_all(id, lowered.table);
-  CachePc entry = entries_[entry_pc] = cache_pc(id, lowered.entry);
-  links_.link_waiting(entry_pc, entry);
+  CachePc entry = entries_[t.pc] = cache_pc(id, lowered.entry);
+  links_.link_waiting(t.pc, entry);
   expect_calls(region.arena, lowered.exits);
   return entry;
 }
