@@ -101,16 +101,11 @@ Result<int> make_profile(const Words& words, const Settings& s) {
   options.make_tool = [&] {
     return std::make_unique<count::Count>(cost, count::Options{s.paths == "full", clock, os_model, ticks});
   };
-  auto program = [](const engine::ProgramRun& run) {
-    int64_t now = microseconds(CLOCK_REALTIME);
-    return count::Program{run.pid, run.parent,      run.program,  run.command, run.started,
-                          now,     run.exit_status, run.ended_by, run.images,  run.perf_map};
+  options.on_thread_end = [&](instrument::Tool& tool, const profile::LiveRun& run) {
+    assembler.add_threads(static_cast<count::Count&>(tool), run);
   };
-  options.on_thread_end = [&](instrument::Tool& tool, const engine::ProgramRun& run) {
-    assembler.add_threads(static_cast<count::Count&>(tool), program(run));
-  };
-  options.on_program_end = [&](instrument::Tool& tool, const engine::ProgramRun& run) {
-    assembler.add(static_cast<count::Count&>(tool), program(run));
+  options.on_program_end = [&](instrument::Tool& tool, const profile::LiveRun& run) {
+    assembler.add(static_cast<count::Count&>(tool), run);
     if (s.run.verbose) say_ended(run);
   };
   result.run.started = microseconds(CLOCK_REALTIME);

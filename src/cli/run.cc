@@ -56,7 +56,7 @@ void add_apart(std::vector<Counts::Owned>& all, Counts::Owned next) {
   all.back().count += next.count;
 }
 
-void add_program(Counts& counts, icount::Icount& tool, const engine::ProgramRun& run, bool blocks) {
+void add_program(Counts& counts, icount::Icount& tool, const profile::LiveRun& run, bool blocks) {
   icount::Program program = tool.take(run.pid);
   icount::Count total;
   for (size_t i = 0; i < program.images.size(); i++) {
@@ -163,13 +163,13 @@ Result<int> run(const Words& words) {
   options.keep_addresses = s.keep_addresses;
   if (s.tool == "icount") {
     options.make_tool = [] { return std::make_unique<icount::Icount>(); };
-    options.on_program_end = [&](instrument::Tool& tool, const engine::ProgramRun& run) {
+    options.on_program_end = [&](instrument::Tool& tool, const profile::LiveRun& run) {
       add_program(counts, static_cast<icount::Icount&>(tool), run, s.blocks);
       if (s.run.verbose) say_ended(run);
     };
   } else {
     options.make_tool = [&] { return std::make_unique<NoTool>(!s.no_archive && !s.run.cache_mb); };
-    if (s.run.verbose) options.on_program_end = [](instrument::Tool&, const engine::ProgramRun& run) { say_ended(run); };
+    if (s.run.verbose) options.on_program_end = [](instrument::Tool&, const profile::LiveRun& run) { say_ended(run); };
   }
   options.write = [&](const engine::Outcome& outcome) -> Result<> {
     if (s.json.empty()) return {};

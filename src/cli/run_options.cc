@@ -152,7 +152,7 @@ engine::Options engine_options(const RunOptions& o, const Words& words) {
   return options;
 }
 
-void say_ended(const engine::ProgramRun& run) {
+void say_ended(const profile::LiveRun& run) {
   say("process {}: {}: {}", run.pid, shortened(quoted_command(run.command), 100), ending(run.exit_status, run.ended_by));
 }
 

@@ -39,7 +39,7 @@ Result<> print_summary(const std::string& file, bool os_apart = false);
 // Without a tool.
 engine::Options engine_options(const RunOptions& options, const Words& words);
 
-void say_ended(const engine::ProgramRun& run);
+void say_ended(const profile::LiveRun& run);
 void say_stats(const engine::Stats& stats);
 // The words of a guardian that has written what there is.
 void say_cut_short(const engine::Outcome& outcome, const std::string& file);

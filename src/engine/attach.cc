@@ -208,9 +208,10 @@ Result<> Server::attach(pid_t pid) {
   p.pid = p.own_pid = pid;
   p.has_begun = true;
   p.pidfd = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-  p.program = std::move(program);
-  p.command = process::command_of(pid);
-  p.started = process::microseconds_now();
+  p.run.pid = static_cast<uint32_t>(pid);
+  p.run.program = std::move(program);
+  p.run.command = process::command_of(pid);
+  p.run.started = process::microseconds_now();
   p.perf_map = process::open_perf_map(pid, p.own_pid, process::began(pid));
   p.memory->mapped = (*space)->pieces().size();
   p.space = std::move(*space);

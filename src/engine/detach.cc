@@ -255,7 +255,7 @@ bool Server::detach(const std::vector<pid_t>& group) {
       end = steady_clock::now() + patience;
       if (!s.threads.stop(serve_on)) return false;
       if (s.threads.executed()) {  // nothing of ours is left in it
-        processes_.at(pid).ended_by = "exec";
+        processes_.at(pid).run.ended_by = "exec";
         process_ended(pid);
         return true;
       }
@@ -272,7 +272,7 @@ bool Server::detach(const std::vector<pid_t>& group) {
     }
     if (!ready && steady_clock::now() > last) {
       for (pid_t pid : group) {
-        say("{}: a thread of it does not come out of weir's runtime; the process is ended", processes_.at(pid).program);
+        say("{}: a thread of it does not come out of weir's runtime; the process is ended", processes_.at(pid).run.program);
         kill(pid, SIGKILL);
       }
       failed_ = true;
@@ -299,7 +299,7 @@ bool Server::detach(const std::vector<pid_t>& group) {
   }
   stopped.clear();  // they go on
   for (pid_t pid : group) {
-    processes_.at(pid).ended_by = "detach";
+    processes_.at(pid).run.ended_by = "detach";
     process_ended(pid);
   }
   return true;

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "instrument/tool.h"
+#include "profile/program_run.h"
 
 namespace weir::engine {
 
@@ -27,25 +28,13 @@ struct Options {
   bool page_faults = false;          // are counted and timed, for tools that collect them (rt::FaultTable)
   std::function<std::unique_ptr<instrument::Tool>()> make_tool;
   // A thread of a program has ended, others go on: the tool has collected it.
-  std::function<void(instrument::Tool& tool, const struct ProgramRun& run)> on_thread_end = {};
+  std::function<void(instrument::Tool& tool, const profile::LiveRun& run)> on_thread_end = {};
   // A program (a process, from exec to exec) has ended, or Weir leaves it behind.
-  std::function<void(instrument::Tool& tool, const struct ProgramRun& run)> on_program_end = {};
+  std::function<void(instrument::Tool& tool, const profile::LiveRun& run)> on_program_end = {};
   // All have: what they counted is written. When Weir is killed, its guardian does this.
   std::function<Result<>(const struct Outcome& outcome)> write = [](const auto&) { return Result<>(); };
   // … and told. What was written stays as it is from here on, whatever happens to Weir.
   std::function<Result<>(const struct Outcome& outcome)> tell = [](const auto&) { return Result<>(); };
-};
-
-// One program: a process from one exec to the next.
-struct ProgramRun {
-  uint32_t pid = 0, parent = 0;  // 0: the one that Weir started
-  std::string program;
-  std::vector<std::string> command;
-  int64_t started = 0;              // microseconds since 1970
-  std::optional<int> exit_status;   // as a shell sees it, where that is known
-  const char* ended_by = "";        // "exit", "signal", "exec", "detach"; "": not known, or it goes on
-  std::vector<std::string> images;  // by the index that tools were given
-  int perf_map = -1;  // a descriptor: names that the program wrote down for code that it wrote (symbols/perf_map.h)
 };
 
 struct Stats {

@@ -14,8 +14,8 @@ void Server::enroll(Process& p, uint32_t slot) {
   o.space = p.space->id();
   o.pid = static_cast<uint32_t>(p.pid);
   o.tid = static_cast<uint32_t>(slots_[slot].tid);
-  o.parent = static_cast<uint32_t>(p.parent);
-  o.started = p.started;
+  o.parent = p.run.parent_pid;
+  o.started = p.run.started;
   __atomic_store_n(&o.serial, ++last_serial_, __ATOMIC_RELEASE);
 }
 
@@ -43,11 +43,14 @@ void Server::adopt_threads() {
     auto [p, is_new] = processes_.try_emplace(static_cast<pid_t>(o.pid));
     if (is_new) {
       p->second.pid = static_cast<pid_t>(o.pid);
-      p->second.parent = static_cast<pid_t>(o.parent);
-      p->second.started = o.started;
+      p->second.run.pid = o.pid;
+      p->second.run.parent_pid = o.parent;
+      p->second.run.started = o.started;
       p->second.space = spaces[o.space];
-      if (auto parent = processes_.find(p->second.parent); parent != processes_.end())
-        p->second.program = parent->second.program, p->second.command = parent->second.command;
+      if (auto parent = processes_.find(static_cast<pid_t>(o.parent)); parent != processes_.end()) {
+        p->second.run.program = parent->second.run.program;
+        p->second.run.command = parent->second.run.command;
+      }
     }
     if (p->second.space->id() != o.space) continue;
     slots_.adopt(slot, static_cast<pid_t>(o.tid));

@@ -112,9 +112,10 @@ Result<> Server::inject(pid_t pid) {
   if (!p.own_pid) p.own_pid = pid;
   if (!p.pidfd) p.pidfd = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   p.space = std::move(space);
-  p.program = process::program_name(pid);
-  p.command = process::command_of(pid);
-  p.started = process::microseconds_now();
+  p.run.pid = static_cast<uint32_t>(pid);
+  p.run.program = process::program_name(pid);
+  p.run.command = process::command_of(pid);
+  p.run.started = process::microseconds_now();
   p.slots = {slot};
   p.first_slot = slot;
   p.memory = std::make_shared<Memory>();

@@ -132,7 +132,7 @@ void Server::move(Process& p, uint32_t slot, const Posted& r) {
     await_mapping(p);
     let_others_go_on();
   } else {
-    if (!process::has_ended(slots_[slot].tid)) say("{}: it cannot be moved: {}", p.program, prepared.error().what);
+    if (!process::has_ended(slots_[slot].tid)) say("{}: it cannot be moved: {}", p.run.program, prepared.error().what);
     serve(slot);
   }
   moving_.reset();

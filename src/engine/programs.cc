@@ -29,8 +29,8 @@ AppRange whole_pages(AppRange range) {
 }
 
 void Process::note_status(int status) {
-  exit_status = process::shell_status(status);
-  ended_by = WIFSIGNALED(status) ? "signal" : "exit";
+  run.exit_status = process::shell_status(status);
+  run.ended_by = WIFSIGNALED(status) ? "signal" : "exit";
 }
 
 Result<> Server::spawn() {
@@ -156,11 +156,11 @@ void Server::exec_stop(pid_t pid) {
   seized_.erase(static_cast<pid_t>(former));
   seized_.erase(pid);
   if (auto old = processes_.find(pid); old != processes_.end()) {
-    old->second.ended_by = "exec";
+    old->second.run.ended_by = "exec";
     program_ended(old->second);
     Process next;
     next.elsewhere = old->second.elsewhere;
-    next.parent = old->second.parent;
+    next.run.parent_pid = old->second.run.parent_pid;
     next.own_pid = old->second.own_pid;
     old->second = std::move(next);
   }
@@ -225,7 +225,7 @@ void Server::find_exit(Process& p) {
   }
   if (!status) return;
   p.note_status(*status);
-  if (is_attached() && p.pid == options_.pids[0]) main_status_ = *p.exit_status;  // it is as if we had run it
+  if (is_attached() && p.pid == options_.pids[0]) main_status_ = *p.run.exit_status;  // it is as if we had run it
 }
 
 void Server::process_ended(pid_t pid) {
@@ -277,23 +277,19 @@ void Server::report(Process& p) {
 void Server::look_for_overflow(const Process& p, uint32_t slot) {
   uint64_t begin = Slots::address(slot), top = block(slot)->frames_top;
   if (!p.space->tool().has_clock() || top <= begin + rt::frames_end - sizeof(rt::Frame)) return;
-  say("{}: more than {} calls inside each other are too many for a profile; the process was ended", p.program,
+  say("{}: more than {} calls inside each other are too many for a profile; the process was ended", p.run.program,
       (rt::frames_end - rt::frames_offset) / sizeof(rt::Frame));
   if (p.pid == main_pid_) failed_ = true;
 }
 
-ProgramRun Server::run_of(Process& p) const {
+// As far as it is known now.
+const profile::LiveRun& Server::run_of(Process& p) const {
   std::span<const std::string> images = p.space->images();
-  if (!p.perf_map) p.perf_map = process::open_perf_map(p.pid, p.own_pid, p.started);
-  return {static_cast<uint32_t>(p.pid),
-          static_cast<uint32_t>(p.parent),
-          p.program,
-          p.command,
-          p.started,
-          p.exit_status,
-          p.ended_by,
-          {images.begin(), images.end()},
-          p.perf_map.get()};
+  if (!p.perf_map) p.perf_map = process::open_perf_map(p.pid, p.own_pid, p.run.started);
+  p.run.images.assign(images.begin(), images.end());
+  p.run.perf_map = p.perf_map.get();
+  p.run.ended = process::microseconds_now();
+  return p.run;
 }
 
 namespace {
@@ -389,10 +385,11 @@ bool Server::hello(uint32_t slot, const rt::HelloRequest& r) {
     p.has_begun = true;
     p.pidfd = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
     p.space = is_parents ? parent->second.space : reserved.space;
-    p.program = process::program_name(pid);
-    p.command = process::command_of(pid);
-    p.started = process::microseconds_now();
-    p.parent = reserved.pid;
+    p.run.pid = static_cast<uint32_t>(pid);
+    p.run.program = process::program_name(pid);
+    p.run.command = process::command_of(pid);
+    p.run.started = process::microseconds_now();
+    p.run.parent_pid = static_cast<uint32_t>(reserved.pid);
     p.own_pid = own_pid;
     p.first_slot = slot;
     p.memory = memory;

@@ -320,12 +320,12 @@ void Server::end_with_message(Process& p, const std::string& why) {
   pollfd gone{p.pidfd.get(), POLLIN, 0};
   if (poll(&gone, 1, 50) > 0) return;  // it was on its way out, and cannot be read any more
   if (is_attached()) {  // … but it can natively: a thread goes on in the program's own code until it is let go
-    say("{}: {}; weir lets go of it", p.program, why);
+    say("{}: {}; weir lets go of it", p.run.program, why);
     detach_wanted = failed_ = true;
     return;
   }
   p.is_ended_by_us = true;
-  say("{}: {}; the process is ended", p.program, why);
+  say("{}: {}; the process is ended", p.run.program, why);
   kill(p.pid, SIGKILL);
   if (p.pid == main_pid_) failed_ = true;
 }

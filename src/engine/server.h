@@ -28,14 +28,9 @@ struct Process {
   pid_t pid = 0;
   Fd pidfd;
   std::shared_ptr<Space> space;
-  std::string program;
-  pid_t parent = 0;
-  std::vector<std::string> command = {};
-  int64_t started = 0;  // microseconds since 1970
-  std::optional<int> exit_status = {};
-  const char* ended_by = "";  // see ProgramRun
-  pid_t own_pid = 0;          // as the process knows it
-  Fd perf_map = {};           // see ProgramRun
+  profile::LiveRun run = {};
+  pid_t own_pid = 0;  // as the process knows it
+  Fd perf_map = {};   // see run.perf_map
   std::vector<uint32_t> slots = {};
   uint32_t first_slot = 0;  // holds the signal actions: kept until the program ends
   std::shared_ptr<Memory> memory;
@@ -139,7 +134,7 @@ class Server {
   void process_ended(pid_t pid);
   void program_ended(Process& p);
   void report(Process& p);
-  ProgramRun run_of(Process& p) const;
+  const profile::LiveRun& run_of(Process& p) const;
   bool hello(uint32_t slot, const rt::HelloRequest& r);
   void exec_begins(uint32_t slot, const rt::ExecRequest& r);
   void exec_failed(pid_t tid);

@@ -23,6 +23,8 @@
 #include <string>
 #include <vector>
 
+#include "profile/program_run.h"
+
 namespace weir::profile {
 
 inline constexpr uint32_t none = UINT32_MAX;
@@ -205,15 +207,8 @@ struct SourceFile {
   bool operator==(const SourceFile&) const = default;
 };
 
-struct Process {
-  uint32_t pid = 0;
+struct Process : ProgramRun {
   uint32_t parent = none;  // index; none: the one that Weir started
-  std::vector<std::string> command;
-  int64_t started = 0, ended = 0;  // microseconds since 1970
-  std::optional<int> exit_status;  // as a shell sees it (128+n for a signal); none: not known, or it goes on
-  std::string ended_by;  // "exit", "signal", "exec" (of another program), "detach"; empty: not known, or it goes on
-  std::vector<std::string> notes;  // what could not be seen, one line each: the data's quality
-  std::string program = {};        // the path of its image; empty: not known
   bool operator==(const Process&) const = default;
 };
 

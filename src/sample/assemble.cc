@@ -185,9 +185,8 @@ void Assembler::add(const Program& program) {
     images.push_back(code_.image(program.images[i], &writer, i < program.files.size() ? program.files[i] : nullptr));
 
   auto process = static_cast<uint32_t>(p_.processes.size());
-  p_.processes.push_back({program.pid, none, program.command, program.started, program.ended, program.exit_status,
-                          program.ended_by, program.notes});
-  parents_.push_back(program.parent);
+  p_.processes.push_back({program});
+  parents_.push_back(program.parent_pid);
   for (const Thread& t : program.threads) {
     profile::Thread out;
     out.process = process;

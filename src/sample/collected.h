@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "profile/program_run.h"
 #include "rt/walk.h"
 
 namespace weir::elf {
@@ -43,17 +44,8 @@ struct Thread {
   uint64_t late = 0;  // that came when a blocked signal was let through, not where the thread was when they were due
 };
 
-// A process, from one exec to the next.
-struct Program {
-  uint32_t pid = 0, parent = 0;
-  std::vector<std::string> command;
-  int64_t started = 0, ended = 0;  // microseconds since 1970
-  std::optional<int> exit_status;
-  std::string ended_by;             // "exit", "signal", "exec", "detach"; empty: not known, or it goes on
-  std::vector<std::string> images;  // paths; "[vdso]", "[code written at run time]"
+struct Program : profile::LiveRun {
   std::vector<std::shared_ptr<const elf::Image>> files;  // of the images, where they are open; may be shorter
-  int perf_map = -1, jit_dump = -1;  // descriptors: names of code that the program wrote (symbols/written_names.h)
-  std::vector<std::string> notes;    // what could not be seen, one line each
   std::vector<Thread> threads;
 };
 

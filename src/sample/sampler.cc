@@ -322,7 +322,7 @@ Process& Sampler::add(pid_t pid, pid_t parent) {
   p.parent = parent;
   p.pidfd = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   p.program.pid = static_cast<uint32_t>(pid);
-  p.program.parent = static_cast<uint32_t>(parent);
+  p.program.parent_pid = static_cast<uint32_t>(parent);
   p.program.command = process::command_of(pid);
   p.program.started = process::microseconds_now();
   rt::SampleControl& control = shared_->control();

@@ -17,7 +17,9 @@ class SampledTest : public ReportTest {
   static bool has_subject(const std::string& name) {
     return std::set<std::string>{"detail", "source", "asm"}.contains(name);
   }
-  static bool is_of_exact_ones(const std::string& name) { return name == "oscalls" || name == "waits" || name == "coverage"; }
+  static bool is_of_exact_ones(const std::string& name) {
+    return name == "oscalls" || name == "waits" || name == "coverage";
+  }
 };
 
 TEST_F(SampledTest, S9_TheFunctionListAsText) {
@@ -199,7 +201,7 @@ TEST_F(SampledTest, S9_NothingWasSampled) {
   profile::Profile p;
   p.run.command = {"true"};
   p.run.sampling.emplace().rate = 1000;
-  p.processes.push_back({1, profile::none, {"true"}, 0, 0, 0, "exit", {}});
+  p.processes.push_back({{1, {"true"}, 0, 0, 0, "exit"}});
   for (bool has_thread : {false, true}) {
     if (has_thread) p.threads.emplace_back().process = 0;
     put(p);

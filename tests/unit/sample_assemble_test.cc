@@ -371,7 +371,7 @@ TEST(SampleAssemble, A7_ThreadsAndProcesses) {
   a.tid = 100, b.tid = 101, c.tid = 200;
   b.name = "worker";
   Program parent = program_of({a, b}), child = program_of({c});
-  child.pid = 200, child.parent = 100, child.started = 1500, child.ended = 1600;
+  child.pid = 200, child.parent_pid = 100, child.started = 1500, child.ended = 1600;
   child.notes = {"something was not seen"};
   child.exit_status.reset(), child.ended_by = "detach";
   profile::SampledBy by_event = by_time;
@@ -426,7 +426,7 @@ TEST(SampleAssemble, S8_HostileTrees) {
       program.threads[0].nodes.push_back({Node::Caller, Stop::None, 1, image, offset, 0});
       program.threads[0].nodes.push_back({Node::Leaf, Stop::None, 1, image, offset, 1});
     }
-  program.parent = 100;  // itself
+  program.parent_pid = 100;  // itself
   profile::SampledBy sampling = by_time;
   sampling.rate = -1e300;
   Profile p = assemble(sampling, std::vector{program, program});

@@ -27,7 +27,7 @@ uint32_t hash_of_block(uint32_t function, uint64_t offset) {
 
 }  // namespace
 
-Assembler::Open& Assembler::open(const Program& program) {
+Assembler::Open& Assembler::open(const profile::LiveRun& program) {
   auto [known, is_new] = open_.try_emplace(program.pid);
   if (is_new) known->second.process = add_process(program);
   known->second.written.read(static_cast<pid_t>(program.pid), program.started, program.perf_map,
@@ -35,15 +35,14 @@ Assembler::Open& Assembler::open(const Program& program) {
   return known->second;
 }
 
-uint32_t Assembler::add_process(const Program& program) {
-  if (p_.processes.size() >= kept_processes && program.parent) return none;  // (the one that was started has its place)
-  p_.processes.push_back(
-      {program.pid, none, program.command, program.started, program.started, {}, {}, {}, program.program});
-  parents_.push_back(program.parent);
+uint32_t Assembler::add_process(const profile::LiveRun& program) {
+  if (p_.processes.size() >= kept_processes && program.parent_pid) return none;  // (the one that was started has its place)
+  p_.processes.push_back({{program.pid, program.command, program.started, program.started, {}, {}, {}, program.program}});
+  parents_.push_back(program.parent_pid);
   return static_cast<uint32_t>(p_.processes.size() - 1);
 }
 
-void Assembler::add_threads(Count& tool, const Program& program) {
+void Assembler::add_threads(Count& tool, const profile::LiveRun& program) {
   uint32_t process = open(program).process;
   add_functions(tool, program);
   add_blocks(tool);
@@ -51,7 +50,7 @@ void Assembler::add_threads(Count& tool, const Program& program) {
   for (const Thread& t : tool.take(program.pid)) add_thread(tool, t, process);
 }
 
-void Assembler::add(Count& tool, const Program& program) {
+void Assembler::add(Count& tool, const profile::LiveRun& program) {
   add_threads(tool, program);
   uint32_t process = open_.extract(program.pid).mapped().process;
   if (process == none) return;
@@ -61,7 +60,7 @@ void Assembler::add(Count& tool, const Program& program) {
 }
 
 // These three give ids to what the tool has, beyond those that it got before. Programs have code in common: it is added once.
-void Assembler::add_functions(Count& tool, const Program& program) {
+void Assembler::add_functions(Count& tool, const profile::LiveRun& program) {
   std::vector<uint32_t>& ids = tool.ids.functions;
   ids.reserve(tool.functions().size());
   symbols::Writer writer{program.pid, program.started, open_.at(program.pid).written.code()};
@@ -287,7 +286,7 @@ void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process)
 void Assembler::add_to_others(const profile::Thread& t) {
   if (others_ == none) {
     others_process_ = static_cast<uint32_t>(p_.processes.size());
-    p_.processes.push_back({0, none, {"[other threads]"}, p_.processes[0].started, p_.processes[0].started, {}, {}, {}});
+    p_.processes.push_back({{0, {"[other threads]"}, p_.processes[0].started, p_.processes[0].started}});
     parents_.push_back(0);
     others_ = static_cast<uint32_t>(p_.threads.size());
     p_.threads.emplace_back().process = others_process_;

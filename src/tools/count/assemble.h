@@ -12,25 +12,13 @@
 
 namespace weir::count {
 
-// A program: a process from one exec to the next.
-struct Program {
-  uint32_t pid = 0, parent = 0;
-  std::string program;  // the path of its image
-  std::vector<std::string> command;
-  int64_t started = 0, ended = 0;
-  std::optional<int> exit_status;
-  std::string ended_by;
-  std::vector<std::string> images;  // by the index that the tool was given
-  int perf_map = -1;                // a descriptor, see symbols/perf_map.h
-};
-
 class Assembler {
  public:
   explicit Assembler(profile::Profile& profile) : p_(profile), code_(profile) {}
   // Threads of a program that have ended: a long run has more of them than should be kept by the tool.
-  void add_threads(Count& tool, const Program& program);
+  void add_threads(Count& tool, const profile::LiveRun& program);
   // All that is left of a program that has ended.
-  void add(Count& tool, const Program& program);
+  void add(Count& tool, const profile::LiveRun& program);
   // Names and lines, when all programs are there.
   void finish();
 
@@ -45,14 +33,14 @@ class Assembler {
     uint32_t first = 0, before = 0;
   };
   class Cutter;
-  Open& open(const Program& program);
-  void add_functions(Count& tool, const Program& program);
+  Open& open(const profile::LiveRun& program);
+  void add_functions(Count& tool, const profile::LiveRun& program);
   void add_blocks(Count& tool);
   void add_sites(Count& tool);
   void add_thread(const Count& tool, const Thread& thread, uint32_t process);
   void add_to_others(const profile::Thread& thread);
   void add_up_others();
-  uint32_t add_process(const Program& program);
+  uint32_t add_process(const profile::LiveRun& program);
   void cut_blocks();
   void spread_wall_time();
   void note_what_ran();
