@@ -3,14 +3,7 @@
 // Nobody but the process can change what it has mapped. So a request may be answered with a list of system calls; the thread makes them and
 // asks again (rt::CalledRequest), and gets the rest of them, the next list, or its answer. Until then the other threads of its memory wait, as
 // what they would be told may lead to what is not there yet. Where its own answer may do so, its request is put off until all is mapped.
-//
-//                 a request, and all is mapped: its answer ──┐
-//                                                            ▼
-//     ┌──────▶ nobody calls ──── there are calls ────▶ a thread calls ◀─┐
-//     │            ▲              (send)                     │          │ it could not open more files: the limit is raised,
-//     │            └──────── all are made (finish) ──────────┤          │ and it makes the rest (called); or there are more (send)
-//     │                                                      └──────────┘
-//     └── what was put off is answered, and then who waited
+// (Drawn in docs/design.md, "Requests".)
 #pragma once
 
 #include <sys/resource.h>

@@ -1,11 +1,6 @@
 // Slots: the blocks of threads, in one shared file, and who has which.
 //
-//              reserve                run                      end                 the thread is gone (take_ended)
-//      Free ───────────▶ Reserved ───────────▶ Running ───────────────▶ Ending ──────────────────────────────────────▶ Free
-//       ▲     a thread is  │ free: it was not     │ free: its program      ▲ retain: its counts stay until the guardian
-//       │     made         │ made, or is lost     │ has ended              │ knows that they are collected
-//       └──────────────────┴──────────────────────┴────────────────────────┘
-//
+// Free → Reserved (reserve) → Running (run) → Ending (end_thread) → Free; docs/design.md has a drawing, under "Slots".
 // A slot is reserved for a child before that begins. Slot 0 is nobody's: it holds the control block.
 #pragma once
 
