@@ -309,6 +309,7 @@ void Server::detach_all() {
   detaching_ = true;
   for (;;) {
     await_newborn();
+    reap();  // (a thread that we hold for an exec may end: its process is there until we have waited for it)
     look_for_ended();
     while (make_move()) {}
     if (processes_.empty()) return;
