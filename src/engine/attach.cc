@@ -195,14 +195,11 @@ Result<> Server::attach(pid_t pid) {
   for (size_t i = 0; i < registers.size(); i++) {
     rt::ThreadBlock* tb = block(p.slots[i]);
     tb->app_gs = std::exchange(registers[i].gs_base, Slots::address(p.slots[i]));
-    (*space)->tool().begin_thread(memory_of(p.slots[i]), nullptr, false, {});
     pid_t tid = tids[i];
-    if ((*space)->tool().has_clock())
-      std::ifstream(fmt::format("/proc/{}/task/{}/comm", pid, tid))
-          .getline(reinterpret_cast<rt::Tools*>(memory_of(p.slots[i]) + rt::tools_offset)->name, sizeof rt::Tools::name);
+    (*space)->tool().begin_thread({.memory = memory_of(p.slots[i]), .name = process::thread_name(pid, tid)});
     // The program's zmm31 goes to the thread block: the register is the clock's, which begins at 0.
-    if (uint32_t offset = (*space)->tool().has_clock() ? instrument::clock_register_offset() : 0)
-      TRY_VOID(process::exchange_zmm31(tid, offset, tb->zmm31));
+    if (uint32_t offset = (*space)->tool().services().clock ? instrument::clock_register_offset() : 0)
+      TRY_VOID(process::exchange_zmm31(tid, offset, tb->clock.zmm31));
     TRY_VOID(process::Tracee(tid).set_registers(registers[i]));
   }
   p.pid = p.own_pid = pid;

@@ -220,7 +220,7 @@ std::optional<Server::Leaving> Server::leave_cache(Process& p, pid_t tid, int& s
   if (!is_native) mend(at, *tb, *regs);
   regs->rip = at.app.value;
   regs->gs_base = tb->app_gs;
-  bool has_clock = p.space->tool().has_clock() && instrument::clock_register_offset();
+  bool has_clock = p.space->tool().services().clock && instrument::clock_register_offset();
   return Leaving{tid,
                  *regs,
                  static_cast<uint32_t>(slot),
@@ -285,7 +285,7 @@ bool Server::detach(const std::vector<pid_t>& group) {
   for (auto& [pid, s] : stopped) {
     s.threads.end_with_us();
     for (Leaving& l : s.leaving) {
-      if (l.clock) (void)process::exchange_zmm31(l.tid, instrument::clock_register_offset(), l.clock->zmm31);
+      if (l.clock) (void)process::exchange_zmm31(l.tid, instrument::clock_register_offset(), l.clock->clock.zmm31);
       (void)process::Tracee(l.tid).set_registers(l.regs);
     }
     pid_t agent = s.threads.agent();

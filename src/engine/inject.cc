@@ -268,7 +268,7 @@ rt::GoOn Server::begin(Process& p, uint32_t slot) {
   rt::GoOn to{};
   to.pc = begin ? begin->value : p.begin.value;
   if (begin) {
-    p.space->tool().begin_thread(memory_of(slot), nullptr, false, *begin);
+    p.space->tool().begin_thread({.memory = memory_of(slot), .pc = *begin});
     return to;
   }
   if (p.pid == main_pid_) {

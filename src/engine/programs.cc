@@ -17,6 +17,7 @@
 #include <fstream>
 
 #include "engine/server.h"
+#include "instrument/inline_code.h"
 #include "process/spawn.h"
 #include "process/tracee.h"
 
@@ -213,16 +214,14 @@ std::optional<int> status_of_zombie(pid_t pid) {
 
 }  // namespace
 
-// How a process ended that is not our child. What the kernel does not tell, its last call may: where OS calls are counted, that is known.
+// How a process ended that is not our child. What the kernel does not tell, its last call may: some tools note it.
 void Server::find_exit(Process& p) {
   std::optional<int> status = status_of_reaped(p.pidfd.get());
   if (!status) status = status_of_zombie(p.pid);
   if (!status) status = status_of_reaped(p.pidfd.get());  // (it was waited for just now)
-  for (uint32_t slot : p.slots) {
-    auto* tools = reinterpret_cast<const rt::Tools*>(memory_of(slot) + rt::tools_offset);
-    if (!status && p.space->tool().has_clock() && tools->os_number == SYS_exit_group + 1)
-      status = static_cast<int>(tools->os_descriptor & 0xff) << 8;
-  }
+  for (uint32_t slot : p.slots)
+    if (!status)
+      if (auto noted = p.space->tool().exit_status(memory_of(slot))) status = *noted << 8;
   if (!status) return;
   p.note_status(*status);
   if (is_attached() && p.pid == options_.pids[0]) main_status_ = *p.run.exit_status;  // it is as if we had run it
@@ -275,10 +274,12 @@ void Server::report(Process& p) {
 
 // A thread that came to the end of its parallel stack got a signal there.
 void Server::look_for_overflow(const Process& p, uint32_t slot) {
-  uint64_t begin = Slots::address(slot), top = block(slot)->frames_top;
-  if (!p.space->tool().has_clock() || top <= begin + rt::frames_end - sizeof(rt::Frame)) return;
+  if (!p.space->tool().services().frames) return;
+  uint64_t begin = Slots::address(slot), top = block(slot)->frames.top;
+  uint32_t size = p.space->tool().inline_code()->frame_size();
+  if (top <= begin + rt::frames_end - size) return;
   say("{}: more than {} calls inside each other are too many for a profile; the process was ended", p.run.program,
-      (rt::frames_end - rt::frames_offset) / sizeof(rt::Frame));
+      (rt::frames_end - rt::frames_offset) / size);
   if (p.pid == main_pid_) failed_ = true;
 }
 
@@ -426,7 +427,7 @@ Process* Server::process_of(uint32_t slot) {
 void Server::end_frames(Process& p, uint32_t slot) {
   std::vector<bool>& has_end = p.memory->has_end;
   if (has_end.size() <= slot) has_end.resize(slot + 1);
-  if (!p.space->tool().has_clock() || p.quiet || has_end[slot]) return;
+  if (!p.space->tool().services().frames || p.quiet || has_end[slot]) return;
   has_end[slot] = true;
   uint64_t end = Slots::address(slot) + rt::frames_end;
   p.calls.push_back({SYS_mprotect, {end, 4096, PROT_NONE}, {}, rt::Optional});

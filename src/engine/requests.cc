@@ -159,8 +159,10 @@ rt::SlotAnswer Server::begin_thread(Process& p, uint32_t slot, const rt::NewThre
   slots_[child].clone_flags = r.clone_flags;
   slots_[child].space = p.space;
   slots_[child].memory = p.memory->copy();
-  p.space->tool().begin_thread(memory_of(child), memory_of(slot), !(r.clone_flags & CLONE_THREAD),
-                               p.space->where({block(slot)->regs.gpr[1]}).app);
+  p.space->tool().begin_thread({.memory = memory_of(child),
+                                .parent = memory_of(slot),
+                                .is_fork = !(r.clone_flags & CLONE_THREAD),
+                                .pc = p.space->where({block(slot)->regs.gpr[1]}).app});
   return {child};
 }
 

@@ -141,6 +141,20 @@ Result<bool> Server::stay_behind() {
   return true;
 }
 
+namespace {
+// What the runtime's image has of a tool.
+rt::ToolEntry tool_entry(std::span<const std::byte> image, const rt::RuntimeHeader& header, std::string_view name) {
+  if (name.empty()) return {};
+  for (uint64_t at = header.tools; at < header.tools_end; at += sizeof(rt::ToolEntry)) {
+    rt::ToolEntry entry;
+    memcpy(&entry, image.data() + (at - rt::runtime_base), sizeof entry);
+    if (name == std::string_view(entry.name, strnlen(entry.name, sizeof entry.name))) return entry;
+  }
+  CHECK(!"the runtime has no part of this tool");
+  return {};
+}
+}  // namespace
+
 Result<> Server::set_up() {
   // A process of the target takes half a dozen descriptors here; the target itself keeps the limit that it was given.
   getrlimit(RLIMIT_NOFILE, &descriptors_);
@@ -152,7 +166,7 @@ Result<> Server::set_up() {
   memcpy(runtime_.mapping.data(), weir_runtime_image, size);
   memcpy(&header_, weir_runtime_image, sizeof header_);
   CHECK(header_.version == rt::abi_version && header_.begin - rt::runtime_base < size);
-  TRY(slots_, Slots::create(header_));
+  TRY(slots_, Slots::create(header_, tool_entry(runtime_.mapping.bytes(), header_, options_.make_tool()->runtime_part())));
   control()->weir_pid = static_cast<uint32_t>(getpid());
   TRY(guardian_, Guardian::create());
   renew_guardian();

@@ -21,6 +21,7 @@
 #include "process/threads.h"
 #include "process/tracee.h"
 #include "rt/faults.h"
+#include "rt/hooks.h"
 
 namespace weir::engine {
 

@@ -25,10 +25,11 @@ SlotRange slots_of(AppRange range) {
 }
 }  // namespace
 
-Result<Slots> Slots::create(const rt::RuntimeHeader& doors) {
+Result<Slots> Slots::create(const rt::RuntimeHeader& doors, const rt::ToolEntry& tool) {
   Slots slots;
   TRY(slots.memory_, SharedMemory::create("weir-threads", rt::blocks_size, SharedMemory::Writer::Both));
   slots.doors_ = doors;
+  slots.tool_ = tool;
   return slots;
 }
 
@@ -63,6 +64,8 @@ void Slots::begin_block(uint32_t slot) {
   tb->enter_routine = doors_.enter_routine;
   tb->enter_probe = doors_.enter_probe;
   std::ranges::copy(doors_.enter_light, tb->enter_light);
+  tb->hooks = tool_.hooks;
+  std::ranges::copy(tool_.light, tb->light);
   tb->actions = reinterpret_cast<rt::KernelSigaction*>(address(slot) + offsetof(rt::ThreadBlock, own_actions));
 }
 

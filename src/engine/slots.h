@@ -14,7 +14,7 @@
 #include "base/address.h"
 #include "base/flat_map.h"
 #include "base/shared_memory.h"
-#include "rt/abi.h"
+#include "rt/hooks.h"
 
 namespace weir::engine {
 
@@ -46,8 +46,8 @@ class Slots {
   // Where the target has the block.
   static constexpr uint64_t address(uint32_t slot) { return rt::blocks_base + slot * rt::block_stride; }
 
-  // `doors`: of the runtime, for those who get a block.
-  static Result<Slots> create(const rt::RuntimeHeader& doors);
+  // `doors`, and the tool's part of the runtime: for those who get a block.
+  static Result<Slots> create(const rt::RuntimeHeader& doors, const rt::ToolEntry& tool);
 
   // As many as were ever used; the first is nobody's.
   size_t size() const { return slots_.size(); }
@@ -95,6 +95,7 @@ class Slots {
 
   SharedMemory memory_;
   rt::RuntimeHeader doors_{};
+  rt::ToolEntry tool_{};
   std::deque<Slot> slots_ = std::deque<Slot>(1);
   std::vector<uint32_t> ending_;    // whose threads are about to be gone
   std::vector<uint32_t> retained_;  // that the guardian knows

@@ -274,7 +274,8 @@ Result<CachePc> Space::lower(Translation& t) {
   instrument::lower(
       {f, live, t.plan, code, arena.memory->mapping.bytes().subspan(arena.used, bound),
        arena.base + static_cast<int64_t>(arena.used), table_address_, room.first_exit,
-       [&](AppPc a) { return arena.is_volatile && !arena.code.contains(a) ? CachePc{} : find(a); }, tool_->has_clock()},
+       [&](AppPc a) { return arena.is_volatile && !arena.code.contains(a) ? CachePc{} : find(a); },
+       tool_->services().clock, tool_->inline_code()},
       t.lowered);
   auto exits = static_cast<uint32_t>(t.lowered.exits.size());
   stats_.functions++;

@@ -9,7 +9,8 @@ namespace weir::instrument {
 
 namespace {
 
-constexpr uint32_t gs_away = offsetof(rt::ThreadBlock, clock_away), gs_zmm31 = offsetof(rt::ThreadBlock, zmm31);
+constexpr uint32_t gs_away = offsetof(rt::ThreadBlock, clock) + offsetof(rt::ClockState, away),
+                   gs_zmm31 = offsetof(rt::ThreadBlock, clock) + offsetof(rt::ClockState, zmm31);
 
 // vmovdqu64 gs:[disp], xmm31 (or zmm31), and back
 void move_vector(Emitter& e, uint8_t opcode, bool whole, uint32_t disp) {
@@ -23,6 +24,21 @@ constexpr uint8_t store = 0x7f, load = 0x6f;
 uint32_t clock_register_offset() {
   uint32_t area = processor().high_zmm_offset;
   return area ? area + (31 - 16) * 64 : 0;
+}
+
+void begin_clock(std::byte* memory) {
+  rt::ClockState& clock = reinterpret_cast<rt::ThreadBlock*>(memory)->clock;
+  clock.zmm31_offset = clock_register_offset();
+  clock.is_in_register = clock.zmm31_offset != 0;
+  auto* steps = reinterpret_cast<int64_t*>(memory + rt::steps_offset);
+  for (int64_t i = 0; clock.is_in_register && i < rt::step_count; i++) steps[i] = rt::min_step + i;
+}
+
+// u = the clock.
+void Lowering::read_clock(x86::Gpr u) {
+  if (register_clock_) return e_.move_clock(u);
+  e_.load_gs(u, gs_counter({0}));
+  e_.op_gs(0x03, u, gs_counter({1}));
 }
 
 // vpaddq xmm31, xmm31, gs:[…]{1to2}, or [rip + …]{1to2}

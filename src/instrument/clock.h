@@ -11,6 +11,9 @@ namespace weir::instrument {
 // Where zmm31 is in the extended state of a signal frame. 0: the processor has none, the clock is in memory.
 uint32_t clock_register_offset();
 
+// The clock of a thread that begins: `memory` is its thread block.
+void begin_clock(std::byte* memory);
+
 constexpr bool uses_clock_register(const x86::Insn& insn) { return (insn.shape->reads.vec | insn.shape->writes.vec) >> 31; }
 
 }  // namespace weir::instrument

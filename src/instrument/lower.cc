@@ -70,7 +70,7 @@ void lower(const Input& input, Lowered& result) {
   for (x86::RegSet& set : live.live_in) set.gpr |= read;
   for (x86::RegSet& set : live.live_out) set.gpr |= read;
   Lowering({input.function, live, input.plan, input.code, input.out, input.base, input.table, input.first_exit, input.find,
-            input.has_clock},
+            input.has_clock, input.inline_code},
            result)
       .run();
 }
@@ -90,6 +90,7 @@ Lowering::Lowering(const Input& in, Lowered& out)
       fixups_(scratch_.fixups),
       tails_(scratch_.tails),
       literals_(scratch_.literals),
+      inline_code_(in.inline_code),
       register_clock_(in.has_clock && clock_register_offset()),
       has_far_operands_(count_far_operands(in.function, in.base)) {
   placed_.clear(), edges_.clear(), arrivals_.clear(), fixups_.clear(), tails_.clear(), literals_.clear();

@@ -81,7 +81,8 @@ struct Input {
   uint64_t table;  // where the table is in the target
   uint32_t first_exit;
   std::function<CachePc(AppPc)> find;  // a direct target that is translated already, or 0
-  bool has_clock = false;              // Tool::has_clock()
+  bool has_clock = false;              // Services::clock
+  const InlineCode* inline_code = nullptr;
 };
 
 // The stub that a direct exit goes through while it is not linked (at most 32 bytes).

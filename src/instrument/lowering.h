@@ -4,6 +4,7 @@
 
 #include "instrument/clock.h"
 #include "instrument/emitter.h"
+#include "instrument/inline_code.h"
 #include "instrument/lower.h"
 #include "rt/abi.h"
 
@@ -43,18 +44,16 @@ struct Tail {
     TableEntry,
     Edge,
     Routine,
-    OtherCallee,
     Arrival,
-    Extreme
+    Own,  // of the tool's inline code
   };
   Kind kind;
   uint32_t from;  // offset of the 32-bit displacement that leads here
   const x86::Insn* insn = nullptr;
   AppPc target = {};
-  uint32_t number = 0;  // bytes that a return pops; a block; an exit; a routine
-  uint32_t argument = 0,
-           second = 0;  // Routine: A, B; Arrival: the callee; OtherCallee: the site, the caller; Extreme: the spread
-  uint32_t back = 0;    // where to go on
+  uint32_t number = 0;                // bytes that a return pops; a block; an exit; a routine; Own: the tool's
+  uint32_t argument = 0, second = 0;  // Routine: A, B; Arrival: the callee; Own: the tool's
+  uint32_t back = 0;                  // where to go on
   x86::Gpr t = x86::RAX, u = x86::RAX;
   bool rcx_in_slot = false, rax_in_slot = false;  // of the probe: the program's is in gs_rcx, gs_spill(2)
 };
@@ -86,6 +85,32 @@ class Lowering {
  public:
   Lowering(const Input& in, Lowered& out);
   void run();
+
+  // ---- For the tool's inline code, in the probe that is being emitted (frame.cc) ----
+  Emitter& emitter() { return e_; }
+  bool has_register_clock() const { return register_clock_; }
+  // u = the clock (flags are written where it is in no register).
+  void read_clock(x86::Gpr u);
+  // How much of the program's state is kept: everything; all but flags; the same, quickly, for the light routines.
+  enum class Door : uint8_t { Routine, Probe, Light };
+  void call_routine(Door door, uint32_t routine, uint32_t a, uint32_t b);
+  void set_argument(uint32_t n, uint32_t value);
+  void set_argument(uint32_t n, x86::Gpr value);
+  void go_through(Door door, uint32_t routine);
+  // A part that stands behind the function, to which the displacement that ends here leads. It finds registers as they are here, t and u among them.
+  // The part goes back to here, or to where ends_cold() is called with the number that this returns.
+  size_t leads_to_cold(uint32_t number, uint32_t argument, x86::Gpr t, x86::Gpr u, uint32_t second = 0);
+  void ends_cold(size_t part) { tails_[part].back = e_.offset(); }
+  void jump_back(const Tail& cold) { e_.jump_to(cold.back); }
+  // In a cold part: rax, where it is not kept already.
+  void keep_rax(const Tail& cold);
+  void take_rax_back(const Tail& cold);
+  // Where the next frame goes; the function with this counter, or whose number is in a register, has one frame less (ZF: none any more); the
+  // frame below t is taken off.
+  void load_top(x86::Gpr t);
+  void leave_function(Counter callee);
+  void leave_function(x86::Gpr callee);
+  void take_off(x86::Gpr t);
 
  private:
   // lower.cc
@@ -125,28 +150,12 @@ class Lowering {
   void frame_op(const Op& op, x86::Gpr t, x86::Gpr u, bool flags_free);
   void compare_chain(x86::Gpr t, x86::Gpr u, int32_t end);
   void push_frame(const Op& op, x86::Gpr t, x86::Gpr u);
-  void begin_leaf(const Op& op, x86::Gpr t, x86::Gpr u);
-  void end_leaf(const Op& op, x86::Gpr u);
-  void compare_leaf_site();
-  void note_self(const Op& op, x86::Gpr u);
-  void read_clock(x86::Gpr u);
-  void add_total(x86::Gpr t, x86::Gpr u, uint32_t total);
-  void leave_callee(x86::Gpr u);
-  void end_frame(x86::Gpr t, x86::Gpr u);
-  void pop_direct(const Op& op, x86::Gpr t, x86::Gpr u);
-  void pop_indirect(const Op& op, x86::Gpr t, x86::Gpr u);
-  void pop_other_callee(const Tail& tail);
   void arrive_by_tail_call(const Tail& tail);
-  uint32_t jump_if(uint8_t condition);
-  void comes_here(uint32_t from);
-  void jump_back(const Tail& tail);
+  int8_t frame_size() const { return static_cast<int8_t>(inline_code_->frame_size()); }
+  bool keeps_flags(const Op& op) const;
+  bool ends_a_call(const Op& op) const;
   void add_frame_tail(Tail::Kind kind, uint32_t from, uint32_t argument, uint32_t back, x86::Gpr t, x86::Gpr u);
   void emit_frame_tail(const Tail& tail);
-  // How much of the program's state is kept: everything; all but flags; the same, quickly, for a few routines.
-  enum class Door : uint8_t { Routine, Probe, Light };
-  void call_routine(rt::Routine routine, uint32_t a, uint32_t b, Door door);
-  void set_argument(uint32_t n, uint32_t value);
-  void go_through(Door door, rt::Routine routine);
 
   // clock.cc
   void advance_clock(int64_t by);
@@ -188,6 +197,7 @@ class Lowering {
   std::vector<Fixup>& fixups_;
   std::vector<Tail>& tails_;
   std::vector<Literal>& literals_;
+  const InlineCode* const inline_code_;
   const bool register_clock_, has_far_operands_;
   int64_t rax_ = -1;                                // the system call number, where it is known
   bool rcx_in_slot_ = false, rax_in_slot_ = false;  // of the program, in the probe that is being emitted

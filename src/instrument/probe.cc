@@ -29,14 +29,16 @@ struct Places {
 bool fits(int64_t value) { return value == int32_t(value); }
 int64_t negated(int64_t value) { return int64_t(-uint64_t(value)); }
 
-bool uses_temp(const Op& op, int n, bool register_clock) {
+bool uses_temp(const Op& op, int n, const InlineCode* inline_code, bool register_clock) {
   bool a = n == 0;
   switch (op.kind) {
     case Op::AddCounter:
     case Op::AddClock: return false;
     case Op::PushFrame: return a || !register_clock || op.value;
-    case Op::BeginLeaf: return !register_clock;
-    case Op::EndLeaf:
+    case Op::Own: {
+      auto needs = inline_code->needs(op, register_clock);
+      return a ? needs.a : needs.b;
+    }
     case Op::ArriveFrame: return a;
     case Op::Call:
     case Op::PopFrame:
@@ -180,17 +182,11 @@ class Skips {
 
 }  // namespace
 
-namespace {
-bool keeps_frames(const Op& op) {
-  return op.kind == Op::PopFrame || op.kind == Op::EndLeaf || op.kind == Op::ArriveFrame || op.kind == Op::ResyncFrames;
-}
-}  // namespace
-
 // Through the table control comes with rcx in its slot. If it is live it is taken back: behind the probes, if they can use it until then.
 void Lowering::arrive(x86::BlockId to, AppPc address) {
   bool wants_rcx = is_live(to, x86::RCX);
   bool late = wants_rcx && !arrivals_.empty() && std::ranges::all_of(arrivals_, [&](const Insertion* i) {
-                return std::ranges::all_of(in_.plan.ops_of(*i), keeps_frames);
+                return std::ranges::all_of(in_.plan.ops_of(*i), [this](const Op& op) { return ends_a_call(op); });
               });
   if (wants_rcx && !late) {
     mark(Mark::Exact, address, rt::RestoreRcx, e_.offset() + restore_size);
@@ -211,7 +207,7 @@ void Lowering::probe(std::span<const Op> ops, x86::RegSet live, AppPc app, bool 
   Places at;
   bool needs_scratch = false, keep_rcx = false;
   for (const Op& op : ops) {
-    for (int n = 0; n < 2; n++) at.used[n] |= uses_temp(op, n, register_clock_);
+    for (int n = 0; n < 2; n++) at.used[n] |= uses_temp(op, n, inline_code_, register_clock_);
     needs_scratch |= scratch_count(op, flags_free, register_clock_) > 0;
     keep_rcx |= op.kind == Op::SkipUnless && !fits(negated(op.value));
   }

@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rt/abi.h"
@@ -38,16 +40,15 @@ struct Op {
     Store,         // the 8 bytes at [other + value] = temp
     Add,           // temp += value
     SkipUnless,    // unless temp == value: skip the next `count` operations
-    Call,          // rt::Routine number `value`, with temps A and B as arguments
-    // The parallel stack (rt::Frame): `counter` is the record of a call site, `callee` the counter of a function.
+    Call,          // routine number `value` of the tool's runtime part, with temps A and B as arguments
+    // The parallel stack (rt/frames.h): `counter` is the site of a call, `callee` the counter of a function.
     PushFrame,  // a call of `callee` (none: whoever arrives) begins, which ends `value` bytes above rsp (and rt::FrameBits)
     PopFrame,   // it has returned, to the function whose counter is number `value`
-    BeginLeaf,  // a call of a function that calls nobody begins: it needs no frame
-    EndLeaf,    // … and has returned
     ArriveFrame,   // whoever was called, it is `callee`
     ResyncFrames,  // control is here, in the middle of the function `callee`: calls below rsp have ended
-    SetJumpSite,   // an indirect jump that may be a tail call: its record; `callee` is the function that it is in
-    CallWith,      // rt::Routine number `value`, with the numbers of `counter` and `callee` as arguments
+    SetJumpSite,   // an indirect jump that may be a tail call: its site; `callee` is the function that it is in
+    CallWith,      // routine number `value`, with the numbers of `counter` and `callee` as arguments
+    Own,           // number `value` of the tool's own: see InlineCode
   };
   Kind kind;
   Temp temp = Temp::A;
@@ -114,7 +115,7 @@ struct Subject {
   bool is_volatile;                                 // it may be rewritten; whatever leads here comes to function.entry
 };
 
-// What a thread leaves: its cells, and its memory as rt/abi.h describes it. Most threads of a large program run little of it: all cells
+// What a thread leaves: its cells, and its memory as rt/abi.h and the tool's runtime part describe it. Most threads of a large program run little of it: all cells
 // outside of `written`, in ascending order, are 0, and reading them would take a page for each 512.
 struct CellRange {
   uint32_t begin, end;
@@ -138,6 +139,23 @@ class Counters {
   uint32_t next_ = rt::first_counter;
 };
 
+// What a tool wants of the engine and the runtime, besides operations.
+struct Services {
+  bool clock = false;   // the virtual clock (rt/clock.h): Op::AddClock
+  bool frames = false;  // the parallel stack (rt/frames.h): Op::PushFrame and those behind it
+};
+
+// A thread that begins.
+struct ThreadStart {
+  std::byte* memory;
+  const std::byte* parent = nullptr;  // that it was forked or cloned from; null: none
+  bool is_fork = false;
+  AppPc pc = {};          // in a new program: where; elsewhere where it goes on, or 0
+  std::string name = {};  // where it is known
+};
+
+class InlineCode;
+
 // A tool belongs to one code space: the program of one or more processes that share their translations. When a process
 // takes a way of its own (it was forked, and then loads code), its tool is a copy.
 class Tool {
@@ -148,12 +166,16 @@ class Tool {
   virtual bool has_probes() const { return true; }
   // Translations may be kept beyond the process, and used by others, under this name; empty: they may not (code with counters).
   virtual std::string archive_name() const { return {}; }
-  // Its probes advance the virtual clock: see instrument/clock.h.
-  virtual bool has_clock() const { return false; }
+  virtual Services services() const { return {}; }
+  // What it does in line; null: nothing of its own.
+  virtual const InlineCode* inline_code() const { return nullptr; }
+  // Its part of the runtime (rt/hooks.h), by name; empty: it has none.
+  virtual std::string_view runtime_part() const { return {}; }
   // Called once for every translated function, or part of one.
   virtual void plan(const Subject& subject, Counters& counters, Plan& plan) = 0;
-  // A thread begins: in a new program at `pc`, or forked or cloned from `parent`.
-  virtual void begin_thread(std::byte* /*memory*/, const std::byte* /*parent*/, bool /*is_fork*/, AppPc /*pc*/) {}
+  virtual void begin_thread(const ThreadStart& /*start*/) {}
+  // How a thread that is in exit_group ends its process, where the tool has noted it.
+  virtual std::optional<int> exit_status(const std::byte* /*memory*/) const { return {}; }
   // This process goes on for one that was killed: all that plan() did there is known here, if it was published (base/published.h).
   virtual void adopt() {}
   // A thread has ended (or is being looked at).

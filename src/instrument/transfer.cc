@@ -397,9 +397,8 @@ void Lowering::emit_tail(const Tail& t) {
       jump_block(t.number, no_block);
       break;
     case Tail::Routine:
-    case Tail::OtherCallee:
     case Tail::Arrival:
-    case Tail::Extreme: emit_frame_tail(t); break;
+    case Tail::Own: emit_frame_tail(t); break;
     case Tail::Edge: {
       const x86::Block& block = f_.blocks[t.number];
       for (const Insertion* i : std::ranges::equal_range(edges_, t.number, {}, &Insertion::index))

@@ -18,6 +18,12 @@ std::string program_name(pid_t pid) {
   return n > 0 ? std::string(name, static_cast<size_t>(n)) : "?";
 }
 
+std::string thread_name(pid_t pid, pid_t tid) {
+  std::string name;
+  std::getline(std::ifstream(fmt::format("/proc/{}/task/{}/comm", pid, tid)), name);
+  return name;
+}
+
 std::vector<std::string> command_of(pid_t pid) {
   // (A process may say that all its memory is arguments.)
   constexpr size_t enough = 4 << 20;

@@ -9,6 +9,8 @@ namespace weir::process {
 // What /proc/PID/exe says.
 std::string program_name(pid_t pid);
 std::vector<std::string> command_of(pid_t pid);
+// What a thread is called.
+std::string thread_name(pid_t pid, pid_t tid);
 
 // What a just-in-time compiler calls its code, in a file that perf established. `own_pid` is how the process knows itself, `started` when
 // it began, in microseconds since 1970.

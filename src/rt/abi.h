@@ -8,11 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rt/clock.h"
+#include "rt/frames.h"
 #include "rt/requests.h"
 
 namespace weir::rt {
 
-constexpr uint32_t abi_version = 13;
+constexpr uint32_t abi_version = 14;
 
 // ---- Where things lie in the target -------------------------------------------------------------------------------
 // The table maps the low 32 bits of a program address to its place in the cache: 8 bytes an entry, 32 GiB of address
@@ -121,19 +123,6 @@ constexpr bool is_engine_call(int64_t nr) {
   }
 }
 
-// ---- The virtual clock --------------------------------------------------------------------------------------------
-// What a tool's probes add up, and how much of it belongs to the call that is under way: `self` advances as `clock` does, and is
-// set back, when a call returns, to what it was when the call began.
-struct Times {
-  uint64_t clock, self;
-};
-
-// A call of a function that calls nobody.
-struct LeafCall {
-  Times begin;
-  uint64_t site;  // 0: none is under way
-};
-
 // ---- Signals ------------------------------------------------------------------------------------------------------
 // The kernel's struct sigaction.
 struct KernelSigaction {
@@ -154,7 +143,6 @@ struct Interrupted {  // a context that a signal handler of the program interrup
   uint64_t app_pc;
   uint64_t cache_pc;
   uint64_t stack;  // where the alternate stack begins that the handler has; 0: it has that of what it interrupted
-  LeafCall leaf;
 };
 
 constexpr uint32_t interrupted_count = 16;
@@ -184,29 +172,15 @@ struct Dispatch {
 constexpr uint32_t rt_stack_size = 12 << 10;
 constexpr uint32_t signal_stack_size = 8 << 10;
 
-// Routines that probes can call, with two arguments.
-enum class Routine : uint32_t {
-  Leave,        // the return site of a call. A: the function that it is in, by its cell
-  EnterTail,    // a tail call: A is the site, as frames have it, B the callee, by its cell
-  TailArrival,  // A: the function, by its cell: it was jumped to
-  MiddleJump,   // A: the function, by its cell, B: the site: it was jumped to, but not to its begin
-  Extreme,      // A: a value less the minimum, B: where in the thread block the Spread is
-  // Those before come up often, and have doors of their own.
-  Nothing,
-  AddToCounter,  // counter number A += B
-  Enter,         // a call: A is the site, as frames have it, B the callee, by its cell
-  Arrival,       // A: the function, by its cell: it was called or jumped to
-  Resync,        // A: control came to the middle of this function through the table
-  OsEnter,       // A: the function that makes an OS call
-  OsLeave,
-  Leaving,      // the function that was called may go elsewhere than back (longjmp, unwinders)
-  Resolved,     // A: the function, by its cell: it has found out who is called, and goes there
-  RepeatBegin,  // before a repeated string instruction
-  RepeatEnd,    // behind it. A: cell, B: cycles << 16 | elements
-};
+// ---- Tools ---------------------------------------------------------------------------------------------------------
+// The routines of a tool's runtime part (rt/hooks.h) are called by number. The first come up often, and have doors of their own.
 constexpr uint32_t light_routines = 5;
+constexpr uint32_t no_routine = light_routines;  // what a light routine leaves that has done all
+constexpr uint32_t add_to_counter = 1 << 16;     // for every tool: counter number A += B
+static_assert(StackMiddleJump < light_routines && StackResync > no_routine);
 constexpr uint32_t door_count = 6 + light_routines;  // ThreadBlock::enter_link and those behind it
-static_assert(light_routines == static_cast<uint32_t>(Routine::Nothing));
+struct Hooks;
+using LightRoutine = void();
 
 // ---- The thread block ---------------------------------------------------------------------------------------------
 // What translated code touches comes first.
@@ -219,9 +193,7 @@ struct ThreadBlock {
   uint32_t spins;   // how long to spin for an answer: longer while that succeeds
   uint64_t app_gs;  // the program's own %gs base
   uint64_t routine_args[6];
-  uint64_t frames_top;  // of the parallel stack: where the next frame goes
-  // The last indirect jump that may have been a tail call, and the function that it is in, by its cell.
-  uint32_t jump_site, jump_caller;
+  FrameState frames;
 
   // Entry points of the runtime, for `jmp gs:[…]`.
   uint64_t enter_link;
@@ -269,16 +241,12 @@ struct ThreadBlock {
   HandlerEntry handlers[64];
   uint8_t kept[max_kept][128];  // SigInfo
 
-  // The virtual clock, where a tool has one.
-  uint32_t clock_in_register;  // it is in xmm31,
-  uint32_t zmm31_offset;       // … which is here in the extended state of a signal frame
-  uint64_t self_bias;          // where it is not: Times::self less Times::clock
-  LeafCall leaf;
-  Times clock_away;               // where it is: here, while the program has the register,
-  Times clock_at_os_call;         // … and here, as it was at the last OS call
-  alignas(64) uint8_t zmm31[64];  // the program's
-  uint8_t zmm30[64];              // the program's, while a guard compares,
-  uint64_t k7;                    // … and this
+  const Hooks* hooks;  // of the tool
+  LightRoutine* light[light_routines];
+  ClockState clock;
+  uint8_t zmm30[64];  // the program's, while a guard compares,
+  uint64_t k7;        // … and this
+  uint64_t tool[32];  // what the tool's probes touch
 
   Interrupted interrupted[interrupted_count];
   KernelSigaction own_actions[64];
@@ -296,163 +264,12 @@ static_assert(offsetof(ThreadBlock, regs) == 224);
 static_assert(sizeof(ThreadBlock) <= 32 << 10);
 
 // ---- Behind the thread block, for tools ---------------------------------------------------------------------------
-// What the clock is advanced by, most often: the numbers from min_step on, side by side, so that they stay in the processor's cache.
-constexpr uint32_t steps_offset = 48 << 10;
-constexpr int64_t min_step = -256, step_count = 1024;
-// Counters: 8-byte cells.
+// Counters: 8-byte cells. Then the parallel stack (rt/frames.h), and what the tool itself has there.
 constexpr uint32_t counters_offset = 64 << 10;
-constexpr uint32_t frames_offset = 128 << 20;
+static_assert(steps_offset + step_count * 8 <= counters_offset);
 constexpr uint32_t max_counters = (frames_offset - counters_offset) / 8;
-constexpr uint32_t clock_cells = 2;            // where the clock is in no register, it is the sum of the first cells
-constexpr uint32_t not_arrived = clock_cells;  // Frame::callee of an indirect call at first; the cell says nothing
-constexpr uint32_t first_counter = not_arrived + 1;
-
-// The parallel stack: a frame for every call that has not returned. A function is known by the cell that counts its
-// frames on the stack, a call site by the first cell of its record.
-struct Frame {
-  Times begin;  // when it was called
-  uint32_t site;
-  uint32_t callee;  // or not_arrived
-  uint64_t rsp;     // when it has returned; the lowest bits: FrameBits
-  uint64_t
-      os;  // what OS calls took, its callees' included; what passed in them besides is beside the frames: see waits_offset
-  uint64_t context;  // with full paths: its node
-};
-static_assert(sizeof(Frame) == 48);
-enum FrameBits : uint64_t {
-  FrameHasOs = 1,      // `os` is in use, and what it waited
-  FrameIsTail = 2,     // a tail call: when it returns, so does the frame below
-  FrameIsCounted = 4,  // the call has been: by the process that forked, or before its stack was left for another
-  frame_bits = 7,
-};
-constexpr uint32_t others_offset = 220 << 20;          // OtherRecord
-constexpr uint32_t frames_end = others_offset - 4096;  // a page that the target cannot write to
-constexpr uint32_t direct_site = 1u << 31;             // Frame::site: the callee is the site's own
-constexpr uint32_t unknown_function = 1;               // that a thread begins in
-// Begin of a thread; a signal handler; a jump of which nothing is known. (They are cells of the clock, and not_arrived.)
-constexpr uint32_t start_site = 0, signal_site = 1, unknown_site = 2;
-constexpr uint64_t handler_frame =
-    8;  // the frame of a handler ends here above its signal frame: behind what its return runs first
-
-// The record of a call site: cells.
-enum RecordCell : uint32_t {
-  RecordTotal,                  // clock of its calls; of a call inside a call of the same function nothing
-  RecordSpread,                 // of the callee's own clock in one call: two cells
-  RecordOs = RecordSpread + 2,  // time of OS calls
-  record_cells,
-  // Of a site whose callee is not known: the first one that it had. Others have records elsewhere.
-  RecordCallee = record_cells,  // by its cell; 0: none yet
-  RecordCalls,
-  indirect_record_cells,
-};
-
-// What the values were between, of those that were seen. Translated code looks whether `value - min < span`.
-struct Spread {
-  uint64_t min, span;  // span: one more than from the smallest to the largest; 0: none seen
-
-  void add(uint64_t value) {
-    if (value - min < span || int64_t(value) < 0) return;  // (a path that was left half-way may have set the clock back)
-    if (!span) min = value, span = 1;
-    else if (value > min) span = value - min + 1;
-    else span += min - value, min = value;
-  }
-};
-
-// Records of the other callees of such sites, by site and callee: translated code looks in the first table, at one place; what is
-// not there is in the second.
-struct OtherRecord {
-  uint32_t site, callee;
-  uint64_t total;  // as above
-  Spread self;
-  uint64_t os, calls;
-};
-static_assert(sizeof(OtherRecord) == 48);
-// From `total` on it is as the cells of a record.
-static_assert(offsetof(OtherRecord, self) - offsetof(OtherRecord, total) == RecordSpread * 8);
-static_assert(offsetof(OtherRecord, os) - offsetof(OtherRecord, total) == RecordOs * 8);
-constexpr uint32_t near_others_bits = 15, max_near_others = 1 << near_others_bits;
-constexpr uint32_t max_others = max_near_others + (1 << 18);
-constexpr uint32_t others_hash_callee = 0x9E3779B1, others_hash_site = 0x85EBCA77;
-constexpr uint32_t near_other(uint32_t site, uint32_t callee) {
-  return (callee * others_hash_callee + site * others_hash_site) >> (32 - near_others_bits);
-}
-// OS calls: a hash table by function and number.
-enum class OsClass : uint8_t { Fixed, Determinate, Timed };
-constexpr uint32_t os_offset = others_offset + max_others * sizeof(OtherRecord);
-struct OsRecord {
-  uint32_t function, number;  // the number is one more than it is
-  uint64_t calls, errors;
-  uint64_t time, waited;  // on the processor, and off it
-};
-static_assert(sizeof(OsRecord) == 40);
-constexpr uint32_t max_os = 1 << 16;
-// Stacks of coroutines that are not running.
-constexpr uint32_t parked_offset = os_offset + max_os * sizeof(OsRecord);
-constexpr uint32_t max_parked = 1 << 16;
-// What a search in vain has found: none of the frames before `limit` has an rsp between `low` and `high`.
-struct Absent {
-  uint64_t limit, low, high;
-};
-// What the thread's CPU clock was (nanoseconds) when the time stamp counter stood there.
-struct ClockReading {
-  uint64_t stamp, cpu;
-};
-struct Tools {
-  uint64_t start;                   // program address at which the thread began
-  uint64_t os_clock;                // processor time of all OS calls of the thread
-  uint32_t others, os, waits;       // records in use: their indices are in the lists behind
-  uint64_t lost;                    // what did not fit into a table
-  uint64_t unseen;                  // returns to functions that have no frame
-  uint64_t waited;                  // what passed in them while the thread was off the processor
-  uint32_t os_number, os_function;  // the OS call that is under way: its number and one
-  uint64_t os_begin;                // since when the kernel has it; 0: it does not
-  uint64_t os_time, os_waited;      // what it took before that
-  uint64_t os_size, os_descriptor;
-  ClockReading reading;   // the last one; a stamp of 0: none is of use
-  uint64_t ticks_per_ns;  // of the time stamp counter, times 2^32
-  uint64_t undivided;     // OS calls that may have waited where the CPU clock could not be read
-  uint64_t untimed;       // and those made where no time can be told
-  uint64_t repeat;        // see RepeatBegin
-  uint32_t parked;        // frames
-  uint32_t stacks;        // that were parked so far
-  uint32_t no_time;       // the time stamp counter may not be read
-  uint32_t contexts;      // in use; 0: no full paths
-  uint32_t by_wall;       // the clock is the time that passes: it is advanced when somebody looks at it,
-  uint64_t stamp;         // … and was so at this time
-  uint32_t os_by_class;   // OS calls that cannot wait take what the table says
-  char name[16];          // of the thread
-  Absent
-      absent[4];  // `limit` is where the frame behind would be; that before it has FrameHasOs, so that the runtime ends it
-  uint64_t searches;  // that were remembered there
-  Absent absent_parked;
-};
-constexpr uint32_t tools_offset = parked_offset + max_parked * sizeof(Frame);
-constexpr uint32_t others_list_offset = tools_offset + 4096, os_list_offset = others_list_offset + max_others * 4;
-static_assert(sizeof(Tools) <= 4096 && os_list_offset + max_os * 4 <= 256 << 20);
-
-// Full paths: the calling-context tree. Node 0 is none; the parent of a node comes before it.
-struct Context {
-  uint32_t parent, site, callee, next;  // next: with the same hash
-  uint64_t calls, self, os, waited;
-};
-static_assert(sizeof(Context) == 48);
-constexpr uint32_t contexts_offset = 256 << 20, max_contexts = 4 << 20;
-constexpr uint32_t context_index_offset = contexts_offset + (192 << 20),
-                   context_index_size = 4 << 20;  // of the first with a hash
-static_assert(uint64_t{max_contexts} * sizeof(Context) <= 192 << 20);
-
-// What passed in OS calls while the thread was off the processor. Few calls wait, so it stands apart from what translated code touches:
-// a word for each frame of the parallel stack, and, by call site (the first cell of its record) and callee, a hash table.
-constexpr uint32_t waits_offset = context_index_offset + context_index_size * 4;
-struct WaitRecord {
-  uint32_t site, callee;
-  uint64_t waited;
-};
-constexpr uint32_t max_waits = 1 << 16;
-constexpr uint32_t wait_records_offset = waits_offset + (16 << 20);
-static_assert((frames_end - frames_offset) / sizeof(Frame) * 8 <= 16 << 20);
-constexpr uint32_t wait_list_offset = wait_records_offset + max_waits * sizeof(WaitRecord);
-static_assert(uint64_t{wait_list_offset} + max_waits * 4 <= block_stride);
+constexpr uint32_t tool_offset = 226 << 20, tool_end = 508 << 20;
+constexpr uint32_t faults_offset = tool_end;  // rt/faults.h
 
 // What guards a place in a unit of volatile code: all that is executed from there on, until the next guard.
 struct GuardedCode {
@@ -517,6 +334,7 @@ struct RuntimeHeader {
   uint64_t begin;  // where a new program enters
   uint64_t signal_entry;
   uint64_t image_size;
+  uint64_t tools, tools_end;  // ToolEntry (rt/hooks.h)
 };
 
 }  // namespace weir::rt

@@ -70,9 +70,10 @@
 rt_header:
         .quad ABI_VERSION
         .quad enter_link, enter_indirect, enter_syscall, enter_guard, enter_routine, enter_probe
-        .quad enter_leave, enter_enter_tail, enter_tail_arrival, enter_middle_jump, enter_extreme  // as Routine has them
+        .quad enter_light_0, enter_light_1, enter_light_2, enter_light_3, enter_light_4
         .quad rt_begin_program, rt_signal_entry
         .quad rt_image_size
+        .quad rt_tools, rt_tools_end
 
         .text
         .globl rt_doors_begin, rt_doors_end, rt_enter, rt_enter_end
@@ -132,24 +133,24 @@ rt_probe_exit_end:
 
 // The same for routines that come up often: all registers stay where they are, as the functions keep them that they use. What is not
 // done there is done by enter_probe.
-        .macro LIGHT routine
-enter_\routine:
+        .macro LIGHT number
+enter_light_\number:
         movq %rcx, %gs:REGS+8
         movq %rsp, %gs:REGS+32
         movq %gs:0, %rcx
         leaq STACK_TOP(%rcx), %rsp
-        call rt_\routine
+        call *%gs:LIGHT_ROUTINES+8*\number
         jmp rt_light_exit
         .endm
-        LIGHT enter_tail
-        LIGHT tail_arrival
-        LIGHT middle_jump
-        LIGHT extreme
-        LIGHT leave
+        LIGHT 1
+        LIGHT 2
+        LIGHT 3
+        LIGHT 4
+        LIGHT 0
 rt_light_exit:
         movq %gs:REGS+8, %rcx
         movq %gs:REGS+32, %rsp
-        cmpl $ROUTINE_NOTHING, %gs:EXIT_ID
+        cmpl $NO_ROUTINE, %gs:EXIT_ID
         jne enter_probe
         cmpl $0, %gs:SIGNAL_PENDING
         jne enter_probe
@@ -174,11 +175,11 @@ guarded_\name:
         GUARDED guard, enter_changed
         GUARDED routine, enter_routine
         GUARDED probe, enter_routine
-        GUARDED leave, enter_routine, 0
-        GUARDED enter_tail, enter_routine, 1
-        GUARDED tail_arrival, enter_routine, 2
-        GUARDED middle_jump, enter_routine, 3
-        GUARDED extreme, enter_routine, 4
+        GUARDED light_0, enter_routine, 0
+        GUARDED light_1, enter_routine, 1
+        GUARDED light_2, enter_routine, 2
+        GUARDED light_3, enter_routine, 3
+        GUARDED light_4, enter_routine, 4
 guard:  movq %rax, %gs:REGS_PC
         movq %rcx, %gs:DOOR_REGISTERS+8
         movq %rdx, %gs:DOOR_REGISTERS+16
@@ -207,10 +208,10 @@ all_signals:
         .quad -1
 rt_doors:
         .quad enter_link, enter_indirect, enter_syscall, enter_guard, enter_routine, enter_probe
-        .quad enter_leave, enter_enter_tail, enter_tail_arrival, enter_middle_jump, enter_extreme
+        .quad enter_light_0, enter_light_1, enter_light_2, enter_light_3, enter_light_4
 rt_guarded_doors:
         .quad guarded_link, guarded_indirect, guarded_syscall, guarded_guard, guarded_routine, guarded_probe
-        .quad guarded_leave, guarded_enter_tail, guarded_tail_arrival, guarded_middle_jump, guarded_extreme
+        .quad guarded_light_0, guarded_light_1, guarded_light_2, guarded_light_3, guarded_light_4
 // The entry of volatile code: is it what was translated? rcx holds its Guard, the program's rcx is in the slot. Flags are kept as lahf and
 // seto have them: popfq takes longer than most comparisons. What is not done here is done by rt_guard.
         .globl rt_guard_exit, rt_guard_exit_end

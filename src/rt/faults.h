@@ -15,7 +15,6 @@ struct FaultTable {
   uint64_t count;  // of records, the first included
   FaultRecord records[max_fault_records];
 };
-constexpr uint32_t faults_offset = wait_list_offset + max_waits * 4;
 static_assert(faults_offset + sizeof(FaultTable) <= block_stride);
 
 }  // namespace weir::rt

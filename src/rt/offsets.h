@@ -1,6 +1,6 @@
 // Offsets of ThreadBlock for the assembler; offsets_check in runtime.cc holds them to rt/abi.h.
 #pragma once
-#define ABI_VERSION 13
+#define ABI_VERSION 14
 #define SAMPLER_VERSION 2
 #define REGS 224
 #define REGS_FLAGS 352
@@ -9,11 +9,12 @@
 #define SIGNAL_PENDING 1080
 #define EXIT_MASK 1096
 #define EXIT_UNMASK 1104
-#define SIGNAL_STACK_TOP 19072
-#define STACK_TOP 31360
+#define SIGNAL_STACK_TOP 18944
+#define STACK_TOP 31232
 #define HAS_WRGSBASE 1116
 #define EXIT_ID 56
-#define ROUTINE_NOTHING 5
+#define NO_ROUTINE 5
+#define LIGHT_ROUTINES 4304
 #define DOOR_REGISTERS 1296
 #define ALLOWED_RETURN 1176
 #define GUARD_PC 0

@@ -3,6 +3,7 @@
 #include "rt/runtime.h"
 
 #include "rt/offsets.h"
+#include "rt/virtual_clock.h"
 
 namespace weir::rt {
 
@@ -15,7 +16,8 @@ static_assert(SIGNAL_PENDING == offsetof(ThreadBlock, signal_pending));
 static_assert(EXIT_MASK == offsetof(ThreadBlock, exit_mask));
 static_assert(EXIT_UNMASK == offsetof(ThreadBlock, exit_unmask));
 static_assert(EXIT_ID == offsetof(ThreadBlock, exit_id));
-static_assert(ROUTINE_NOTHING == uint32_t(Routine::Nothing));
+static_assert(NO_ROUTINE == no_routine);
+static_assert(LIGHT_ROUTINES == offsetof(ThreadBlock, light));
 static_assert(DOOR_REGISTERS == offsetof(ThreadBlock, door_registers));
 static_assert(ALLOWED_RETURN == offsetof(ThreadBlock, allowed_return));
 static_assert(GUARD_PC == offsetof(Guard, cache_pc) && GUARD_LOCKED == offsetof(Guard, is_locked) &&
@@ -124,10 +126,7 @@ void make_calls(ThreadBlock* tb) {
 
 void ask_as(ThreadBlock* tb, Request kind) {
   RequestBlock& r = tb->request;
-  // (A signal that interrupts an OS call comes with that call's time running.)
-  bool is_in_os_call = tools(tb)->os_begin;
-  if (is_in_os_call) end_os_span(tb);
-  uint64_t began = tools(tb)->by_wall ? time_stamp(tb) : 0;
+  call_hook(tb, &Hooks::wait_begins);
   r.calls = 0;
   post(tb, kind);
   wait(tb);
@@ -137,9 +136,7 @@ void ask_as(ThreadBlock* tb, Request kind) {
     wait(tb);
   }
   __atomic_store_n(&r.state, RequestState::Idle, __ATOMIC_RELAXED);
-  if (tools(tb)->reading.stamp) tools(tb)->reading.stamp = 0;  // it was we who waited
-  if (is_in_os_call) begin_os_span(tb);
-  if (began && tools(tb)->stamp) tools(tb)->stamp += time_stamp(tb) - began;  // the program did not wait: we did
+  call_hook(tb, &Hooks::wait_ends);
 }
 
 void tell(ThreadBlock* tb, const ThreadEndRequest& request) { post(tb, request.kind); }
@@ -281,7 +278,9 @@ void rt_guard(ThreadBlock* tb) {
 
 // A probe calls. rcx holds where to go on; the program's is in the slot, and the code there takes it back.
 void rt_routine(ThreadBlock* tb) {
-  run_routine(tb, Routine(tb->exit_id), tb->routine_args[0], tb->routine_args[1]);
+  uint64_t a = tb->routine_args[0], b = tb->routine_args[1];
+  if (tb->exit_id != add_to_counter) call_hook(tb, &Hooks::routine, tb->exit_id, a, b);
+  else if (a < max_counters) cells(tb)[a] += b;
   tb->regs.pc = tb->regs.gpr[1];
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "rt/abi.h"
+#include "rt/hooks.h"
 #include "rt/sys.h"
 
 namespace weir::rt {
@@ -26,38 +27,14 @@ void unblock_signals(ThreadBlock* tb, uint64_t mask);
 bool read_memory(const void* from, void* to, uint64_t size);  // false: not readable
 bool write_memory(void* to, const void* from, uint64_t size);
 
-// frames.cc
-void run_routine(ThreadBlock* tb, Routine routine, uint64_t a, uint64_t b);
-void charge_os(ThreadBlock* tb, uint64_t time, uint64_t waited);
-OsRecord* os_record(ThreadBlock* tb, uint32_t function, uint32_t number);
-Times now(ThreadBlock* tb);  // the virtual clock
-void tick(ThreadBlock* tb);  // advances it, where it goes by wall time
-void set_clock(ThreadBlock* tb, Times t);
-// It will begin again: as if it had been so all the time.
-void shift_frames(ThreadBlock* tb, Times by);
-void begin_handler(ThreadBlock* tb, uint64_t frame);
-void end_handler(ThreadBlock* tb, uint64_t frame, bool goes_on);
-inline Tools* tools(ThreadBlock* tb) { return reinterpret_cast<Tools*>(reinterpret_cast<char*>(tb) + tools_offset); }
-
-// os_calls.cc
-uint64_t time_stamp(ThreadBlock* tb);
-// The kernel has the thread for the program's call that is under way; it has not any more; and it had not, as it turns out.
-void begin_os_span(ThreadBlock* tb);
-void end_os_span(ThreadBlock* tb);
-void drop_os_span(ThreadBlock* tb);
-void os_enter(ThreadBlock* tb, uint32_t function);
-void os_leave(ThreadBlock* tb);
 // A system call that the runtime makes for the program.
 inline int64_t own_call(ThreadBlock* tb, int64_t nr, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0,
                         uint64_t e = 0, uint64_t f = 0) {
-  begin_os_span(tb);
+  call_hook(tb, &Hooks::kernel_begins);
   int64_t result = sys(nr, a, b, c, d, e, f);
-  end_os_span(tb);
+  call_hook(tb, &Hooks::kernel_ends);
   return result;
 }
-// The OS call that the handler of a signal frame interrupted: `index` is that of the frame in ThreadBlock::interrupted.
-void set_os_call_aside(ThreadBlock* tb, uint32_t index);
-void take_os_call_back(ThreadBlock* tb, uint32_t index);
 
 // signals.cc
 int64_t set_action(ThreadBlock* tb, int sig, uint64_t act, uint64_t old, uint64_t set_size);

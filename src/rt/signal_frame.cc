@@ -2,6 +2,8 @@
 
 #include "rt/signal_frame.h"
 
+#include "rt/virtual_clock.h"
+
 namespace weir::rt {
 
 namespace {
@@ -11,13 +13,13 @@ uint8_t* zmm31_of(ThreadBlock* tb, UContext* uc) {
   constexpr uint32_t first_in_area = 16, area_size = 1024;
   constexpr uint64_t area_bit = 1 << 7;
   auto* state = reinterpret_cast<Extended*>(uc->fpstate);
-  uint64_t area = tb->zmm31_offset - (31 - first_in_area) * 64;
+  uint64_t area = tb->clock.zmm31_offset - (31 - first_in_area) * 64;
   bool has_area = state && state->magic == extended_magic && (state->features & area_bit);
   if (!has_area || state->state_size < area + area_size) return nullptr;
   uint8_t* begin = reinterpret_cast<uint8_t*>(state);
   if (!(state->in_use & area_bit)) memset(begin + area, 0, area_size);
   state->in_use |= area_bit;
-  return begin + tb->zmm31_offset;
+  return begin + tb->clock.zmm31_offset;
 }
 
 }  // namespace
@@ -40,27 +42,27 @@ void registers_from_frame(const UContext* uc, Registers& r) {
 }
 
 void take_clock(ThreadBlock* tb, UContext* uc, bool is_away) {
-  if (!tb->clock_in_register) return;
-  Times clock = tb->clock_away;
+  if (!tb->clock.is_in_register) return;
+  Times clock = tb->clock.away;
   uint8_t* saved = zmm31_of(tb, uc);
   if (saved && !is_away) {
     memcpy(&clock, saved, sizeof clock);
-    memcpy(saved, tb->zmm31, sizeof tb->zmm31);
+    memcpy(saved, tb->clock.zmm31, sizeof tb->clock.zmm31);
   }
-  memset(tb->zmm31, 0, sizeof tb->zmm31);
+  memset(tb->clock.zmm31, 0, sizeof tb->clock.zmm31);
   set_clock(tb, clock);
 }
 
 void return_clock(ThreadBlock* tb, UContext* uc) {
-  if (!tb->clock_in_register) return;
+  if (!tb->clock.is_in_register) return;
   Times clock = now(tb);
   uint8_t* saved = zmm31_of(tb, uc);
   if (!saved) {  // a frame of the program's own making: all vector registers will be zero
-    memset(tb->zmm31, 0, sizeof tb->zmm31);
-    return shift_frames(tb, clock);
+    memset(tb->clock.zmm31, 0, sizeof tb->clock.zmm31);
+    return call_hook(tb, &Hooks::clock_restarts, clock);
   }
-  memcpy(tb->zmm31, saved, sizeof tb->zmm31);
-  memset(saved, 0, sizeof tb->zmm31);
+  memcpy(tb->clock.zmm31, saved, sizeof tb->clock.zmm31);
+  memset(saved, 0, sizeof tb->clock.zmm31);
   memcpy(saved, &clock, sizeof clock);
 }
 

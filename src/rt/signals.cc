@@ -137,10 +137,13 @@ void mend_frame(ThreadBlock* tb, UContext* uc, const Spot& at) {
   uc->rip = at.app;
 }
 
-void remember(ThreadBlock* tb, UContext* uc, uint64_t cache_pc) {
+// Its place in ThreadBlock::interrupted.
+uint32_t remember(ThreadBlock* tb, UContext* uc, uint64_t cache_pc) {
   for (auto& i : tb->interrupted)
     if (i.frame == address(uc)) i = {};  // of a handler that never returned
-  tb->interrupted[tb->interrupted_next++ % interrupted_count] = {address(uc), uc->rip, cache_pc, altstack_of(uc), {}};
+  uint32_t index = tb->interrupted_next++ % interrupted_count;
+  tb->interrupted[index] = {address(uc), uc->rip, cache_pc, altstack_of(uc)};
+  return index;
 }
 
 // Where a handler begins in the cache, entered as by a call.
@@ -165,7 +168,7 @@ int deliver(ThreadBlock* tb, int sig, UContext* uc, const Spot& at) {
   tb->signals++;
   mend_frame(tb, uc, at);
   uc = on_right_stack(uc, action.flags);
-  remember(tb, uc, clock_is_away ? 0 : at.resume);  // (in the middle of a stretch: to be translated anew)
+  uint32_t index = remember(tb, uc, clock_is_away ? 0 : at.resume);  // (in the middle of a stretch: to be translated anew)
   uint64_t mask = uc->sigmask | action.mask | (action.flags & SA_NODEFER ? 0 : signal_bit(sig));
   if (action.flags & SA_RESETHAND) {
     entry = {};
@@ -184,7 +187,7 @@ int deliver(ThreadBlock* tb, int sig, UContext* uc, const Spot& at) {
   tb->steps.app_pc = 0;
   guard_doors(tb, is_on_altstack(uc, address(uc)));
   take_clock(tb, uc, clock_is_away);
-  begin_handler(tb, address(uc));
+  call_hook(tb, &Hooks::handler_begins, index);
   tb->regs.pc = entry_of(tb, sig, action.handler);
   tb->exit_mask = mask;
   tb->exit_unmask = 1;
@@ -373,16 +376,14 @@ void return_from_signal(ThreadBlock* tb) {
   uint64_t rsp = tb->regs.gpr[4];
   auto* uc = reinterpret_cast<UContext*>(rsp);
   uint64_t pc = 0;
-  if (tb->frames_top) os_leave(tb);  // this call itself: control does not come back behind it
-  for (uint32_t k = 0; k < interrupted_count; k++) {
-    Interrupted& i = tb->interrupted[k];
-    if (i.frame != rsp) continue;
+  uint32_t index = 0;
+  while (index < interrupted_count && tb->interrupted[index].frame != rsp) index++;
+  if (index < interrupted_count) {
+    Interrupted& i = tb->interrupted[index];
     if (i.app_pc == uc->rip) pc = i.cache_pc;
-    if (tb->frames_top) take_os_call_back(tb, k);
-    tb->leaf = i.leaf;
     i = {};
   }
-  end_handler(tb, rsp, pc);
+  call_hook(tb, &Hooks::handler_ends, index, rsp, pc != 0);
   if (!pc) pc = ask(tb, ResumeRequest{uc->rip, false}).pc;
   bool is_own_step = uc->eflags & flag_tf;
   tb->steps = {is_own_step ? uc->rip : 0, 1, {pc}};
@@ -396,7 +397,7 @@ void return_from_signal(ThreadBlock* tb) {
     tb->pending_mask = mask;
     step(tb, uc);
   }
-  begin_os_span(tb);  // of the call that the handler interrupted
+  call_hook(tb, &Hooks::kernel_begins);  // of the call that the handler interrupted
   rt_sigreturn(rsp);
   // A signal was kept first: it is delivered where the handler returns to. (Not by stepping: a system call may be there.)
   if (!is_own_step) uc->eflags &= ~flag_tf;

@@ -6,6 +6,7 @@
 // find the thread at an exact place even when the call blocks; what we have done ourselves goes on behind it.
 
 #include "rt/runtime.h"
+#include "rt/virtual_clock.h"
 
 namespace weir::rt {
 
@@ -364,7 +365,7 @@ int64_t new_thread(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   if (stack) child->regs.gpr[4] = stack;
   child->regs.pc = tb->regs.gpr[1] + syscall_length;
   child->app_gs = tb->app_gs;
-  memcpy(child->zmm31, tb->zmm31, sizeof tb->zmm31);
+  memcpy(child->clock.zmm31, tb->clock.zmm31, sizeof tb->clock.zmm31);
   child->quiet = tb->quiet;
   child->elsewhere = tb->elsewhere;
   child->has_rseq = tb->has_rseq;
@@ -378,9 +379,9 @@ int64_t new_thread(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
     for (int i = 0; i < 64; i++) child->own_actions[i] = tb->actions[i];
     child->actions = child->own_actions;
   }
-  begin_os_span(tb);
+  call_hook(tb, &Hooks::kernel_begins);
   int64_t result = rt_clone(nr, a, child);
-  end_os_span(tb);
+  call_hook(tb, &Hooks::kernel_ends);
   if (result < 0) ask(tb, NoThreadRequest{slot});
   unblock_signals(tb, mask);
   return result;
@@ -394,9 +395,9 @@ int64_t exec(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   uint64_t mask = block_signals(tb);
   int64_t result = restart;
   bool ignores_traps = give_trap_back(tb);
-  begin_os_span(tb);
+  call_hook(tb, &Hooks::kernel_begins);
   if (!tb->signal_pending) result = rt_exec(nr, a, &mask);
-  end_os_span(tb);
+  call_hook(tb, &Hooks::kernel_ends);
   if (ignores_traps) take_trap_again(tb);
   ask(tb, ExecFailedRequest{});
   return result;
@@ -412,22 +413,16 @@ int64_t arch_prctl(ThreadBlock* tb, const uint64_t* a) {
   return own_call(tb, SYS_arch_prctl, a[0], a[1]);
 }
 
-// What the thread is called, for the reader of a profile.
-void note_name(ThreadBlock* tb) {
-  constexpr uint64_t PR_GET_NAME = 16;
-  if (tb->frames_top && !tb->quiet) sys(SYS_prctl, PR_GET_NAME, address(tools(tb)->name));
-}
-
 // A seccomp filter might kill us for a call of our own: from here on the runtime makes none to wait, and none to block signals.
 int64_t seccomp(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   constexpr uint64_t PR_SET_NAME = 15, PR_SET_SECCOMP = 22, PR_SET_TSC = 26, PR_TSC_ENABLE = 1,
                      PR_SET_SYSCALL_USER_DISPATCH = 59;
   if (nr == SYS_prctl && a[0] == PR_SET_SYSCALL_USER_DISPATCH) return set_dispatch(tb, a);
   if (nr == SYS_prctl && a[0] != PR_SET_SECCOMP) {
-    if (a[0] == PR_SET_TSC && a[1] != PR_TSC_ENABLE) tools(tb)->no_time = 1;
+    if (a[0] == PR_SET_TSC && a[1] != PR_TSC_ENABLE) call_hook(tb, &Hooks::stamps_change, false);
     int64_t result = own_call(tb, nr, a[0], a[1], a[2], a[3], a[4]);
-    if (a[0] == PR_SET_TSC && a[1] == PR_TSC_ENABLE) tools(tb)->no_time = 0;
-    if (a[0] == PR_SET_NAME) note_name(tb);
+    if (a[0] == PR_SET_TSC && a[1] == PR_TSC_ENABLE) call_hook(tb, &Hooks::stamps_change, true);
+    if (a[0] == PR_SET_NAME) call_hook(tb, &Hooks::name_changes);
     return result;
   }
   bool is_strict = nr == SYS_prctl ? a[1] == 1 : a[0] == 0;  // it forbids to read the time stamp counter, too
@@ -436,7 +431,7 @@ int64_t seccomp(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   own_trap(tb);
   tb->quiet = 1;
   int64_t result = is_strict ? sys(nr, a[0], a[1], a[2], a[3], a[4]) : own_call(tb, nr, a[0], a[1], a[2], a[3], a[4]);
-  if (is_strict && !result) tools(tb)->no_time = 1;
+  if (is_strict && !result) call_hook(tb, &Hooks::stamps_change, false);
   return result;
 }
 
@@ -450,8 +445,8 @@ void rt_syscall(ThreadBlock* tb) {
   uint64_t inline_pc = regs.gpr[1];
   const uint64_t a[6] = {regs.gpr[7], regs.gpr[6], regs.gpr[2], regs.gpr[10], regs.gpr[8], regs.gpr[9]};
   int64_t result;
-  auto leave_to_kernel = [&] { regs.pc = inline_pc, begin_os_span(tb); };
-  drop_os_span(tb);  // what is the program's in what we do is timed where it is made
+  auto leave_to_kernel = [&] { regs.pc = inline_pc, call_hook(tb, &Hooks::kernel_begins); };
+  call_hook(tb, &Hooks::kernel_dropped);  // what is the program's in what we do is timed where it is made
   if (is_dispatched(tb, inline_pc)) return leave_to_kernel();
   switch (nr) {
     case SYS_mmap:
@@ -481,7 +476,7 @@ void rt_syscall(ThreadBlock* tb) {
         result = restart;
         break;
       }
-      note_name(tb);  // (others may have given it one)
+      call_hook(tb, &Hooks::name_changes);  // (others may have given it one)
       tell(tb, ThreadEndRequest{});
       rt_exit_thread(tb, a[0]);
     case SYS_arch_prctl: result = arch_prctl(tb, a); break;
@@ -509,7 +504,7 @@ void rt_program(ThreadBlock* tb) {
   GoOn to = ask(tb, BeginRequest{});
   tb->regs.pc = to.pc;
   if (to.native == NotNative) {
-    note_name(tb);
+    call_hook(tb, &Hooks::name_changes);
     tb->regs.pc = ask(tb, ResumeRequest{to.pc, false}).pc;
     return;
   }
@@ -524,8 +519,8 @@ void rt_program(ThreadBlock* tb) {
 void rt_child(ThreadBlock* tb) {
   if (!ask(tb, HelloRequest{uint64_t(sys(SYS_getpid)), uint64_t(sys(SYS_gettid))}).is_known)
     die("the weir process cannot find it");
-  if (tb->clock_in_register) set_clock(tb, {});
-  note_name(tb);
+  if (tb->clock.is_in_register) set_clock(tb, {});
+  call_hook(tb, &Hooks::name_changes);
 }
 
 }  // extern "C"

@@ -27,17 +27,17 @@ std::byte* new_memory() {
 // Regions that a profile is read from, so that inputs need not find them: the first byte of an offset chooses one.
 uint64_t place(uint32_t offset) {
   constexpr uint32_t places[] = {0,
-                                 offsetof(rt::ThreadBlock, frames_top),
-                                 offsetof(rt::ThreadBlock, leaf),
+                                 offsetof(rt::ThreadBlock, frames),
+                                 offsetof(rt::ThreadBlock, tool),
                                  offsetof(rt::ThreadBlock, interrupted),
                                  rt::counters_offset,
                                  rt::frames_offset,
-                                 rt::others_offset,
-                                 rt::os_offset,
-                                 rt::tools_offset,
-                                 rt::others_list_offset,
-                                 rt::os_list_offset,
-                                 rt::contexts_offset};
+                                 count::runtime::others_offset,
+                                 count::runtime::os_offset,
+                                 count::runtime::state_offset,
+                                 count::runtime::others_list_offset,
+                                 count::runtime::os_list_offset,
+                                 count::runtime::contexts_offset};
   return (places[(offset >> 24) % std::size(places)] + (offset & 0xffff)) % (rt::block_stride - 8);
 }
 
@@ -75,13 +75,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   plan(tool, counters, bounds.begin);
   plan(tool, counters, bounds.begin + 8);
   for (std::byte* memory : {parent, child}) CHECK(madvise(memory, rt::block_stride, MADV_DONTNEED) == 0);
-  tool.begin_thread(parent, nullptr, false, bounds.begin);
+  tool.begin_thread({.memory = parent, .pc = bounds.begin});
   for (; size >= 12; data += 12, size -= 12) {
     uint32_t offset;
     memcpy(&offset, data, 4);
     memcpy(parent + place(offset), data + 4, 8);
   }
-  tool.begin_thread(child, parent, true, bounds.begin);
+  tool.begin_thread({.memory = child, .parent = parent, .is_fork = true, .pc = bounds.begin});
   profile::Profile profile;
   count::Assembler assembler(profile);
   uint32_t pid = 1;

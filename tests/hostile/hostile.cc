@@ -21,9 +21,10 @@
 #include <iterator>
 
 #include "../programs/endless.h"
-#include "rt/abi.h"
+#include "tools/count/runtime/memory.h"
 
 using namespace weir::rt;
+using namespace weir::count::runtime;
 
 namespace {
 
@@ -207,7 +208,7 @@ void spoil_blocks(Random& random) {
 // What the profile is made of: counters, frames, records, contexts, and how many there are.
 void spoil_counts(Random& random) {
   auto* memory = reinterpret_cast<char*>(block_of(some_slot(random, 8)));
-  auto* t = reinterpret_cast<Tools*>(memory + tools_offset);
+  auto* t = reinterpret_cast<State*>(memory + state_offset);
   auto any = [&](uint32_t offset, uint32_t size) {
     *reinterpret_cast<uint64_t*>(memory + offset + random.below(size / 8) * 8) = number(random);
   };
@@ -216,15 +217,15 @@ void spoil_counts(Random& random) {
     case 1: any(frames_offset, 64 << 10); break;
     case 2: any(others_offset, 64 << 10); break;
     case 3: any(os_offset, 64 << 10); break;
-    case 4: any(tools_offset, sizeof(Tools)); break;
+    case 4: any(state_offset, sizeof(State)); break;
     case 5: any(others_list_offset, 4096); break;
     case 6: any(os_list_offset, 4096); break;
     case 7: any(contexts_offset, 64 << 10); break;
     case 8: (random.one_in(2) ? t->others : t->os) = uint32_t(number(random)); break;
     case 9: t->contexts = uint32_t(number(random)); break;
   }
-  if (random.one_in(20)) reinterpret_cast<ThreadBlock*>(memory)->frames_top = number(random);
-  if (random.one_in(20)) reinterpret_cast<ThreadBlock*>(memory)->zmm31_offset = uint32_t(number(random));
+  if (random.one_in(20)) reinterpret_cast<ThreadBlock*>(memory)->frames.top = number(random);
+  if (random.one_in(20)) reinterpret_cast<ThreadBlock*>(memory)->clock.zmm31_offset = uint32_t(number(random));
   __atomic_fetch_add(forged, 1, __ATOMIC_RELAXED);
 }
 

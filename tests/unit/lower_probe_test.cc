@@ -20,8 +20,7 @@ struct Model {
       switch (op.kind) {
         case Op::PushFrame:
         case Op::PopFrame:
-        case Op::BeginLeaf:
-        case Op::EndLeaf:
+        case Op::Own:
         case Op::ArriveFrame:
         case Op::ResyncFrames:
         case Op::SetJumpSite:

@@ -118,7 +118,7 @@ TEST(Probes, Routines) {
   auto cells = w.run([](std::span<const Counter> c) {
     return std::vector<Op>{{.kind = Op::Set, .temp = Temp::A, .value = c[3].index},
                            {.kind = Op::GetRegister, .temp = Temp::B, .reg = x86::RSI},
-                           {.kind = Op::Call, .value = int64_t(rt::Routine::AddToCounter)},
+                           {.kind = Op::Call, .value = int64_t(rt::add_to_counter)},
                            {.kind = Op::StoreCounter, .temp = Temp::B, .counter = c[1]}};
   });
   EXPECT_EQ(cells[3], 45u);

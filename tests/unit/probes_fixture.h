@@ -296,7 +296,7 @@ inline Planner plan_calls(uint32_t every) {
         p.insert(Where::Before, i,
                  {{.kind = Op::Set, .temp = Temp::A, .value = counter.index},
                   {.kind = Op::Set, .temp = Temp::B, .value = 3},
-                  {.kind = Op::Call, .value = int64_t(rt::Routine::AddToCounter)}});
+                  {.kind = Op::Call, .value = int64_t(rt::add_to_counter)}});
   };
 }
 

@@ -164,7 +164,7 @@ void add_up_os_calls(std::vector<profile::OsCount>& counts) {
 
 // What a thread's full tables mean for its figures.
 std::string what_is_lost(const Thread& t, const profile::Thread& out) {
-  if (t.contexts.size() < rt::max_contexts)
+  if (t.contexts.size() < runtime::max_contexts)
     return fmt::format("the tables of calls or of OS calls were full: {} are not counted", with_commas(t.lost));
   uint64_t calls = 0, on_paths = 0;
   for (const auto& c : out.calls) calls += c.calls;
@@ -172,7 +172,7 @@ std::string what_is_lost(const Thread& t, const profile::Thread& out) {
   return fmt::format(
       "{} of {} calls found no place in the table of call paths, which holds {}: on call paths their time stands at their "
       "callers",
-      with_commas(calls - std::min(calls, on_paths)), with_commas(calls), with_commas(rt::max_contexts));
+      with_commas(calls - std::min(calls, on_paths)), with_commas(calls), with_commas(runtime::max_contexts));
 }
 
 }  // namespace
@@ -219,7 +219,7 @@ void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process)
   }
   for (const Calls& c : t.calls)
     out.calls.push_back({sites[c.site], functions[c.callee], c.calls, c.total, c.os, c.self, c.waited});
-  for (const rt::OsRecord& r : t.os_calls) {
+  for (const runtime::OsRecord& r : t.os_calls) {
     auto& f = add_function(r.function);
     f.os_calls = r.calls, f.os_time = r.time, f.waited = r.waited;
     out.os_calls.push_back(
@@ -233,7 +233,7 @@ void Assembler::add_thread(const Count& tool, const Thread& t, uint32_t process)
     out.os_time += faults_of.time, out.waited += faults_of.waited;
   }
   for (size_t i = 1; i < t.contexts.size(); i++) {
-    const rt::Context& c = t.contexts[i];
+    const runtime::Context& c = t.contexts[i];
     uint32_t parent = c.parent && c.parent < i ? c.parent - 1 : none;
     out.contexts.push_back({parent, sites[c.site], functions[c.callee], c.calls, c.self, c.os, c.waited});
     if (is_by_wall_) add_function(c.callee).self = c.self, out.cycles += c.self;

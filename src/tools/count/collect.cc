@@ -21,6 +21,8 @@ namespace weir::count {
 
 namespace {
 
+constexpr uint32_t exit_group = 231;
+
 template <class T>
 std::span<const T> table(const std::byte* memory, uint32_t offset, uint32_t count) {
   return {reinterpret_cast<const T*>(memory + offset), count};
@@ -39,16 +41,18 @@ T copy_of(const T& shared) {
   return copy;
 }
 
-rt::Tools tools_of(const std::byte* memory) { return copy_of(table<rt::Tools>(memory, rt::tools_offset, 1)[0]); }
+runtime::State state_of(const std::byte* memory) {
+  return copy_of(table<runtime::State>(memory, runtime::state_offset, 1)[0]);
+}
 
-// The frames, up to where frames_top, an address of the target, says. A frame without an rsp never was one.
-std::vector<rt::Frame> frames_of(const std::byte* memory) {
+// The frames, up to where the top, an address of the target, says. A frame without an rsp never was one.
+std::vector<runtime::Frame> frames_of(const std::byte* memory) {
   static_assert(rt::blocks_base % rt::block_stride == 0);
-  uint64_t top = __atomic_load_n(&block_of(memory).frames_top, __ATOMIC_RELAXED) % rt::block_stride;
+  uint64_t top = __atomic_load_n(&block_of(memory).frames.top, __ATOMIC_RELAXED) % rt::block_stride;
   if (top < rt::frames_offset || top > rt::frames_end) return {};
-  auto count = static_cast<uint32_t>((top - rt::frames_offset) / sizeof(rt::Frame));
-  std::vector<rt::Frame> frames;
-  for (const rt::Frame& shared : table<rt::Frame>(memory, rt::frames_offset, count)) {
+  auto count = static_cast<uint32_t>((top - rt::frames_offset) / sizeof(runtime::Frame));
+  std::vector<runtime::Frame> frames;
+  for (const runtime::Frame& shared : table<runtime::Frame>(memory, rt::frames_offset, count)) {
     frames.push_back(copy_of(shared));
     if (frames.back().rsp) continue;
     frames.pop_back();
@@ -58,88 +62,96 @@ std::vector<rt::Frame> frames_of(const std::byte* memory) {
 }
 
 // The call in which the thread ended, or is: it was waiting there. (`number` 0: there is none. Of those that do not come back the kernel tells nothing.)
-rt::OsRecord last_call_of(const rt::Tools& tools) {
-  constexpr uint32_t rt_sigreturn = 15, execve = 59, exit = 60, exit_group = 231, execveat = 322;
-  uint32_t number = tools.os_number - 1;
+runtime::OsRecord last_call_of(const runtime::OsCall& call) {
+  constexpr uint32_t rt_sigreturn = 15, execve = 59, exit = 60, execveat = 322;
+  uint32_t number = call.number - 1;
   bool comes_back =
       number != rt_sigreturn && number != execve && number != exit && number != exit_group && number != execveat;
-  if (!tools.os_number || !tools.os_begin || !comes_back) return {};
+  if (!call.number || !call.begin || !comes_back) return {};
   uint64_t now = __rdtsc();
-  uint64_t waited = static_cast<int64_t>(now - tools.os_begin) > 0 ? now - tools.os_begin : 0;
-  return {tools.os_function, tools.os_number, 1, 0, tools.os_time, tools.os_waited + waited};
+  uint64_t waited = static_cast<int64_t>(now - call.begin) > 0 ? now - call.begin : 0;
+  return {call.function, call.number, 1, 0, call.time, call.waited + waited};
 }
 
-profile::Range range_of(rt::Spread s) { return s.span ? profile::Range{s.min, s.min + s.span - 1} : profile::Range{}; }
+profile::Range range_of(runtime::Spread s) { return s.span ? profile::Range{s.min, s.min + s.span - 1} : profile::Range{}; }
 
 }  // namespace
 
 // The first frame is that of the function that the thread begins in, which may not be known yet; a forked one has its parent's
 // frames.
-void Count::begin_thread(std::byte* memory, const std::byte* parent, bool is_fork, AppPc pc) {
+void Count::begin_thread(const instrument::ThreadStart& start) {
+  std::byte* memory = start.memory;
+  bool is_fork = start.parent && start.is_fork;
   auto* block = reinterpret_cast<rt::ThreadBlock*>(memory);
   auto* cells = reinterpret_cast<uint64_t*>(memory + rt::counters_offset);
-  block->zmm31_offset = instrument::clock_register_offset();
-  block->clock_in_register = block->zmm31_offset != 0;
-  auto* steps = reinterpret_cast<int64_t*>(memory + rt::steps_offset);
-  for (int64_t i = 0; block->clock_in_register && i < rt::step_count; i++) steps[i] = rt::min_step + i;
-  std::vector<rt::Frame> frames;
-  if (parent && is_fork) frames = frames_of(parent);
-  for (rt::Frame& f : frames) f = {{}, f.site, f.callee, (f.rsp & ~uint64_t{rt::FrameHasOs}) | rt::FrameIsCounted, 0, 0};
+  instrument::begin_clock(memory);
+  std::vector<runtime::Frame> frames;
+  if (is_fork) frames = frames_of(start.parent);
+  for (runtime::Frame& f : frames)
+    f = {{f.site, f.callee, (f.rsp & ~uint64_t{rt::FrameIsMarked}) | rt::FrameIsCounted}, {}, 0, 0};
   // Of a new program no function is known yet: see close_frames(). The one that threads begin in may be called again.
   if (frames.empty())
-    frames.push_back({{}, rt::start_site, functions_[function_around(pc)].cell.index, ~uint64_t{rt::frame_bits}, 0, 0});
-  auto* tools = reinterpret_cast<rt::Tools*>(memory + rt::tools_offset);
-  tools->start = parent && is_fork ? tools_of(parent).start : pc.value;
-  tools->by_wall = is_by_wall();
-  tools->os_by_class = options_.os_model == OsModel::Classes;
-  tools->ticks_per_ns = static_cast<uint64_t>(options_.ticks.per_nanosecond() * 0x1p32);
+    frames.push_back(
+        {{rt::start_site, functions_[function_around(start.pc)].cell.index, ~uint64_t{rt::frame_bits}}, {}, 0, 0});
+  auto* state = reinterpret_cast<runtime::State*>(memory + runtime::state_offset);
+  state->start = is_fork ? state_of(start.parent).start : start.pc.value;
+  state->by_wall = is_by_wall();
+  state->os_by_class = options_.os_model == OsModel::Classes;
+  state->ticks_per_ns = static_cast<uint64_t>(options_.ticks.per_nanosecond() * 0x1p32);
+  start.name.copy(state->name, sizeof state->name - 1);
   if (full_paths_) {
-    auto* contexts = reinterpret_cast<rt::Context*>(memory + rt::contexts_offset);
+    auto* contexts = reinterpret_cast<runtime::Context*>(memory + runtime::contexts_offset);
     for (uint32_t i = 0; i < frames.size(); i++) {
       frames[i].context = i + 1;
-      contexts[i + 1] = {i, frames[i].site, frames[i].callee, 0, i == 0 && !(parent && is_fork), 0, 0, 0};
+      contexts[i + 1] = {i, frames[i].site, frames[i].callee, 0, i == 0 && !is_fork, 0, 0, 0};
     }
-    tools->contexts = static_cast<uint32_t>(frames.size()) + 1;
+    state->contexts = static_cast<uint32_t>(frames.size()) + 1;
   }
-  for (const rt::Frame& f : frames)
+  for (const runtime::Frame& f : frames)
     if (f.callee > rt::not_arrived && f.callee < rt::max_counters) cells[f.callee]++;
-  std::ranges::copy(frames, reinterpret_cast<rt::Frame*>(memory + rt::frames_offset));
-  block->frames_top = reinterpret_cast<uint64_t>(block->self) + rt::frames_offset + frames.size() * sizeof(rt::Frame);
+  std::ranges::copy(frames, reinterpret_cast<runtime::Frame*>(memory + rt::frames_offset));
+  block->frames.top = reinterpret_cast<uint64_t>(block->self) + rt::frames_offset + frames.size() * sizeof(runtime::Frame);
+}
+
+std::optional<int> Count::exit_status(const std::byte* memory) const {
+  runtime::OsCall call = state_of(memory).os_call;
+  if (call.number != exit_group + 1) return {};
+  return static_cast<int>(call.descriptor & 0xff);
 }
 
 void Count::collect(const instrument::ThreadData& data) {
   Thread thread;
   thread.tid = data.tid;
   add_units(data, thread);
-  const rt::Tools tools = tools_of(data.memory);
-  add_other_calls(data, tools, thread);
-  auto os = table<rt::OsRecord>(data.memory, rt::os_offset, rt::max_os);
-  for (uint32_t i : table<uint32_t>(data.memory, rt::os_list_offset, std::min(tools.os, rt::max_os))) {
-    rt::OsRecord r = copy_of(os[i % rt::max_os]);
+  const runtime::State state = state_of(data.memory);
+  add_other_calls(data, state, thread);
+  auto os = table<runtime::OsRecord>(data.memory, runtime::os_offset, runtime::max_os);
+  for (uint32_t i : table<uint32_t>(data.memory, runtime::os_list_offset, std::min(state.os, runtime::max_os))) {
+    runtime::OsRecord r = copy_of(os[i % runtime::max_os]);
     if (!r.number--) continue;
     r.function = function_of(r.function);
     thread.os_calls.push_back(r);
   }
-  rt::OsRecord last_call = last_call_of(tools);
+  runtime::OsRecord last_call = last_call_of(state.os_call);
   if (last_call.number--) last_call.function = function_of(last_call.function), thread.os_calls.push_back(last_call);
-  thread.name.assign(tools.name, strnlen(tools.name, sizeof tools.name));
-  thread.os_time = tools.os_clock + last_call.time;
-  thread.waited = tools.waited + last_call.waited;
-  thread.undivided = tools.undivided;
-  thread.untimed = tools.untimed;
-  thread.lost = tools.lost;
-  thread.unseen = tools.unseen;
-  for (const rt::Context& c :
-       table<rt::Context>(data.memory, rt::contexts_offset, std::min(tools.contexts, rt::max_contexts))) {
-    const rt::Context copy = copy_of(c);
+  thread.name.assign(state.name, strnlen(state.name, sizeof state.name));
+  thread.os_time = state.os_clock + last_call.time;
+  thread.waited = state.waited + last_call.waited;
+  thread.undivided = state.undivided;
+  thread.untimed = state.untimed;
+  thread.lost = state.lost;
+  thread.unseen = state.unseen;
+  for (const runtime::Context& c :
+       table<runtime::Context>(data.memory, runtime::contexts_offset, std::min(state.contexts, runtime::max_contexts))) {
+    const runtime::Context copy = copy_of(c);
     if (!thread.contexts.empty() && !copy.callee) break;  // it never was one
     thread.contexts.push_back(copy);
   }
   thread.faults = faults_of(data.memory);
-  close_frames(data.memory, tools, last_call, thread);
-  for (rt::Context& c : thread.contexts) c.site = site_of(c.site), c.callee = function_of(c.callee);
+  close_frames(data.memory, state, last_call, thread);
+  for (runtime::Context& c : thread.contexts) c.site = site_of(c.site), c.callee = function_of(c.callee);
   if (thread.contexts.size() > 1 && thread.contexts[1].site == start)
-    thread.contexts[1].callee = function_around({tools.start});
+    thread.contexts[1].callee = function_around({state.start});
   threads_[data.pid].push_back(std::move(thread));
 }
 
@@ -219,26 +231,28 @@ void Count::add_unit(size_t number, const instrument::ThreadData& data, Thread& 
     if (callee != profile::none)
       calls = site.taken.index ? at(data.cells, site.taken.index)
                                : static_cast<uint64_t>(std::max<int64_t>(0, count_of(site.block)));
-    else if (!cell(rt::RecordCallee)) continue;
-    else callee = function_of(static_cast<uint32_t>(cell(rt::RecordCallee))), calls = cell(rt::RecordCalls);
+    else if (!cell(runtime::RecordCallee)) continue;
+    else callee = function_of(static_cast<uint32_t>(cell(runtime::RecordCallee))), calls = cell(runtime::RecordCalls);
     // (Calls that a forked process began with may have ended there without a total: inside another of the same function.)
-    if (calls || cell(rt::RecordTotal) || cell(rt::RecordSpread + 1))
-      thread.calls.push_back({i, callee, calls, cell(rt::RecordTotal),
-                              range_of({cell(rt::RecordSpread), cell(rt::RecordSpread + 1)}), cell(rt::RecordOs)});
+    if (calls || cell(runtime::RecordTotal) || cell(runtime::RecordSpread + 1))
+      thread.calls.push_back({i, callee, calls, cell(runtime::RecordTotal),
+                              range_of({cell(runtime::RecordSpread), cell(runtime::RecordSpread + 1)}),
+                              cell(runtime::RecordOs)});
   }
 }
 
 // Those of other callees are in a hash table.
-void Count::add_other_calls(const instrument::ThreadData& data, const rt::Tools& tools, Thread& thread) const {
-  auto others = table<rt::OtherRecord>(data.memory, rt::others_offset, rt::max_others);
-  for (uint32_t i : table<uint32_t>(data.memory, rt::others_list_offset, std::min(tools.others, rt::max_others))) {
-    const rt::OtherRecord r = copy_of(others[i % rt::max_others]);
+void Count::add_other_calls(const instrument::ThreadData& data, const runtime::State& state, Thread& thread) const {
+  auto others = table<runtime::OtherRecord>(data.memory, runtime::others_offset, runtime::max_others);
+  for (uint32_t i :
+       table<uint32_t>(data.memory, runtime::others_list_offset, std::min(state.others, runtime::max_others))) {
+    const runtime::OtherRecord r = copy_of(others[i % runtime::max_others]);
     if (!r.callee) continue;
     thread.calls.push_back({site_of(r.site), function_of(r.callee), r.calls, r.total, range_of(r.self), r.os});
   }
-  auto waits = table<rt::WaitRecord>(data.memory, rt::wait_records_offset, rt::max_waits);
-  for (uint32_t i : table<uint32_t>(data.memory, rt::wait_list_offset, std::min(tools.waits, rt::max_waits))) {
-    const rt::WaitRecord r = copy_of(waits[i % rt::max_waits]);
+  auto waits = table<runtime::WaitRecord>(data.memory, runtime::wait_records_offset, runtime::max_waits);
+  for (uint32_t i : table<uint32_t>(data.memory, runtime::wait_list_offset, std::min(state.waits, runtime::max_waits))) {
+    const runtime::WaitRecord r = copy_of(waits[i % runtime::max_waits]);
     if (r.callee) thread.calls.push_back({site_of(r.site), function_of(r.callee), 0, 0, {}, 0, r.waited});
   }
 }
@@ -268,13 +282,13 @@ uint32_t Count::function_around(AppPc pc) const {
 // Calls that had not returned: they took what they took up to now. What the clock is now follows from the blocks (wall time is what it was when
 // somebody last looked at it). How much of it belongs to
 // the innermost call is known if the thread ended in an OS call; else it is no minimum or maximum.
-void Count::close_frames(const std::byte* memory, const rt::Tools& tools, const rt::OsRecord& last_call,
+void Count::close_frames(const std::byte* memory, const runtime::State& state, const runtime::OsRecord& last_call,
                          Thread& thread) const {
-  rt::Times last = copy_of(block_of(memory).clock_at_os_call);
+  rt::Times last = state.clock_at_os_call;
   uint64_t clock = is_by_wall() ? last.clock : thread.clock, os = last_call.time, waited = last_call.waited;
   bool self_is_known = last.clock == clock;
   uint64_t self_clock = last.self;
-  auto end_leaf = [&](const rt::LeafCall& leaf) {
+  auto end_leaf = [&](const runtime::LeafCall& leaf) {
     if (!leaf.site) return;
     uint32_t number = site_of(static_cast<uint32_t>(leaf.site));
     if (uint32_t callee = sites_[number].callee; callee != profile::none)
@@ -282,32 +296,33 @@ void Count::close_frames(const std::byte* memory, const rt::Tools& tools, const 
     self_is_known = true;
     self_clock = leaf.begin.self;
   };
-  end_leaf(copy_of(block_of(memory).leaf));
-  const std::vector<rt::Frame> frames = frames_of(memory);
-  auto interrupted_ones = std::to_array(block_of(memory).interrupted);
-  auto waits = table<uint64_t>(memory, rt::waits_offset, static_cast<uint32_t>(frames.size()));
+  end_leaf(copy_of(*reinterpret_cast<const runtime::LeafCall*>(block_of(memory).tool)));
+  const std::vector<runtime::Frame> frames = frames_of(memory);
+  auto interrupted = std::to_array(block_of(memory).interrupted);
+  auto aside = std::to_array(state.aside);
+  auto waits = table<uint64_t>(memory, runtime::waits_offset, static_cast<uint32_t>(frames.size()));
   if (!frames.empty() && frames.back().context && frames.back().context < thread.contexts.size()) {
     thread.contexts[frames.back().context].os += os;
     thread.contexts[frames.back().context].waited += waited;
   }
   std::unordered_map<uint32_t, uint32_t> depth;
-  for (const rt::Frame& f : frames) depth[f.callee]++;
+  for (const runtime::Frame& f : frames) depth[f.callee]++;
   for (size_t i = frames.size(); i--;) {
-    const rt::Frame& f = frames[i];
+    const runtime::Frame& f = frames[i];
     uint64_t delta = clock - f.begin.clock, self = self_clock - f.begin.self;
-    if (f.rsp & rt::FrameHasOs) os += f.os, waited += copy_of(waits[i]);
+    if (f.rsp & rt::FrameIsMarked) os += f.os, waited += copy_of(waits[i]);
     uint32_t number = site_of(f.site);
     if (f.context && f.context < thread.contexts.size()) {
       if (!self_is_known) {  // all contexts together took all
         self = clock;
-        for (const rt::Context& c : thread.contexts) self -= c.self;
+        for (const runtime::Context& c : thread.contexts) self -= c.self;
         for (size_t k = 0; k < i; k++) self -= frames[k + 1].begin.self - frames[k].begin.self;
       }
       thread.contexts[f.context].self += self;
     }
     uint32_t callee = function_of(f.callee);
     if (i == 0 && f.site == rt::start_site) {
-      AppPc start{tools.start};
+      AppPc start{state.start};
       if (!start) break;  // it was there before Weir
       callee = function_around(start);
     }
@@ -319,9 +334,9 @@ void Count::close_frames(const std::byte* memory, const rt::Tools& tools, const 
     self_is_known = true;
     self_clock = f.begin.self;
     if (f.site == rt::signal_site)
-      for (rt::Interrupted& interrupted : interrupted_ones)  // (a handler that was left may have had the same place)
-        if (interrupted.frame == (f.rsp & ~uint64_t{rt::frame_bits}) - rt::handler_frame)
-          end_leaf(std::exchange(interrupted.leaf, {}));
+      for (size_t k = 0; k < interrupted.size(); k++)  // (a handler that was left may have had the same place)
+        if (interrupted[k].frame == (f.rsp & ~uint64_t{rt::frame_bits}) - rt::handler_frame)
+          end_leaf(std::exchange(aside[k].leaf, {}));
   }
 }
 

@@ -1,7 +1,7 @@
 // count: the exact profile. How often every block ran and what every call took, in virtual cycles (spec 1: T1–T3, A1–A8).
 //
 // Two things are counted. *Blocks*: some have a counter, the others follow from them (flow.h); there the virtual clock is advanced
-// too. *Calls*: a call pushes a frame on the parallel stack (rt::Frame) with the clock of that moment, its return site pops it. Self times follow from
+// too. *Calls*: a call pushes a frame on the parallel stack (rt/frames.h) with the clock of that moment, its return site pops it. Self times follow from
 // the blocks, self+descendants from the frames.
 #pragma once
 
@@ -14,6 +14,8 @@
 #include "base/ticks.h"
 #include "instrument/tool.h"
 #include "profile/profile.h"
+#include "tools/count/inline.h"
+#include "tools/count/runtime/memory.h"
 
 namespace weir::count {
 
@@ -99,14 +101,14 @@ struct Thread {
   std::string name;
   std::vector<profile::BlockCount> blocks;  // those that ran
   std::vector<Calls> calls;                 // of a site and callee there may be several
-  std::vector<rt::OsRecord> os_calls;       // `function` is an index
+  std::vector<runtime::OsRecord> os_calls;  // `function` is an index
   std::vector<Faults> faults;               // by function
-  std::vector<rt::Context> contexts;        // `site` and `callee` are indices; the first is none
+  std::vector<runtime::Context> contexts;   // `site` and `callee` are indices; the first is none
   uint64_t clock = 0;                       // what its blocks have advanced it by
-  uint64_t os_time = 0, waited = 0, lost = 0, unseen = 0, undivided = 0, untimed = 0;  // see rt::Tools
+  uint64_t os_time = 0, waited = 0, lost = 0, unseen = 0, undivided = 0, untimed = 0;  // see runtime::State
 };
 
-rt::OsClass os_class(uint32_t number);
+runtime::OsClass os_class(uint32_t number);
 
 // What the profile calls the first of a tool's functions, blocks and sites: see Assembler.
 struct ProfileIds {
@@ -117,7 +119,7 @@ struct ProfileIds {
 // by the runtime, at each call and return.
 enum class Clock : uint8_t { Cycles, Instructions, Wall };
 
-// What OS calls take: as it is measured, or, of those that cannot wait, by the model that rt/os_calls.inc is (T4).
+// What OS calls take: as it is measured, or, of those that cannot wait, by the model that os_calls.inc is (T4).
 enum class OsModel : uint8_t { Measured, Classes };
 
 struct Options {
@@ -132,9 +134,12 @@ class Count : public instrument::Tool {
   Count(std::shared_ptr<CostModel> cost, const Options& options)
       : cost_(std::move(cost)), options_(options), full_paths_(options.full_paths || options.clock == Clock::Wall) {}
   std::unique_ptr<Tool> copy() const override { return std::make_unique<Count>(*this); }
-  bool has_clock() const override { return true; }
+  instrument::Services services() const override { return {.clock = true, .frames = true}; }
+  const instrument::InlineCode* inline_code() const override { return &count::inline_code(); }
+  std::string_view runtime_part() const override { return "count"; }
+  std::optional<int> exit_status(const std::byte* memory) const override;
   void plan(const instrument::Subject& subject, instrument::Counters& counters, instrument::Plan& plan) override;
-  void begin_thread(std::byte* memory, const std::byte* parent, bool is_fork, AppPc pc) override;
+  void begin_thread(const instrument::ThreadStart& start) override;
   void collect(const instrument::ThreadData& data) override;
   void adopt() override;
 
@@ -164,9 +169,10 @@ class Count : public instrument::Tool {
   Unit end_of_unit(size_t number) const;
   void add_unit(size_t number, const instrument::ThreadData& data, Thread& thread) const;
   void add_units(const instrument::ThreadData& data, Thread& thread) const;
-  void add_other_calls(const instrument::ThreadData& data, const rt::Tools& tools, Thread& thread) const;
+  void add_other_calls(const instrument::ThreadData& data, const runtime::State& state, Thread& thread) const;
   void publish();
-  void close_frames(const std::byte* memory, const rt::Tools& tools, const rt::OsRecord& last_call, Thread& thread) const;
+  void close_frames(const std::byte* memory, const runtime::State& state, const runtime::OsRecord& last_call,
+                    Thread& thread) const;
 
   std::shared_ptr<CostModel> cost_;
   Options options_;

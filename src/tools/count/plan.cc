@@ -82,7 +82,7 @@ bool moves_stack(std::span<const std::byte> insn) {
   return is_load || !is_own;
 }
 
-Op call(rt::Routine routine, Counter a = {}, uint32_t b = 0) {
+Op call(runtime::Routine routine, Counter a = {}, uint32_t b = 0) {
   return {.kind = Op::CallWith, .counter = a, .value = static_cast<int64_t>(routine), .callee = {b}};
 }
 
@@ -105,13 +105,13 @@ class Count::Planner {
     Op arrive{.kind = Op::ArriveFrame, .callee = cell_of(function_)},
         resync{.kind = Op::ResyncFrames, .callee = cell_of(function_)};
     if (tool_.full_paths_)
-      arrive = call(rt::Routine::Arrival, cell_of(function_)), resync = call(rt::Routine::Resync, cell_of(function_));
+      arrive = call(runtime::Arrival, cell_of(function_)), resync = call(runtime::Resync, cell_of(function_));
     if (s_.is_volatile) plan_.insert(Where::Entry, 0, {resync});
     else
       plan_.insert(Where::Arrival, 0,
                    {f_.entry == f_.bounds.begin && !tool_.functions_[function_].whole ? arrive : resync});
     is_resolver_ = is_resolver(f_, s_.code);
-    if (!is_resolver_ && goes_elsewhere()) plan_.insert(Where::Entry, 0, {call(rt::Routine::Leaving)});
+    if (!is_resolver_ && goes_elsewhere()) plan_.insert(Where::Entry, 0, {call(runtime::Leaving)});
     for (BlockId b = 0; b < f_.blocks.size(); b++) watch_end(b);
     for (BlockId b = 0; b < f_.blocks.size() && tool_.options_.clock == Clock::Cycles; b++) watch_repetitions(b);
   }
@@ -266,7 +266,7 @@ class Count::Planner {
     uint32_t callee = is_inside ? function_ : target ? callee_at(target) : profile::none;
     if (callee != profile::none && tool_.functions_[callee].is_stub) callee = profile::none;
     bool known = callee != profile::none;
-    Counter record = counters_.allocate(known ? uint32_t{rt::record_cells} : uint32_t{rt::indirect_record_cells});
+    Counter record = counters_.allocate(known ? uint32_t{runtime::record_cells} : uint32_t{runtime::indirect_record_cells});
     tool_.sites_.push_back({pc, function_, kind, callee, first_block_ + b, record});
     if (!known) return {record, {}};
     return {record, cell_of(callee), target == tool_.functions_[callee].begin};
@@ -287,8 +287,7 @@ class Count::Planner {
                   .value = is_tail ? int64_t{8 | rt::FrameIsTail} : 0,
                   .callee = t.callee};
       uint32_t site = t.record.index | (t.callee.index ? rt::direct_site : 0);
-      return call(is_tail ? rt::Routine::EnterTail : rt::Routine::Enter, {site},
-                  t.callee.index ? t.callee.index : rt::not_arrived);
+      return call(is_tail ? runtime::EnterTail : runtime::Enter, {site}, t.callee.index ? t.callee.index : rt::not_arrived);
     };
     auto leaves = [&](BlockId to, AppPc target) {
       return to == no_block && !f_.bounds.contains(target) && !is_own(target, block.ends == BlockEnd::Branch);
@@ -303,9 +302,9 @@ class Count::Planner {
         // Where it returns to is entered like a function: it is still this one.
         if (s_.is_volatile && !tool_.function_by_begin_[last.next()]) tool_.function_by_begin_[last.next()] = function_;
         if (t.is_begin && !tool_.full_paths_ && tool_.is_leaf(s_, tool_.sites_.back().callee)) {
-          plan_.insert(Where::Before, index, {{.kind = Op::BeginLeaf, .counter = t.record}});
+          plan_.insert(Where::Before, index, {{.kind = Op::Own, .counter = t.record, .value = BeginLeaf}});
           if (block.fallthrough != no_block)
-            plan_.insert(Where::ReturnSite, block.fallthrough, {{.kind = Op::EndLeaf, .counter = t.record}});
+            plan_.insert(Where::ReturnSite, block.fallthrough, {{.kind = Op::Own, .counter = t.record, .value = EndLeaf}});
           break;
         }
         plan_.insert(Where::Before, index, {push(t, false)});
@@ -314,8 +313,7 @@ class Count::Planner {
         bool by_runtime =
             tool_.full_paths_ || (t.callee.index && tool_.functions_[tool_.sites_.back().callee].may_return_twice);
         if (block.fallthrough != no_block)
-          plan_.insert(Where::ReturnSite, block.fallthrough,
-                       {by_runtime ? call(rt::Routine::Leave, cell_of(function_)) : pop});
+          plan_.insert(Where::ReturnSite, block.fallthrough, {by_runtime ? call(runtime::Leave, cell_of(function_)) : pop});
         break;
       }
       case BlockEnd::Jump:
@@ -325,7 +323,7 @@ class Count::Planner {
         if (begin != last.target) {
           Counter callee = cell_of(tool_.function_at(s_, begin, counters_));
           Counter record = site(b, last.pc, SiteKind::TailCall, {}).record;
-          plan_.insert(Where::Taken, b, {call(rt::Routine::MiddleJump, callee, record.index)});
+          plan_.insert(Where::Taken, b, {call(runtime::MiddleJump, callee, record.index)});
           break;
         }
         Target t = site(b, last.pc, SiteKind::TailCall, last.target);
@@ -340,7 +338,7 @@ class Count::Planner {
       }
       case BlockEnd::IndirectJump:
         if (is_resolver_) {
-          plan_.insert(Where::Before, index, {call(rt::Routine::Resolved, cell_of(function_))});
+          plan_.insert(Where::Before, index, {call(runtime::Resolved, cell_of(function_))});
           break;
         }
         plan_.insert(Where::Before, index,
@@ -349,8 +347,8 @@ class Count::Planner {
                        .callee = cell_of(function_)}});
         break;
       case BlockEnd::Syscall:
-        plan_.insert(Where::Before, index, {call(rt::Routine::OsEnter, cell_of(function_))});
-        plan_.insert(Where::FallThrough, b, {call(rt::Routine::OsLeave)});
+        plan_.insert(Where::Before, index, {call(runtime::OsEnter, cell_of(function_))});
+        plan_.insert(Where::FallThrough, b, {call(runtime::OsLeave)});
         if (leaves(block.fallthrough, block.end)) fall_out(b, last.pc, push);
         break;
       default: break;
@@ -364,7 +362,7 @@ class Count::Planner {
     if (begin != next) {
       Counter callee = cell_of(tool_.function_at(s_, begin, counters_));
       Counter record = site(b, pc, SiteKind::TailCall, {}).record;
-      plan_.insert(Where::FallThrough, b, {call(rt::Routine::MiddleJump, callee, record.index)});
+      plan_.insert(Where::FallThrough, b, {call(runtime::MiddleJump, callee, record.index)});
       return;
     }
     Op tail = push(site(b, pc, SiteKind::TailCall, next), true);
@@ -383,8 +381,8 @@ class Count::Planner {
       if (!this->block(b).extra.index) this->block(b).extra = counters_.allocate();
       const cost::Repetition& r = string->repetition;
       uint32_t what = uint32_t{r.cycles} << 16 | r.elements;
-      plan_.insert(Where::Before, block.first + i, {call(rt::Routine::RepeatBegin)});
-      plan_.insert(Where::After, block.first + i, {call(rt::Routine::RepeatEnd, this->block(b).extra, what)});
+      plan_.insert(Where::Before, block.first + i, {call(runtime::RepeatBegin)});
+      plan_.insert(Where::After, block.first + i, {call(runtime::RepeatEnd, this->block(b).extra, what)});
     }
   }
 
@@ -462,7 +460,11 @@ uint32_t Count::function_at(const instrument::Subject& subject, AppPc pc, instru
   known = static_cast<uint32_t>(functions_.size());
   AppRange bounds = subject.bounds_of(pc);
   instrument::Counter own = counters.allocate();
-  Function f{.begin = pc, .end = std::max(bounds.end, pc + 1), .image = subject.image, .bias = subject.bias, .cell = own,
+  Function f{.begin = pc,
+             .end = std::max(bounds.end, pc + 1),
+             .image = subject.image,
+             .bias = subject.bias,
+             .cell = own,
              .is_stub = is_stub(subject.image_code(pc, 16))};
   // What is mapped twice (V8's builtins) is one function: it is on the stack as often as both together.
   uint32_t& first = first_of_place(f);
