@@ -15,6 +15,7 @@
 #include "x86/decode_ahead.h"
 #include "x86/encoding.h"
 #include "x86/insn.h"
+#include "x86/make_operands.h"
 #include "x86/shape.h"
 #include "x86/slot.h"
 
@@ -31,7 +32,9 @@ Slot make_slot(uint64_t key, const uint8_t* bytes, const Layout& layout) {
   static std::deque<Shape> shapes;  // at addresses that stay
   uint8_t shown[16] = {};
   memcpy(shown, bytes, layout.shape_end);
-  const Shape& made = shapes.emplace_back(make_shape(shown, layout));
+  MadeShape fresh = make_shape(shown, layout);
+  Shape& made = shapes.emplace_back(fresh.shape);
+  made.operands = keep_operands(fresh.operands);
   return slot_of(key, made, shape_offset(made));
 }
 

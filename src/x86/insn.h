@@ -71,10 +71,14 @@ struct Shape {
   bool rep = false;     // a string instruction with a rep/repne prefix
   bool known = true;    // false: Zydis does not know it (see decode())
   bool xstate = false;  // xsave*/xrstor*/fxsave/fxrstor/vzeroall…: touches many vector registers at once
-  RegSet reads;         // every register or flag that may be read
-  RegSet writes;        // every register or flag that may be written, wholly or in part
-  RegSet kills;         // those that are surely overwritten wholly, so that the old value is dead
+  // Its memory operands: their number, and above that, where they are kept (see operands.h).
+  uint32_t operands = 0;
+  RegSet reads;   // every register or flag that may be read
+  RegSet writes;  // every register or flag that may be written, wholly or in part
+  RegSet kills;   // those that are surely overwritten wholly, so that the old value is dead
 
+  static constexpr unsigned operand_count_bits = 3;
+  constexpr unsigned operand_count() const { return operands & ((1 << operand_count_bits) - 1); }
   // popf: it may make the program single-step itself.
   constexpr bool sets_flags() const { return writes.flags == AllFlags && known; }
   // It uses %gs, or the last vector register, which an engine may want for itself; or it is popf.

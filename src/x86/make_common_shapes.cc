@@ -17,6 +17,7 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "x86/shape.h"
@@ -52,7 +53,7 @@ std::map<uint64_t, int> shapes_of(const std::string& file) {
     if (!lengths.contains(key)) {
       uint8_t shown[16] = {};
       memcpy(shown, &code[at], layout.shape_end);
-      Shape s = make_shape(shown, layout);
+      Shape s = make_shape(shown, layout).shape;
       lengths[key] = s.known ? s.length : 0;
     }
     times[key] += lengths[key] != 0;
@@ -114,12 +115,41 @@ void write(const Shape& s) {
                 int(s.condition), int(s.rip_relative), int(s.eip_relative), int(s.short_only), int(s.uses_fs),
                 int(s.uses_gs), int(s.reads_memory), int(s.writes_memory), int(s.rep), int(s.known), int(s.xstate)})
     std::cout << ',' << n;
+  std::cout << ',' << s.operands << 'u';
   std::cout << ',' << set_of(s.reads) << ',' << set_of(s.writes) << ',' << set_of(s.kills) << "},\n";
 }
+
+void write(const MemoryOperand& o) {
+  std::cout << '{' << o.displacement << ',' << o.size;
+  for (int n : {int(o.base), int(o.index), int(o.scale), int(o.index_size)}) std::cout << ',' << n;
+  std::cout << ",Segment(" << int(o.segment) << "),Access(" << int(o.access) << "),Extent(" << int(o.extent) << ')';
+  for (int n : {int(o.wraps_at_32_bits), int(o.is_rip_relative), int(o.is_implicit), int(o.element)}) std::cout << ',' << n;
+  std::cout << ",MaskIn(" << int(o.mask_in) << ')';
+  for (int n : {int(o.mask), int(o.mask_bits), int(o.bit_offset), int(o.displacement_scale)}) std::cout << ',' << n;
+  std::cout << "},\n";
+}
+
+// The operands of all shapes, one behind the other; shapes with the same operands share them.
+class Operands {
+ public:
+  uint32_t keep(const MemoryOperands& operands) {
+    if (operands.size() == 0) return 0;
+    std::vector<MemoryOperand> key(operands.begin(), operands.end());
+    auto [at, is_new] = known_.emplace(std::move(key), static_cast<uint32_t>(all_.size()));
+    if (is_new) all_.insert(all_.end(), operands.begin(), operands.end());
+    return at->second << Shape::operand_count_bits | static_cast<uint32_t>(operands.size());
+  }
+  const std::vector<MemoryOperand>& all() const { return all_; }
+
+ private:
+  std::vector<MemoryOperand> all_;
+  std::map<std::vector<MemoryOperand>, uint32_t> known_;
+};
 
 void make_table() {
   std::vector<Slot> slots((1 << common_bits) + overhang);
   size_t count = 0;
+  Operands operands;
   std::cout << "const Shape common_shapes[] = {\n";
   for (std::string hex; std::cin >> hex;) {
     uint8_t bytes[16] = {};
@@ -131,13 +161,16 @@ void make_table() {
     while (slots[at].key && slots[at].key != key) ++at;
     bool has_room = count < max_shapes && at + 1 < slots.size();
     if (layout.shape_end > max_key_bytes || slots[at].key || !has_room) continue;
-    Shape s = make_shape(bytes, layout);
+    auto [s, made] = make_shape(bytes, layout);
+    s.operands = operands.keep(made);
     slots[at] = slot_of(key, s, static_cast<int64_t>(count++ * sizeof(Shape)));
     write(s);
   }
   std::cout << "};\nconst Slot common_slots[(1 << common_bits) + overhang] = {\n";
   for (const Slot& slot : slots) std::cout << '{' << slot.key << "u," << slot.packed << "u},\n";
-  std::cout << "};\n";
+  std::cout << "};\nconst MemoryOperand common_operands[] = {\n";
+  for (const MemoryOperand& o : operands.all()) write(o);
+  std::cout << "};\nconst uint32_t common_operand_count = " << operands.all().size() << ";\n";
 }
 
 }  // namespace

@@ -5,28 +5,13 @@
 // writes of vector registers, any write of a mask register. Intel SDM volume 2 is followed where Zydis' tables are coarse.
 #include "x86/shape.h"
 
-#include <Zydis/Zydis.h>
+#include <cstring>
+
+#include "x86/decoded.h"
+#include "x86/make_operands.h"
 
 namespace weir::x86 {
 namespace {
-
-struct Decoded {
-  ZydisDecodedInstruction insn;
-  ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-
-  std::span<const ZydisDecodedOperand> all() const { return {operands, insn.operand_count}; }
-};
-
-bool decode_with_zydis(const uint8_t* bytes, Decoded& d) {
-  static const ZydisDecoder decoder = [] {
-    ZydisDecoder z;
-    ZydisDecoderInit(&z, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-    return z;
-  }();
-  if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, 16, &d.insn, d.operands))) return false;
-  // Branches of the Xeon Phi's predecessor, without a ModRM where all of VEX has one: invalid on any other processor.
-  return d.insn.mnemonic != ZYDIS_MNEMONIC_JKZD && d.insn.mnemonic != ZYDIS_MNEMONIC_JKNZD;
-}
 
 uint8_t flags_of(ZydisAccessedFlagsMask mask) {
   return (mask & ZYDIS_CPUFLAG_CF ? CF : 0) | (mask & ZYDIS_CPUFLAG_PF ? PF : 0) | (mask & ZYDIS_CPUFLAG_AF ? AF : 0) |
@@ -326,9 +311,24 @@ Shape unknown_shape() {
   return s;
 }
 
-Shape make_shape(const uint8_t* bytes, const Layout& layout) {
+bool decode_with_zydis(const uint8_t* bytes, const Layout& layout, Decoded& d) {
+  static const ZydisDecoder decoder = [] {
+    ZydisDecoder z;
+    ZydisDecoderInit(&z, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    return z;
+  }();
+  uint8_t shown[max_insn_length + 1] = {};
+  memcpy(shown, bytes, max_insn_length);
+  bool has_room = layout.encoding == Encoding::Evex && layout.shape_end < max_insn_length;
+  if (has_room && displacement_size(shown + layout.modrm_offset) == 1) shown[layout.shape_end] = 1;
+  if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, shown, sizeof shown, &d.insn, d.operands))) return false;
+  // Branches of the Xeon Phi's predecessor, without a ModRM where all of VEX has one: invalid on any other processor.
+  return d.insn.mnemonic != ZYDIS_MNEMONIC_JKZD && d.insn.mnemonic != ZYDIS_MNEMONIC_JKNZD;
+}
+
+MadeShape make_shape(const uint8_t* bytes, const Layout& layout) {
   Decoded d;
-  if (!decode_with_zydis(bytes, d)) return shape_by_rules(bytes, layout);
+  if (!decode_with_zydis(bytes, layout, d)) return {shape_by_rules(bytes, layout), {}};
   Shape s;
   s.length = d.insn.length;
   s.kind = kind_of(d);
@@ -341,7 +341,7 @@ Shape make_shape(const uint8_t* bytes, const Layout& layout) {
   if (s.kind == Kind::Branch && is_jcc(d.insn)) s.condition = d.insn.opcode & 15;
   s.short_only = s.kind == Kind::Branch && !is_jcc(d.insn);
   add_registers(s, d);
-  return s;
+  return {s, make_operands(d)};
 }
 
 }  // namespace weir::x86

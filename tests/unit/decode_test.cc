@@ -48,11 +48,14 @@ struct Zydis {
   }
 };
 
-// What the shape should be, without the memo: from the instruction's own bytes.
-Shape fresh_shape(std::span<const std::byte> bytes) {
+// Is it what it should be, without the memo: from the instruction's own bytes? (Where its operands are kept is not compared.)
+bool is_fresh_shape(Shape shape, std::span<const std::byte> bytes) {
   uint8_t padded[16] = {};
   memcpy(padded, bytes.data(), std::min<size_t>(bytes.size(), 15));
-  return make_shape(padded, layout_of(padded));
+  MadeShape fresh = make_shape(padded, layout_of(padded));
+  bool same_count = shape.operand_count() == fresh.operands.size();
+  shape.operands = 0;
+  return same_count && shape == fresh.shape;
 }
 
 // %gs is loaded, or in an operand that is implied, has no ModRM, or a 32-bit address.
@@ -141,7 +144,7 @@ TEST_P(DecodeText, AgreesWithZydis) {
     ASSERT_EQ(insn.shape->length, z.insn.length);
     ASSERT_EQ(insn.kind(), expected_kind(z));
     ASSERT_EQ(insn.target, expected_target(z, pc));
-    ASSERT_TRUE(*insn.shape == fresh_shape(bytes));
+    ASSERT_TRUE(is_fresh_shape(*insn.shape, bytes));
     ASSERT_TRUE(subset(insn.shape->kills, insn.shape->writes));
     offset += z.insn.length;
   }
@@ -239,7 +242,7 @@ TEST(Decode, RandomBytes) {
     ASSERT_EQ(insn.kind(), expected_kind(z)) << to_hex(bytes);
     if (i % 4 == 0) {
       ASSERT_EQ(insn.target, expected_target(z, {0x1000})) << to_hex(bytes);
-      ASSERT_TRUE(*insn.shape == fresh_shape(bytes)) << to_hex(bytes);
+      ASSERT_TRUE(is_fresh_shape(*insn.shape, bytes)) << to_hex(bytes);
     }
   }
 }
@@ -506,7 +509,7 @@ TEST(Decode, CommonShapes) {
     memcpy(bytes, &value, size);
     Layout layout = layout_of(bytes);
     ASSERT_EQ(layout.shape_end, size);
-    ASSERT_EQ(*slot.shape(), make_shape(bytes, layout));
+    ASSERT_TRUE(is_fresh_shape(*slot.shape(), std::as_bytes(std::span(bytes))));
     ASSERT_EQ(decode(std::as_bytes(std::span(bytes)), {0x1000}).shape, slot.shape());
     count++;
   }

@@ -11,8 +11,6 @@
 #include <elf.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <setjmp.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -21,111 +19,23 @@
 #include <iterator>
 #include <random>
 #include <set>
+#include <vector>
 
+#include "run_instruction.h"
 #include "x86/insn.h"
-
-namespace {
-
-struct State {
-  uint64_t gpr[16];
-  uint64_t flags;
-  uint64_t mask[8];
-  alignas(64) uint8_t vec[32][64];
-};
-
-static_assert(offsetof(State, flags) == 128 && offsetof(State, mask) == 136 && offsetof(State, vec) == 256);
-
-}  // namespace
-
-// Loads the state before, jumps to the instruction, and stores the state behind it; see run().
-extern "C" {
-State effects_before, effects_after;
-uint64_t effects_stack, effects_code;
-bool effects_avx512;
-void effects_run();
-void effects_back();
-}
-
-asm(R"(
-  .intel_syntax noprefix
-  .text
-  .globl effects_run, effects_back
-effects_run:
-  push rbx; push rbp; push r12; push r13; push r14; push r15
-  mov [rip + effects_stack], rsp
-  cmp byte ptr [rip + effects_avx512], 0
-  je 1f
-  lea rax, [rip + effects_before]
-  .irp n, 0,1,2,3,4,5,6,7
-    kmovq k\n, [rax + 136 + 8 * \n]
-  .endr
-  .irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
-    vmovdqu64 zmm\n, [rax + 256 + 64 * \n]
-  .endr
-1:
-  push qword ptr [rip + effects_before + 128]
-  popfq
-  mov rax, [rip + effects_before]
-  mov rcx, [rip + effects_before + 8]
-  mov rdx, [rip + effects_before + 16]
-  mov rbx, [rip + effects_before + 24]
-  mov rsp, [rip + effects_before + 32]
-  mov rbp, [rip + effects_before + 40]
-  mov rsi, [rip + effects_before + 48]
-  mov rdi, [rip + effects_before + 56]
-  .irp n, 8,9,10,11,12,13,14,15
-    mov r\n, [rip + effects_before + 8 * \n]
-  .endr
-  jmp qword ptr [rip + effects_code]
-effects_back:
-  mov [rip + effects_after], rax
-  mov [rip + effects_after + 8], rcx
-  mov [rip + effects_after + 16], rdx
-  mov [rip + effects_after + 24], rbx
-  mov [rip + effects_after + 32], rsp
-  mov [rip + effects_after + 40], rbp
-  mov [rip + effects_after + 48], rsi
-  mov [rip + effects_after + 56], rdi
-  .irp n, 8,9,10,11,12,13,14,15
-    mov [rip + effects_after + 8 * \n], r\n
-  .endr
-  mov rsp, [rip + effects_stack]
-  pushfq
-  pop qword ptr [rip + effects_after + 128]
-  cld
-  cmp byte ptr [rip + effects_avx512], 0
-  je 2f
-  lea rax, [rip + effects_after]
-  .irp n, 0,1,2,3,4,5,6,7
-    kmovq [rax + 136 + 8 * \n], k\n
-  .endr
-  .irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
-    vmovdqu64 [rax + 256 + 64 * \n], zmm\n
-  .endr
-2:
-  fninit
-  pop r15; pop r14; pop r13; pop r12; pop rbp; pop rbx
-  ret
-  .att_syntax prefix
-)");
 
 namespace weir::x86 {
 namespace {
 
 constexpr uint64_t base = 0x0a000000;  // general registers are base plus less than 64 KiB
-constexpr uint64_t code_page = 0x71000000;
 constexpr size_t margin = 0x10000, cluster_size = 0x100000;
 // What base + index * scale can be, in multiples of `base`.
 constexpr uint64_t clusters[] = {1, 2, 3, 4, 5, 8, 9};
-
-sigjmp_buf fault;
-void on_fault(int) { siglongjmp(fault, 1); }
 
 class Machine {
  public:
   // False where the addresses are not free.
   bool set_up() {
-    effects_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw");
     int pattern = memfd_create("pattern", 0);
     std::vector<uint64_t> content(cluster_size / 8);
     for (uint64_t& word : content) word = random_();
@@ -136,33 +46,17 @@ class Machine {
       if (mmap(at, cluster_size, PROT_READ | PROT_WRITE, fixed, pattern, 0) != at) return false;
     }
     close(pattern);
-    void* page = reinterpret_cast<void*>(code_page);
-    if (mmap(page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, fixed | MAP_ANONYMOUS, -1, 0) != page) return false;
-    static std::byte stack[1 << 16];
-    stack_t alternate{.ss_sp = stack, .ss_flags = 0, .ss_size = sizeof stack};
-    sigaltstack(&alternate, nullptr);
-    struct sigaction action = {};
-    action.sa_handler = on_fault;
-    action.sa_flags = SA_ONSTACK | SA_NODEFER;
-    for (int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP}) sigaction(signal, &action, nullptr);
-    effects_code = code_page;
-    return true;
+    return runner_.set_up();
   }
 
   // The instruction, with zeros as displacement; [rip+disp32] is made to lie in the first cluster.
   void load(std::span<const std::byte> bytes, const Shape& shape) {
     uint8_t code[32] = {};
     memcpy(code, bytes.data(), shape.length);
-    int32_t displacement = static_cast<int32_t>(base) - static_cast<int32_t>(code_page + shape.length);
+    int32_t displacement = static_cast<int32_t>(base) - static_cast<int32_t>(trial_code + shape.length);
     memset(code + shape.disp_offset, 0, shape.disp_size);
     if (shape.rip_relative) memcpy(code + shape.disp_offset, &displacement, 4);
-    // jmp [rip+0]; the address
-    uint8_t* end = code + shape.length;
-    end[0] = 0xff, end[1] = 0x25;
-    memset(end + 2, 0, 4);
-    auto back = reinterpret_cast<uint64_t>(&effects_back);
-    memcpy(end + 6, &back, 8);
-    memcpy(reinterpret_cast<void*>(code_page), code, sizeof code);
+    runner_.load(std::as_bytes(std::span(code)).first(shape.length));
     touches_memory_ = shape.reads_memory || shape.writes_memory;
   }
 
@@ -170,10 +64,8 @@ class Machine {
   bool run(const State& before, State& after) {
     for (uint64_t m : clusters)
       if (touches_memory_) madvise(reinterpret_cast<void*>(m * base - margin), cluster_size, MADV_DONTNEED);
-    effects_before = before;
-    if (sigsetjmp(fault, 0)) return false;
-    effects_run();
-    after = effects_after;
+    if (runner_.run(before).ended != Ended::Behind) return false;
+    after = trial_after;
     return true;
   }
 
@@ -211,7 +103,7 @@ class Machine {
   }
 
   void fill_vectors(State& s, uint32_t which, uint64_t values) {
-    for (int i = 0; effects_avx512 && i < 32; ++i)
+    for (int i = 0; trial_avx512 && i < 32; ++i)
       for (int k = 0; which >> i & 1 && k < 64; k += 8) {
         uint64_t value = random_() & values;
         memcpy(s.vec[i] + k, &value, 8);
@@ -219,6 +111,7 @@ class Machine {
   }
 
   std::mt19937_64 random_{11};
+  InstructionRunner runner_;
   bool touches_memory_ = false;
 };
 
@@ -227,7 +120,7 @@ RegSet difference(const State& x, const State& y) {
   for (int i = 0; i < 16; ++i) set.gpr |= (x.gpr[i] != y.gpr[i]) << i;
   for (uint8_t f = 1; f < AllFlags; f <<= 1)
     if ((x.flags ^ y.flags) & Machine::hardware_flags(f)) set.flags |= f;
-  if (!effects_avx512) return set;
+  if (!trial_avx512) return set;
   for (int i = 0; i < 8; ++i) set.mask |= (x.mask[i] != y.mask[i]) << i;
   for (int i = 0; i < 32; ++i) set.vec |= static_cast<uint32_t>(memcmp(x.vec[i], y.vec[i], 64) != 0) << i;
   return set;
