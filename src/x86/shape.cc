@@ -278,6 +278,8 @@ int immediate_size(const Layout& l, uint8_t opcode) {
 
 Shape shape_by_rules(const uint8_t* bytes, const Layout& l) {
   Shape s = unknown_shape();
+  // So many prefixes that there is no instruction, and no byte to look at.
+  if (l.opcode_offset >= max_insn_length || l.modrm_offset >= max_insn_length) return s;
   bool address_size = false;
   for (int i = 0; i < l.opcode_offset; ++i) {
     s.uses_fs |= bytes[i] == 0x64;

@@ -282,6 +282,8 @@ TEST(Decode, UnknownInstructions) {
     EXPECT_EQ(insn.shape->writes, RegSet::all());
     EXPECT_EQ(insn.shape->kills, RegSet{});
   }
+  // With its prefixes, one is longer than any instruction: nothing behind its 15 bytes is looked at.
+  EXPECT_EQ(decode_hex("66 66 66 66 66 66 66 66 66 66 66 66 66 62 f1 7c 48 58 44 24 01").shape->length, 0);
   EXPECT_EQ(decode_hex("62 f2 7d 48 ff 05 01 02 03 04").target.value, 0x1000u + 10 + 0x04030201);
 }
 
