@@ -1,12 +1,15 @@
-// Bytes as code: lifting and liveness of anything must end, stay inside the bytes, and hold what function.h promises.
+// Bytes as code: lifting, liveness and operands of anything must end, stay inside the bytes, and hold what function.h promises.
 //
 // Input: two bytes say where the entry is, two how many bytes are inside the bounds of the function; the rest is the code.
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "base/result.h"
 #include "x86/function.h"
 #include "x86/liveness.h"
+#include "x86/operands.h"
 
 using namespace weir;
 using namespace weir::x86;
@@ -30,6 +33,20 @@ void check_insns(const Function& f, const Block& block) {
     pc = insn.next();
   }
   CHECK(block.end == pc);
+}
+
+// Of the instruction in `bytes`, which hold nothing else.
+void check_operands(const Insn& insn, std::span<const std::byte> bytes) {
+  MemoryOperands operands = memory_operands(insn, bytes);
+  CHECK(operands.size() <= insn.shape->operand_count());
+  for (const MemoryOperand& o : operands) {
+    CHECK(o.base == no_register || o.base < 16);
+    CHECK(o.index == no_register || o.index < (o.extent == Extent::Indexed ? 32 : 16));
+    CHECK(o.scale == 1 || o.scale == 2 || o.scale == 4 || o.scale == 8);
+    CHECK(!o.is_rip_relative || AppPc{static_cast<uint64_t>(o.displacement)} == insn.target);
+    CHECK(o.mask_in == MaskIn::Nothing ||
+          (o.element != 0 && o.size % o.element == 0 && o.mask_bits % (o.size / o.element) == 0));
+  }
 }
 
 void check_successor(const Function& f, BlockId id) { CHECK(id == no_block || id < f.blocks.size()); }
@@ -89,6 +106,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Function f = lift(entry, bounds, read, read, options);
   CHECK(f.entry == entry);
   check_function(f, bytes);
+  for (const Insn& insn : f.insns) {
+    std::vector<std::byte> alone(insn.shape->length);
+    std::ranges::copy(code.subspan(insn.pc - base, alone.size()), alone.begin());
+    check_operands(insn, alone);
+  }
   check_liveness(f, liveness(f));
   return 0;
 }
