@@ -2,9 +2,6 @@
 
 #include <malloc.h>
 
-#include <algorithm>
-#include <cstring>
-
 #include "cli/verbs.h"
 #include "process/keeper.h"
 #include "process/spawn.h"
@@ -33,42 +30,17 @@ constexpr const char* usage = R"(usage: weir VERB [options] [--] PROGRAM [argume
   weir export sort.weir --format pprof -o sort.pb.gz
 )";
 
-// The program begins behind `--`, or at the first word that is no option.
-Words split(int argc, char** argv) {
-  Words words;
-  int i = 2;
-  for (; i < argc; i++) {
-    std::string word = argv[i];
-    if (word == "--") {
-      i++;
-      break;
-    }
-    if (word[0] != '-') break;
-    words.options.push_back(word);
-    constexpr std::string_view with_value[] = {"--json",    "--tool",     "-o",         "--output",     "--cpu",
-                                               "--clock",   "--os-calls", "--paths",    "-p",           "--pid",
-                                               "--seconds", "--cache-mb", "--log-file", "-F",           "--frequency",
-                                               "-e",        "--event",    "--unwind",   "--confidence", "--source"};
-    if (std::ranges::find(with_value, word) != std::end(with_value)) {
-      if (i + 1 < argc && strcmp(argv[i + 1], "--")) words.options.push_back(argv[++i]);
-    }
-  }
-  for (; i < argc; i++) words.program.push_back(argv[i]);
-  return words;
-}
-
-Words all_options(int argc, char** argv) { return {{argv + 2, argv + argc}, {}}; }
-
 Result<int> dispatch(int argc, char** argv) {
   if (argc < 2) return fail("no verb given; see: weir help");
   std::string verb = argv[1];
-  if (verb == "run") return run(split(argc, argv));
-  if (verb == "profile") return profile(split(argc, argv));
-  if (verb == "sample") return sample(split(argc, argv));
-  if (verb == "report") return report(all_options(argc, argv));
-  if (verb == "view") return view_profile(all_options(argc, argv));
-  if (verb == "diff") return diff(all_options(argc, argv));
-  if (verb == "export") return export_profile(all_options(argc, argv));
+  const Words words{{argv + 2, argv + argc}, {}};
+  if (verb == "run") return run(words);
+  if (verb == "profile") return profile(words);
+  if (verb == "sample") return sample(words);
+  if (verb == "report") return report(words);
+  if (verb == "view") return view_profile(words);
+  if (verb == "diff") return diff(words);
+  if (verb == "export") return export_profile(words);
   if (verb == "help" && argc > 2) {
     char option[] = "--help";
     char* words[] = {argv[0], argv[2], option, nullptr};

@@ -2,6 +2,20 @@
 
 namespace weir::cli {
 
+void take_program(const CLI::App& app, Words& words) {
+  std::vector<std::string>& all = words.options;
+  auto takes_value = [&](const std::string& word) {
+    const CLI::Option* option = app.get_option_no_throw(word);
+    return option && option->get_items_expected_max() > 0;
+  };
+  auto at = all.begin();
+  for (; at != all.end() && *at != "--" && at->starts_with('-'); ++at)
+    if (takes_value(*at) && at + 1 != all.end() && at[1] != "--") ++at;
+  bool is_marked = at != all.end() && *at == "--";
+  words.program.assign(at + is_marked, all.end());
+  all.erase(at, all.end());
+}
+
 Result<bool> parse_options(CLI::App& app, const Words& words) {
   std::vector<std::string> reversed(words.options.rbegin(), words.options.rend());
   try {

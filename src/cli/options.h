@@ -8,6 +8,8 @@
 
 namespace weir::cli {
 
+// The program begins behind `--`, or at the first word that is neither an option of `app` nor the value of one.
+void take_program(const CLI::App& app, Words& words);
 // False: help was asked for, and given. `app` is named after the verb: "weir run".
 Result<bool> parse_options(CLI::App& app, const Words& words);
 

@@ -23,7 +23,7 @@ struct Settings {
   bool keep_environment = false;
 };
 
-Result<Settings> parse(const Words& words, bool& done) {
+Result<Settings> parse(Words& words, bool& done) {
   Settings s;
   CLI::App app{
       "Profiles a program exactly: every call, line and basic block is counted, and costed in virtual cycles.\n\n"
@@ -51,6 +51,7 @@ Result<Settings> parse(const Words& words, bool& done) {
   add_result_options(app, s.output, s.keep_environment);
   add_cache_option(app, s.run);
   add_run_options(app, s.run);
+  take_program(app, words);
   TRY(bool go_on, parse_options(app, words));
   done = !go_on;
   if (done) return s;
@@ -141,7 +142,7 @@ Result<int> make_profile(const Words& words, const Settings& s) {
 
 }  // namespace
 
-Result<int> profile(const Words& words) {
+Result<int> profile(Words words) {
   bool done = false;
   TRY(Settings s, parse(words, done));
   if (done) return 0;

@@ -111,7 +111,7 @@ std::string to_json(const Counts& counts, bool blocks) {
   return std::move(json.text);
 }
 
-Result<Settings> parse(const Words& words, bool& done) {
+Result<Settings> parse(Words& words, bool& done) {
   Settings s;
   CLI::App app{
       "Runs a program from the code cache, unchanged.\n\n"
@@ -130,6 +130,7 @@ Result<Settings> parse(const Words& words, bool& done) {
   app.add_flag("--keep-addresses", s.keep_addresses, "leave images where the kernel puts them (without the archive)");
   add_cache_option(app, s.run);
   add_run_options(app, s.run);
+  take_program(app, words);
   TRY(bool go_on, parse_options(app, words));
   done = !go_on;
   if (done) return s;
@@ -152,7 +153,7 @@ void print_words(const Settings& s, const Counts& counts, const engine::Outcome&
 
 }  // namespace
 
-Result<int> run(const Words& words) {
+Result<int> run(Words words) {
   bool done = false;
   TRY(Settings s, parse(words, done));
   if (done) return 0;

@@ -25,7 +25,7 @@ struct Settings {
   bool verify = false, cost = false, keep_environment = false;
 };
 
-Result<Settings> parse(const Words& words, bool& done) {
+Result<Settings> parse(Words& words, bool& done) {
   Settings s;
   CLI::App app{
       "Samples a program: looks where each of its threads is, and who called that, many times a second of its CPU time.\n\n"
@@ -65,6 +65,7 @@ Result<Settings> parse(const Words& words, bool& done) {
       ->capture_default_str();
   add_result_options(app, s.output, s.keep_environment);
   add_run_options(app, s.run);
+  take_program(app, words);
   TRY(bool go_on, parse_options(app, words));
   done = !go_on;
   if (done) return s;
@@ -105,7 +106,7 @@ Result<sample::Options> sample_options(const Settings& s, const Words& words) {
 
 }  // namespace
 
-Result<int> sample(const Words& words) {
+Result<int> sample(Words words) {
   bool done = false;
   TRY(Settings s, parse(words, done));
   if (done) return 0;

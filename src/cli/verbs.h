@@ -8,15 +8,15 @@
 
 namespace weir::cli {
 
-// The words before and behind `--` (or before the first word that is no option, where there is no `--`).
+// What stands behind the verb: all is options until take_program() has found where the program begins.
 struct Words {
   std::vector<std::string> options, program;
 };
 
-Result<int> run(const Words& words);
-Result<int> profile(const Words& words);
-Result<int> sample(const Words& words);
-// These run no program: all their words are options.
+Result<int> run(Words words);
+Result<int> profile(Words words);
+Result<int> sample(Words words);
+// These run no program.
 Result<int> report(const Words& words);
 Result<int> view_profile(const Words& words);
 Result<int> diff(const Words& words);
