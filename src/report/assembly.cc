@@ -1,4 +1,4 @@
-// Annotated disassembly (S2): the blocks of a function in the order of their places, each with its count.
+// Annotated disassembly (spec 1, S2): the blocks of a function in the order of their places, each with its count.
 #include <map>
 
 #include "report/views.h"

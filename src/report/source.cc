@@ -1,4 +1,4 @@
-// Annotated source (S1, S3): store/annotate.h says what is known of a line, and what its marks mean.
+// Annotated source (spec 1, S1, S3): store/annotate.h says what is known of a line, and what its marks mean.
 #include <algorithm>
 #include <map>
 #include <set>

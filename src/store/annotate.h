@@ -1,4 +1,4 @@
-// What a source line cost, and its text (S1, S3): shared by those who show it. Every line has a mark:
+// What a source line cost, and its text (spec 1, S1, S3): shared by those who show it. Every line has a mark:
 //
 //   |   the line is in one block, which ran
 //   +   it is in several blocks, of which at least one ran

@@ -1,4 +1,4 @@
-// Lines and inlined calls (S1, S3) of what several compilers make, address by address against llvm-symbolizer and
+// Lines and inlined calls (spec 1, S1, S3) of what several compilers make, address by address against llvm-symbolizer and
 // addr2line; where debug files are looked for; and what may not go wrong with them.
 #include <gtest/gtest.h>
 #include <signal.h>

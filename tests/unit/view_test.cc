@@ -1,4 +1,4 @@
-// What the page is told (shared/spec/2-viewer.md, V1 to V8): lists and graphs, cuts of trees of call paths, two runs laid over each
+// What the page is told (spec 2, V1 to V8): lists and graphs, cuts of trees of call paths, two runs laid over each
 // other, questions that nobody should ask, and the answers in an exported file.
 #include <zlib.h>
 

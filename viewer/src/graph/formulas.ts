@@ -1,4 +1,4 @@
-// The figures of the call graph: shared/spec V5 and V7. Shares are fractions, from 0 to 1.
+// The figures of the call graph: spec 2, V5 and V7. Shares are fractions, from 0 to 1.
 
 // What the time filter can be set to: 0 to 20 %, finer below 2 %.
 export const filterSteps: number[] = [
