@@ -1,7 +1,7 @@
 // Links: the exits of translated code, and where they lead.
 //
-// A direct exit leads to its stub, which asks, until its target is translated; then it is linked, and leads there. When what it leads to goes it
-// leads to its stub again. Exits have numbers, by which stubs ask; those of an archive come before those of this run.
+// A direct exit leads to its stub, which asks, until its target is translated; then it is linked, and leads there. When what it leads to
+// goes it leads to its stub again. Exits have numbers, by which stubs ask; those of an archive come before those of this run.
 #pragma once
 
 #include <functional>

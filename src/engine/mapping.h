@@ -1,9 +1,9 @@
 // Mapping: what a space has and a process has not, its threads map.
 //
-// Nobody but the process can change what it has mapped. So a request may be answered with a list of system calls; the thread makes them and
-// asks again (rt::CalledRequest), and gets the rest of them, the next list, or its answer. Until then the other threads of its memory wait, as
-// what they would be told may lead to what is not there yet. Where its own answer may do so, its request is put off until all is mapped.
-// (Drawn in docs/design.md, "Requests".)
+// Nobody but the process can change what it has mapped. So a request may be answered with a list of system calls; the thread makes them
+// and asks again (rt::CalledRequest), and gets the rest of them, the next list, or its answer. Until then the other threads of its memory
+// wait, as what they would be told may lead to what is not there yet. Where its own answer may do so, its request is put off until all is
+// mapped. (Drawn in docs/design.md, "Requests".)
 #pragma once
 
 #include <sys/resource.h>

@@ -1,4 +1,5 @@
-// A program's run: what one process did from one exec to the next. Drivers fill it in as they come to know it; profiles and the store have it.
+// A program's run: what one process did from one exec to the next. Drivers fill it in as they come to know it; profiles and the store
+// have it.
 #pragma once
 
 #include <cstdint>

@@ -183,8 +183,8 @@ struct GiveRequest {
   Range range;
   Giving how;
 };
-// The program is about to install a seccomp filter. There are two such requests: what must be mapped for it is mapped with the first; from the
-// second on the runtime makes no more system calls of its own.
+// The program is about to install a seccomp filter. There are two such requests: what must be mapped for it is mapped with the first;
+// from the second on the runtime makes no more system calls of its own.
 struct QuietRequest {
   static constexpr Request kind = Request::Quiet;
   using Answer = NoAnswer;

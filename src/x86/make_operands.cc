@@ -63,53 +63,9 @@ MemoryOperand basic_operand(const Decoded& d, const ZydisDecodedOperand& op) {
   return o;
 }
 
-bool has_eight_byte_indices(ZydisMnemonic m) {
-  switch (m) {
-    case ZYDIS_MNEMONIC_VGATHERQPS:
-    case ZYDIS_MNEMONIC_VGATHERQPD:
-    case ZYDIS_MNEMONIC_VPGATHERQD:
-    case ZYDIS_MNEMONIC_VPGATHERQQ:
-    case ZYDIS_MNEMONIC_VSCATTERQPS:
-    case ZYDIS_MNEMONIC_VSCATTERQPD:
-    case ZYDIS_MNEMONIC_VPSCATTERQD:
-    case ZYDIS_MNEMONIC_VPSCATTERQQ:
-    case ZYDIS_MNEMONIC_VGATHERPF0QPS:
-    case ZYDIS_MNEMONIC_VGATHERPF0QPD:
-    case ZYDIS_MNEMONIC_VGATHERPF1QPS:
-    case ZYDIS_MNEMONIC_VGATHERPF1QPD:
-    case ZYDIS_MNEMONIC_VSCATTERPF0QPS:
-    case ZYDIS_MNEMONIC_VSCATTERPF0QPD:
-    case ZYDIS_MNEMONIC_VSCATTERPF1QPS:
-    case ZYDIS_MNEMONIC_VSCATTERPF1QPD: return true;
-    default: return false;
-  }
-}
-
-bool is_gather_prefetch(ZydisMnemonic m) {
-  switch (m) {
-    case ZYDIS_MNEMONIC_VGATHERPF0QPS:
-    case ZYDIS_MNEMONIC_VGATHERPF0QPD:
-    case ZYDIS_MNEMONIC_VGATHERPF1QPS:
-    case ZYDIS_MNEMONIC_VGATHERPF1QPD:
-    case ZYDIS_MNEMONIC_VSCATTERPF0QPS:
-    case ZYDIS_MNEMONIC_VSCATTERPF0QPD:
-    case ZYDIS_MNEMONIC_VSCATTERPF1QPS:
-    case ZYDIS_MNEMONIC_VSCATTERPF1QPD:
-    case ZYDIS_MNEMONIC_VGATHERPF0DPS:
-    case ZYDIS_MNEMONIC_VGATHERPF0DPD:
-    case ZYDIS_MNEMONIC_VGATHERPF1DPS:
-    case ZYDIS_MNEMONIC_VGATHERPF1DPD:
-    case ZYDIS_MNEMONIC_VSCATTERPF0DPS:
-    case ZYDIS_MNEMONIC_VSCATTERPF0DPD:
-    case ZYDIS_MNEMONIC_VSCATTERPF1DPS:
-    case ZYDIS_MNEMONIC_VSCATTERPF1DPD:
-    case ZYDIS_MNEMONIC_VGATHERPF0HINTDPD:
-    case ZYDIS_MNEMONIC_VGATHERPF0HINTDPS:
-    case ZYDIS_MNEMONIC_VSCATTERPF0HINTDPD:
-    case ZYDIS_MNEMONIC_VSCATTERPF0HINTDPS: return true;
-    default: return false;
-  }
-}
+// Gathers and scatters: 0F38 90-93, A0-A3, and their prefetches, C6 and C7. Indices have 8 bytes where the opcode is odd.
+bool has_wide_indices(const Decoded& d) { return d.insn.opcode & 1; }
+bool is_gather_prefetch(const Decoded& d) { return d.insn.opcode >= 0xc6; }
 
 bool is_packed(ZydisMnemonic m) {
   switch (m) {
@@ -204,12 +160,12 @@ void make_masked(MemoryOperand& o, uint32_t element) {
 void add_indices(MemoryOperand& o, const Decoded& d) {
   o.extent = Extent::Indexed;
   o.element = static_cast<uint8_t>(o.size);
-  o.index_size = has_eight_byte_indices(d.insn.mnemonic) ? 8 : 4;
+  o.index_size = has_wide_indices(d) ? 8 : 4;
   o.mask_bits = static_cast<uint8_t>(d.insn.avx.vector_length / 8 / std::max(o.element, o.index_size));
   o.size = o.element * o.mask_bits;
   if (has_k_mask(d)) set_k_mask(o, d);
   else set_vector_mask(o, d, ZYDIS_OPERAND_ENCODING_NDSNDD);
-  if (is_gather_prefetch(d.insn.mnemonic)) o.access = Access::None;
+  if (is_gather_prefetch(d)) o.access = Access::None;
 }
 
 // An operand of EVEX with a mask register. A mask bit stands for an element of the result, which has the same number of
@@ -320,11 +276,16 @@ MemoryOperand by_register(const Decoded& d, Access access, uint32_t size) {
   bool is_named = first.type == ZYDIS_OPERAND_TYPE_REGISTER;
   MemoryOperand o = implied(is_named ? gpr_number(first.reg.value) : static_cast<uint8_t>(RAX), access, size);
   o.wraps_at_32_bits = d.insn.address_width == 32;
+  return o;
+}
+
+// The whole line that rax, or another register, leads to; in a segment that a prefix names.
+MemoryOperand line_of(const Decoded& d, Access access) {
+  MemoryOperand o = by_register(d, access, 64);
+  o.extent = Extent::Line;
   for (int i = 0; i < d.insn.raw.prefix_count; ++i) {
-    uint8_t prefix = d.insn.raw.prefixes[i].value;
-    bool can_be_moved = d.insn.mnemonic != ZYDIS_MNEMONIC_ENQCMD && d.insn.mnemonic != ZYDIS_MNEMONIC_ENQCMDS;
-    if (can_be_moved && prefix == 0x64) o.segment = Segment::Fs;
-    if (can_be_moved && prefix == 0x65) o.segment = Segment::Gs;
+    if (d.insn.raw.prefixes[i].value == 0x64) o.segment = Segment::Fs;
+    if (d.insn.raw.prefixes[i].value == 0x65) o.segment = Segment::Gs;
   }
   return o;
 }
@@ -372,16 +333,10 @@ bool make_special(MemoryOperands& all, const Decoded& d) {
       for (size_t n = 0; n < all.size(); ++n) all[n].displacement_scale = MemoryOperand::by_immediate;
       return true;
     }
-    case ZYDIS_MNEMONIC_CLZERO:
-      all.add(by_register(d, Access::Write, 64));
-      all[0].extent = Extent::Line;
-      return true;
+    case ZYDIS_MNEMONIC_CLZERO: all.add(line_of(d, Access::Write)); return true;
     case ZYDIS_MNEMONIC_MONITOR:
     case ZYDIS_MNEMONIC_MONITORX:
-    case ZYDIS_MNEMONIC_UMONITOR:
-      all.add(by_register(d, Access::None, 64));
-      all[0].extent = Extent::Line;
-      return true;
+    case ZYDIS_MNEMONIC_UMONITOR: all.add(line_of(d, Access::None)); return true;
     case ZYDIS_MNEMONIC_UIRET: all.add(implied(RSP, Access::Read, 24)); return true;
     default: return false;
   }

@@ -63,7 +63,7 @@ struct MemoryOperand {
   bool is_implicit = false;      // no ModRM and no offset in the instruction names it
 
   // Masked, Packed and Indexed have size / element elements of `element` bytes. Bit b of mask_bits selects the element
-  // b % elements. It is bit b of a mask register, or the top bit of element b of a vector or MMX register.
+  // b % elements. It is bit b of a mask register, or the top bit of element b of a vector or MMX register. Nothing: all are.
   uint8_t element = 0;
   MaskIn mask_in = MaskIn::Nothing;
   uint8_t mask = no_register;

@@ -24,7 +24,8 @@ struct Bytes {
 // The elements that the mask selects.
 inline std::vector<bool> selected(const MemoryOperand& o, const Registers& r) {
   unsigned elements = o.size / o.element;
-  std::vector<bool> result(elements);
+  std::vector<bool> result(elements, o.mask_in == MaskIn::Nothing);
+  if (o.mask_in == MaskIn::Nothing) return result;
   for (unsigned b = 0; b < o.mask_bits; ++b) {
     const uint8_t* vector = o.mask_in == MaskIn::Mmx ? reinterpret_cast<const uint8_t*>(&r.mmx[o.mask]) : r.vec[o.mask];
     bool bit = o.mask_in == MaskIn::K ? r.mask[o.mask] >> b & 1 : vector[(b + 1) * o.element - 1] >> 7;
