@@ -9,19 +9,31 @@ struct IoVector {
   uint64_t begin, size;
 };
 constexpr uint64_t most_vectors = 1024;  // the kernel's UIO_MAXIOV
+
+// Reading takes a system call, whatever the size. Returns how many were read: one only, where not all can be.
+constexpr uint64_t vectors_at_once = 8;
+uint64_t load_vectors(const Teller& t, uint64_t from, uint64_t count, IoVector* to) {
+  if (count > vectors_at_once) count = vectors_at_once;
+  if (t.load(from, to, count * sizeof *to)) return count;
+  return t.load(from, to, sizeof *to) ? 1 : 0;
+}
 }  // namespace
 
 void tell_vectors(Teller& t, int i, uint64_t array, uint64_t count, Direction direction, uint64_t done) {
   if (count > most_vectors) return;  // that fails
   t.reads(i, array, count * sizeof(IoVector));
   if (t.is_after() && direction == Direction::In) return;
-  for (uint64_t n = 0; n < count; n++) {
-    IoVector v;
-    if (!t.load(array + n * sizeof v, &v, sizeof v)) return;
-    uint64_t part = done < v.size ? done : v.size;
-    done -= part;
-    if (direction == Direction::In) t.reads(i, v.begin, v.size);
-    else t.fills(i, v.begin, v.size, part, When::Always);
+  for (uint64_t n = 0, loaded; n < count; n += loaded) {
+    IoVector some[vectors_at_once];
+    loaded = load_vectors(t, array + n * sizeof(IoVector), count - n, some);
+    if (!loaded) return;
+    for (uint64_t k = 0; k < loaded; k++) {
+      const IoVector& v = some[k];
+      uint64_t part = done < v.size ? done : v.size;
+      done -= part;
+      if (direction == Direction::In) t.reads(i, v.begin, v.size);
+      else t.fills(i, v.begin, v.size, part, When::Always);
+    }
   }
 }
 

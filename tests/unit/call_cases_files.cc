@@ -84,6 +84,13 @@ std::vector<Case> file_cases() {
          v[1].iov_len = 5;
          t.call(SYS_readv, uint64_t(pipe_with(string(15, 'x'))), t.in(v), 3);
        }},
+      {SYS_readv, "readv of twenty",
+       [](Trial& t) {
+         uint64_t buffer = t.out(20);
+         std::vector<uint64_t> v;
+         for (uint64_t n = 0; n < 20; n++) v.push_back(buffer ? buffer + n : 0), v.push_back(1);
+         t.call(SYS_readv, uint64_t(pipe_with(string(20, 'x'))), t.in(v), 20);
+       }},
       {SYS_writev, "writev",
        [](Trial& t) {
          auto v = three(t.in(string(9, 'a')), t.in(string(9, 'b')), t.in(string(9, 'c')), 10);

@@ -95,6 +95,21 @@ TEST(CallEffects, HasALineForEveryNumberOfTheKernelsHeader) {
   EXPECT_GT(count, 350u);
 }
 
+// The table of what calls take has the same names; (it knows fewer).
+TEST(CallEffects, AgreesWithTheTableOfTimes) {
+  std::map<unsigned, std::string> names;
+#define CALL(number, name, ...) names[number] = #name;
+#include "rt/call_effects.inc"
+#undef CALL
+  auto agree = [&](unsigned number, const std::string& name) {
+    if (name == "unassigned") return;
+    EXPECT_EQ(names[number], name);
+  };
+#define OS_CALL(number, name, ...) agree(number, #name);
+#include "rt/os_calls.inc"
+#undef OS_CALL
+}
+
 TEST(CallEffects, HasTheKernelsNumbersOfRequests) {
 #define IOCTL(number, name, ...) EXPECT_EQ(uint64_t{number}, uint64_t(name)) << #name;
 #include "rt/call_ioctls.inc"
