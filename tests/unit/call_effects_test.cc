@@ -106,7 +106,7 @@ TEST(CallEffects, AgreesWithTheTableOfTimes) {
     EXPECT_EQ(names[number], name);
   };
 #define OS_CALL(number, name, ...) agree(number, #name);
-#include "rt/os_calls.inc"
+#include "tools/count/os_calls.inc"
 #undef OS_CALL
 }
 
