@@ -196,7 +196,38 @@ std::string processor_time(const profile::Run& run) {
   return fmt::format(", {:.4g} s CPU ({:.4g} user, {:.4g} system)", user + system, user, system);
 }
 
-void exact_lines(const View& v, const Line& line, const std::string& missing) {
+// What the summary says of OS calls; none: it is not known.
+struct OsShares {
+  std::optional<double> work_seconds, work_share, waited_seconds, waited_share;
+};
+
+// Work is without what was waited, whatever the total has in it. What was waited is no part of a total of model cycles: its share is of the
+// time of all threads, on the processor (as the kernel measured it, the probes' included) or off it.
+Result<OsShares> os_shares(const View& v) {
+  OsShares s;
+  double rate = profile::os_units_per_second(v.run);
+  if (v.is_sampled() || !(rate > 0)) return s;
+  if (v.counts_os_time()) {
+    store::Cycles work = v.totals.os_time - (v.options.with_waits ? v.totals.waited : 0);
+    if (v.run.os_model == "measured") s.work_seconds = double(work) / rate;
+    s.work_share = View::ratio(work, v.totals.cycles + work);
+  }
+  s.waited_seconds = double(v.totals.waited) / rate;
+  TRY(std::vector<store::ThreadRow> selected, v.reader.threads());
+  TRY(std::vector<store::ThreadRow> all, v.reader.all_threads());
+  if (!v.run.user_time || !v.run.system_time || selected.size() != all.size()) return s;
+  double processor = double(*v.run.user_time + *v.run.system_time) / 1e6;
+  if (double time = *s.waited_seconds + processor; time > 0) s.waited_share = *s.waited_seconds / time;
+  return s;
+}
+
+// The processor time that the program takes natively: samples of it tell, counts do not.
+std::optional<double> native_seconds(const View& v) {
+  if (!v.is_sampled() || v.run.sampling->event != "cpu" || !v.run.sampling->sees_kernel || !(v.per_second() > 0)) return {};
+  return double(v.totals.all()) / v.per_second();
+}
+
+void exact_lines(const View& v, const Line& line, const OsShares& os, const std::string& missing) {
   const store::Totals& t = v.totals;
   line("total", total_of(v));
   std::string calls = os_calls_and_faults(t);
@@ -210,7 +241,8 @@ void exact_lines(const View& v, const Line& line, const std::string& missing) {
     line("OS calls", fmt::format("{}: their time is not in the total; see oscalls", calls));
   }
   if (t.waited)
-    line("waited", fmt::format("{} off the processor{}: see waits", seconds_of(v, t.waited),
+    line("waited", fmt::format("{} off the processor{}{}: see waits", seconds_of(v, t.waited),
+                               os.waited_share ? fmt::format(", {} of its threads' time", percent(*os.waited_share)) : "",
                                v.options.with_waits ? "" : ", not in the total"));
   std::string ran = fmt::format("{} of {} ran{}", with_commas(t.functions_run), with_commas(t.functions), missing);
   constexpr size_t before = 16;  // columns
@@ -270,6 +302,15 @@ Result<> summary(View& v) {
   v.out.fact("os_model", v.is_sampled() ? Cell() : run.os_model);
   v.out.fact("ended", endings(v));
   v.out.fact("complete", uint64_t{run.complete});
+  TRY(OsShares os, os_shares(v));
+  auto fact_if_known = [&](const char* name, std::optional<double> x) {
+    v.out.fact(name, share_if(x.has_value(), x.value_or(0)));
+  };
+  fact_if_known("os_work_seconds", os.work_seconds);
+  fact_if_known("os_work_share", os.work_share);
+  fact_if_known("waited_seconds", os.waited_seconds);
+  fact_if_known("waited_share", os.waited_share);
+  fact_if_known("native_processor_seconds", native_seconds(v));
   sampling_facts(v);
 
   TRY(std::vector<std::string> blind, v.reader.images_without_lines());
@@ -279,13 +320,14 @@ Result<> summary(View& v) {
   auto line = [&](const char* what, const std::string& text) { v.out.line(fmt::format("  {:<14}{}", what, text)); };
   line("ended", endings(v));
   if (v.is_sampled()) sampling_lines(v, line);
-  else exact_lines(v, line, missing);
+  else exact_lines(v, line, os, missing);
   line("threads", threads_and_processes(t));
   if (v.is_sampled()) line("host", run.host_cpu.empty() ? "unknown" : printable(run.host_cpu));
   else if (run.clock == "wall") line("clock", "wall: probes count, so small functions look slower than they are");
   else if (run.clock == "instructions") line("clock", "instructions: all times are numbers of them");
   else line("model", fmt::format("cycles of {} (host: {}), which are no seconds", run.cpu, run.host_cpu));
   line("measured", fmt::format("{:.4g} s wall{} under Weir {}", wall, processor_time(run), run.weir_version));
+  if (!v.is_sampled()) line("natively", "counts do not tell its processor time; weir sample or perf stat does");
   if (!v.bad_rows.empty()) line("note", v.bad_rows);
   for (const store::ProcessRow& p : v.processes)
     for (const std::string& note : p.notes) line("note", fmt::format("process {}: {}", p.pid, printable(note)));

@@ -28,13 +28,21 @@ function withShare(n: number): string {
   return n ? `${time(n)}, ${percent(n / summary.value.total)}` : time(n);
 }
 
+// What was waited, and its share of the time of all threads, on the processor or off it.
+function waiting(): string {
+  const s = summary.value;
+  const waited = s.waited / (s.os_units_per_second || 1);
+  const share = s.processor_seconds === null ? '' : `, ${percent(waited / (waited + s.processor_seconds))} of the threads' time`;
+  return `${seconds(waited)} in OS calls, off the processor${share}: ${s.with_waits ? 'in all times' : 'in no other time'}`;
+}
+
 function countedFacts(): Fact[] {
   const s = summary.value;
   return [
     ['Total', <b>{time(s.total)}</b>],
     ['Code', `${withShare(s.cycles)}${s.instructions ? `; ${withUnit(s.instructions)} instructions` : ''}`],
-    ['OS calls', `${withShare(s.os_time)}; ${plural(s.os_calls, 'call')}`],
-    ...(s.waited ? [['Waited', `${seconds(s.waited / (s.os_units_per_second || 1))} in OS calls, off the processor: ${s.with_waits ? 'in all times' : 'in no other time'}`] as Fact] : []),
+    ['OS calls', `${withShare(s.os_time)}${s.os_time && s.os_units_per_second > 0 ? ` · ${seconds(s.os_time / s.os_units_per_second)}` : ''}; ${plural(s.os_calls, 'call')}`],
+    ...(s.waited ? [['Waited', waiting()] as Fact] : []),
     ['Functions', `${withCommas(s.functions_run)} of ${withCommas(s.functions_known)} ran`],
     ['Clock', s.clock === 'cycles' ? `cycles of ${s.cpu || 'the CPU'}, on ${s.host_cpu}` : s.clock],
   ];
@@ -66,6 +74,7 @@ export function Run() {
     ['Call paths', s.paths_known ? withCommas(s.contexts) : s.sampling ? 'none' : 'not recorded'],
     ['Threads', threadsAndProcesses(s)],
     ...(s.processor_seconds === null ? [] : [['Processor', `${s.processor_seconds.toFixed(3)} s under Weir, probes included`] as Fact]),
+    ...(s.sampling ? [] : [['Natively', 'counts do not tell its processor time: weir sample or perf stat does'] as Fact]),
     ['Wall time', `${s.wall_seconds.toFixed(3)} s under Weir ${s.weir_version}`],
   ];
   return (
