@@ -61,13 +61,35 @@ std::vector<std::string> command_of(const RunOptions& o, const Words& words) {
   return command.empty() || command[0].empty() ? std::vector{fmt::format("process-{}", o.pids[0])} : command;
 }
 
+namespace {
+
+// The name that a process was started by. Its file may have another one, as links lead to it: redis-server is redis-check-rdb, and awk mawk.
+// The first word of its command says the name, in front of whatever else the process tells of itself there ("redis-server *:6379", "nginx:
+// worker process"); it is believed where the kernel's name (15 characters of what was executed, or what a thread called itself) or the file
+// agrees.
+std::string started_as(pid_t pid) {
+  std::string file = process::program_name(pid), kernel;
+  if (file == "?") return "";
+  file = std::string(base_name(file.substr(0, file.find(" (deleted)"))));
+  std::getline(std::ifstream(fmt::format("/proc/{}/comm", pid)), kernel);
+  std::vector<std::string> command = process::command_of(pid);
+  std::string word = command.empty() ? "" : command[0];
+  for (std::string name : {word.substr(0, word.find_first_of(" :")), word}) {
+    constexpr size_t kernel_length = 15;
+    if (name = std::string(base_name(name)); name.starts_with('-')) name.erase(0, 1);  // of a login shell
+    if (!name.empty() && (name == file || name.substr(0, kernel_length) == kernel)) return name;
+  }
+  bool is_name = kernel.find_first_not_of(".") != kernel.npos && kernel.find_first_of(" :*/") == kernel.npos;
+  return is_name ? kernel : file;
+}
+
+}  // namespace
+
 Result<std::string> result_name(const std::string& output, const RunOptions& o, const Words& words) {
   TRY(std::string file, file_name("-o", output));
   if (!file.empty()) return file;
-  // (What a process says of its command may be any text: "redis-server *:6379".)
-  std::string program = o.pids.empty() ? words.program[0] : process::program_name(o.pids[0]);
-  program = std::string(base_name(program.substr(0, program.find(" (deleted)"))));
-  return (program == "?" ? fmt::format("process-{}", o.pids[0]) : program) + ".weir";
+  std::string program = o.pids.empty() ? std::string(base_name(words.program[0])) : started_as(o.pids[0]);
+  return (program.empty() ? fmt::format("process-{}", o.pids[0]) : program) + ".weir";
 }
 
 namespace {
