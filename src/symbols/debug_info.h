@@ -18,6 +18,7 @@ class DebugInfo {
   DebugInfo(const Object& image, const Object& file, const Options& options, std::vector<std::string>& notes);
 
   bool empty() const { return ranges_.empty(); }
+  bool has_short_names() const { return context_.has_short_names; }  // as far as names were asked for
   // The unit that has `v`, and the addresses around it for which the answer is the same.
   struct Found {
     Unit* unit = nullptr;

@@ -25,7 +25,7 @@ struct Symbols::Parts {
   Options options;
   std::unique_ptr<Object> image;  // without bytes where the file could not be read
   std::vector<std::string> notes;
-  bool debug_searched = false;
+  bool debug_searched = false, short_names_told = false;
   std::unique_ptr<Object> debug, mini;
   std::optional<SymbolTable> symbols;
   bool functions_listed = false;
@@ -33,7 +33,7 @@ struct Symbols::Parts {
   std::map<Vaddr, Function> found;  // … that were asked for, by their begin
   std::optional<FunctionFinder> finder;
   std::optional<PartFinder> part_finder;
-  std::map<Vaddr, const Function*> wholes;  // of parts, by their begin
+  std::map<Vaddr, const Function*> wholes;              // of parts, by their begin
   std::optional<std::map<Vaddr, DerivedName>> derived;  // names, by where the function begins
   std::optional<DebugInfo> debug_info;
 
@@ -167,6 +167,14 @@ const std::string& Symbols::debug_path() {
   return parts_->debug ? parts_->debug->path : no_path;
 }
 
-const std::vector<std::string>& Symbols::notes() const { return parts_->notes; }
+const std::vector<std::string>& Symbols::notes() const {
+  if (!parts_->short_names_told && parts_->debug_info && parts_->debug_info->has_short_names()) {
+    parts_->short_names_told = true;
+    parts_->notes.push_back(
+        fmt::format("{}: compiled with -g1: names of inlined functions are without their namespaces; -g has them",
+                    parts_->image->path));
+  }
+  return parts_->notes;
+}
 
 }  // namespace weir::symbols

@@ -63,6 +63,26 @@ std::string full_name(Dwarf_Die* die) {
   return linkage_name.empty() ? name_in_spaces(die) : demangle(linkage_name);
 }
 
+// Of -g1 the compilers write functions, calls and lines: no types, no parameters, no namespaces. What has code of its own has a symbol that
+// says them; what was only inlined, of C++, has nothing but its last name.
+bool has_short_name(Dwarf_Die die) {
+  if (!text_of(&die, DW_AT_linkage_name).empty() || !is_c_plus_plus(die = declared(die))) return false;
+  Dwarf_Die unit;
+  size_t length = 0;
+  if (!dwarf_diecu(&die, &unit, nullptr, nullptr)) return false;
+  for (Dwarf_Off offset = 0;; offset += length) {
+    Dwarf_Abbrev* abbrev = dwarf_getabbrev(&unit, offset, &length);
+    if (!abbrev || abbrev == DWARF_END_ABBREV || length == 0) return true;
+    switch (dwarf_getabbrevtag(abbrev)) {
+      case DW_TAG_base_type:
+      case DW_TAG_formal_parameter:
+      case DW_TAG_namespace:
+      case DW_TAG_class_type:
+      case DW_TAG_structure_type: return false;
+    }
+  }
+}
+
 struct Interval {
   VRange range;
   uint32_t scope;
@@ -177,7 +197,10 @@ uint64_t Unit::origin_of(uint32_t scope) {
 const std::string& Unit::name_of(uint32_t scope) {
   if (scopes_[scope].name) return *scopes_[scope].name;
   auto [entry, fresh] = names_.try_emplace(origin_of(scope));
-  if (fresh) entry->second = full_name(&scopes_[scope].die);
+  if (fresh) {
+    entry->second = full_name(&scopes_[scope].die);
+    context_.has_short_names |= scopes_[scope].is_inlined && has_short_name(scopes_[scope].die);
+  }
   return *(scopes_[scope].name = &entry->second);
 }
 

@@ -39,6 +39,7 @@ struct UnitContext {
   LineSections sections;
   std::function<bool(Vaddr)> is_code;
   Strings files;
+  bool has_short_names = false;  // was the name of an inlined function asked for that lacks its namespaces?
 };
 
 class Unit {
