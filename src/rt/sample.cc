@@ -136,7 +136,8 @@ uint64_t cpu_periods(const SampledProcess& p, SampleSlot& s, const UContext& at)
     return 1;
   }
   uint64_t now = static_cast<uint64_t>(clock.seconds) * second + static_cast<uint64_t>(clock.nanoseconds);
-  uint64_t periods = now > s.last ? (now - s.last + lateness) / period : 0;  // (none: its time is in samples before, which came late)
+  uint64_t periods =
+      now > s.last ? (now - s.last + lateness) / period : 0;  // (none: its time is in samples before, which came late)
   s.last += periods * period;
   return periods;
 }
