@@ -1,4 +1,4 @@
-# issue 2, 6: indirect calls and jumps by every addressing mode, through the stack, with needless prefixes.
+# indirect calls and jumps by every addressing mode, through the stack, with needless prefixes.
 . "$(dirname "$0")/lib.sh"
 compile indirect.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# issue 2, 6: jumps past a lock prefix and into the middle of instructions.
+# jumps past a lock prefix and into the middle of instructions.
 . "$(dirname "$0")/lib.sh"
 compile overlap.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# issue 2, 6: hand-written push; ret, returns that skip data, dropped and replaced return addresses.
+# hand-written push; ret, returns that skip data, dropped and replaced return addresses.
 . "$(dirname "$0")/lib.sh"
 compile returns.c <<'C'
 #include "posix.h"

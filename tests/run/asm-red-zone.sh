@@ -1,4 +1,4 @@
-# issue 2, 6: data below the stack pointer of a leaf function survives signals and everything else.
+# data below the stack pointer of a leaf function survives signals and everything else.
 . "$(dirname "$0")/lib.sh"
 compile redzone.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# issue 2, 6: odd uses of the stack pointer: push and pop of rsp and memory, enter, leave, switched stacks.
+# odd uses of the stack pointer: push and pop of rsp and memory, enter, leave, switched stacks.
 . "$(dirname "$0")/lib.sh"
 compile stack.c <<'C'
 #include "posix.h"

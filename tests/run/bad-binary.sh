@@ -1,4 +1,4 @@
-# spec 1, B3, and issue 2, bad input: a 32-bit or foreign binary, a broken one, one with a missing loader: 126 or 127, in one line.
+# spec 1, B3: a 32-bit or foreign binary, a broken one, one with a missing loader: 126 or 127, in one line.
 . "$(dirname "$0")/lib.sh"
 patch() { cp /bin/true "$T/$1"; printf "$3" | dd of="$T/$1" bs=1 seek="$2" conv=notrunc status=none; }
 patch bits32 4 '\001'; printf '\003\0' | dd of="$T/bits32" bs=1 seek=18 conv=notrunc status=none

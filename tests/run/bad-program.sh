@@ -1,4 +1,4 @@
-# spec 1, B3, and issue 2, bad input: a program that is missing (127) or cannot be executed (126), in one line.
+# spec 1, B3: a program that is missing (127) or cannot be executed (126), in one line.
 . "$(dirname "$0")/lib.sh"
 mkdir "$T/directory"; echo text >"$T/plain"
 refused 127 'nosuch.*(not found|No such file)' ./nosuch

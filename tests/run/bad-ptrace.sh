@@ -1,4 +1,4 @@
-# issue 2, bad input: when ptrace is refused Weir says so, with the remedy, and nothing runs.
+# when ptrace is refused Weir says so, with the remedy, and nothing runs.
 . "$(dirname "$0")/lib.sh"
 compile refuse.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# spec 1, B3, and issue 2, bad input: a setuid program is refused with 126 unless Weir may trace it.
+# spec 1, B3: a setuid program is refused with 126 unless Weir may trace it.
 . "$(dirname "$0")/lib.sh"
 chmod 755 "$T"
 cp /bin/id "$T/id"; chmod 4755 "$T/id"

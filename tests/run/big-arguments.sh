@@ -1,4 +1,4 @@
-# issue 2, 6: arguments and an environment of a hundred kilobytes and more.
+# arguments and an environment of a hundred kilobytes and more.
 . "$(dirname "$0")/lib.sh"
 compile big.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# issue 2, 6: a function of two thousand cases and one of fifty thousand straight instructions.
+# a function of two thousand cases and one of fifty thousand straight instructions.
 . "$(dirname "$0")/lib.sh"
 {
   echo '#include "posix.h"

@@ -1,4 +1,4 @@
-# issue 4, 3: closefrom(0) and close_range in the middle of a run, in threads and before fork, exec and dlopen: what Weir has is not the program's.
+# closefrom(0) and close_range in the middle of a run, in threads and before fork, exec and dlopen: what Weir has is not the program's.
 . "$(dirname "$0")/lib.sh"
 compile closes.c -pthread <<'C'
 #include "posix.h"

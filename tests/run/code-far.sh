@@ -1,4 +1,4 @@
-# issue 4, 2: written code that calls the program from nearly 2 GiB away, where its own translation is out of reach of the program's: the calls are
+# written code that calls the program from nearly 2 GiB away, where its own translation is out of reach of the program's: the calls are
 # linked all the same, and need Weir once.
 . "$(dirname "$0")/lib.sh"
 compile far.c -pie -fPIE <<'C'

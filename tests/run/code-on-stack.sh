@@ -1,4 +1,4 @@
-# issue 2, 6: code on the stack: the trampolines of nested functions.
+# code on the stack: the trampolines of nested functions.
 . "$(dirname "$0")/lib.sh"
 compile nested.c -Wno-trampolines -O0 -z execstack <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# issue 2, 6: computed goto: an interpreter of threaded code.
+# computed goto: an interpreter of threaded code.
 . "$(dirname "$0")/lib.sh"
 cat >"$T/goto.c" <<'C'
 #include "posix.h"

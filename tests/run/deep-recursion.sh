@@ -1,4 +1,4 @@
-# issue 2, 6: recursion a hundred thousand deep, direct, mutual, through pointers, with a limit set before.
+# recursion a hundred thousand deep, direct, mutual, through pointers, with a limit set before.
 . "$(dirname "$0")/lib.sh"
 compile deep.c <<'C'
 #include "posix.h"

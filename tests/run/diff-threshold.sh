@@ -1,4 +1,4 @@
-# issue 6, 3: the threshold is for code. A function whose code grew is found, whatever its OS time did; so is the one that grew most.
+# the threshold is for code. A function whose code grew is found, whatever its OS time did; so is the one that grew most.
 . "$(dirname "$0")/lib.sh"
 need jq sqlite3
 cd "$T"

@@ -1,4 +1,4 @@
-# issue 4, 3; issue 20, 10: no room for the result: one line, status 125, what was there before stays as it was; and a profile goes to another
+# no room for the result: one line, status 125, what was there before stays as it was; and a profile goes to another
 # place, where it replaces nothing.
 . "$(dirname "$0")/lib.sh"
 expect_fail 125 '/dev/full: cannot be written' "$WEIR" run -q --tool=icount --json /dev/full -- true

@@ -1,4 +1,4 @@
-# issue 2, 6: large libraries of the system are loaded, used and unloaded again and again.
+# large libraries of the system are loaded, used and unloaded again and again.
 . "$(dirname "$0")/lib.sh"
 compile many.c <<'C'
 #include "posix.h"

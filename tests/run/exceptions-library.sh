@@ -1,4 +1,4 @@
-# issue 2, 6: exceptions through libraries: linked, loaded at run time, through C callbacks.
+# exceptions through libraries: linked, loaded at run time, through C callbacks.
 . "$(dirname "$0")/lib.sh"
 library thrower.cc <<'C'
 #include <stdexcept>

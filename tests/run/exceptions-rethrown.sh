@@ -1,4 +1,4 @@
-# issue 2, 6: exceptions rethrown, replaced, nested in handlers and carried by exception_ptr.
+# exceptions rethrown, replaced, nested in handlers and carried by exception_ptr.
 . "$(dirname "$0")/lib.sh"
 compile rethrown.cc <<'C'
 #include <cstdio>

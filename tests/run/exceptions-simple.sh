@@ -1,4 +1,4 @@
-# issue 2, 6: C++ exceptions, by type, with destructors on the way.
+# C++ exceptions, by type, with destructors on the way.
 . "$(dirname "$0")/lib.sh"
 compile simple.cc <<'C'
 #include <cstdio>

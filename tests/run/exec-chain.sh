@@ -1,4 +1,4 @@
-# issue 2, 6: exec chains: a program that executes itself five times by each exec call, with other arguments and environment.
+# exec chains: a program that executes itself five times by each exec call, with other arguments and environment.
 . "$(dirname "$0")/lib.sh"
 compile chain.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# spec 1, B2, and issue 2, contracts: the exit status is the program's own, by return, exit, _exit, exit_group and from destructors.
+# spec 1, B2: the exit status is the program's own, by return, exit, _exit, exit_group and from destructors.
 . "$(dirname "$0")/lib.sh"
 compile status.c <<'C'
 #include "posix.h"

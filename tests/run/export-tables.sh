@@ -1,4 +1,4 @@
-# issue 6, 4: CSV of all functions and JSON of every view, as files.
+# CSV of all functions and JSON of every view, as files.
 . "$(dirname "$0")/lib.sh"
 need jq python3 sqlite3
 FIXTURE=$(dirname "$WEIR")/tests/fixture_store

@@ -1,4 +1,4 @@
-# issue 2, 6: a handler finds every register, flag and the exact address of the fault, changes them, and the program goes on.
+# a handler finds every register, flag and the exact address of the fault, changes them, and the program goes on.
 . "$(dirname "$0")/lib.sh"
 compile registers.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# issue 2, bad input: processes that share their parent's memory are killed at any instant after their birth: the parent goes on, and
+# processes that share their parent's memory are killed at any instant after their birth: the parent goes on, and
 # no Weir is left behind.
 . "$(dirname "$0")/lib.sh"
 compile killed.c <<'C'

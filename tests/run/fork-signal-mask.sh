@@ -1,4 +1,4 @@
-# issue 2, 6: a forked child has the program's own signal mask, also when signals come at a high rate.
+# a forked child has the program's own signal mask, also when signals come at a high rate.
 . "$(dirname "$0")/lib.sh"
 compile mask.c <<'C'
 #include "posix.h"

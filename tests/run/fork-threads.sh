@@ -1,4 +1,4 @@
-# issue 2, 6: fork in a threaded program, from any thread, with atfork handlers, while others work.
+# fork in a threaded program, from any thread, with atfork handlers, while others work.
 . "$(dirname "$0")/lib.sh"
 compile forks.c -pthread <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# issue 2, 6: Go: goroutines, channels, garbage collection, panics recovered, a nil pointer, maps, defer, exit status.
+# Go: goroutines, channels, garbage collection, panics recovered, a nil pointer, maps, defer, exit status.
 . "$(dirname "$0")/lib.sh"
 need go
 compile all.go <<'C'

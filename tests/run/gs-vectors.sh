@@ -1,4 +1,4 @@
-# issue 4, 5: %gs in vector instructions, with zmm31, vector indices and rip, and in jumps and calls; what cannot be ends with one line.
+# %gs in vector instructions, with zmm31, vector indices and rip, and in jumps and calls; what cannot be ends with one line.
 . "$(dirname "$0")/lib.sh"
 need_cpu fsgsbase avx512vl
 compile vectors.c -mfsgsbase -no-pie <<'C'

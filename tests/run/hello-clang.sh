@@ -1,4 +1,4 @@
-# issue 2, 6: programs of another compiler.
+# programs of another compiler.
 . "$(dirname "$0")/lib.sh"
 need clang
 cat >"$T/hello.c" <<'C'

@@ -1,4 +1,4 @@
-# issue 2, 6: static, static-PIE, non-PIE and stripped programs, with and without -fcf-protection, at each -O.
+# static, static-PIE, non-PIE and stripped programs, with and without -fcf-protection, at each -O.
 . "$(dirname "$0")/lib.sh"
 cat >"$T/hello.c" <<'C'
 #include <stdio.h>

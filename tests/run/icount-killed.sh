@@ -1,4 +1,4 @@
-# issue 2, 2: the counts are written when the program dies by a signal, by exit in a thread, by exec.
+# the counts are written when the program dies by a signal, by exit in a thread, by exec.
 . "$(dirname "$0")/lib.sh"
 compile killed.c -pthread <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# issue 2, 2: icount counts per thread: threads of known loops, at once, and the sum is the total.
+# icount counts per thread: threads of known loops, at once, and the sum is the total.
 . "$(dirname "$0")/lib.sh"
 compile threads.c -pthread <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# Issue 20: totals of inlined functions that are reached from themselves: by call paths they are right, else they are marked as estimates.
+# totals of inlined functions that are reached from themselves: by call paths they are right, else they are marked as estimates.
 . "$(dirname "$0")/lib.sh"
 need jq
 compile circles.cc -g <<'C'

@@ -1,4 +1,4 @@
-# issue 2, 6: jump tables: switches of 300 cases, dense, sparse and nested, relative and absolute.
+# jump tables: switches of 300 cases, dense, sparse and nested, relative and absolute.
 . "$(dirname "$0")/lib.sh"
 {
   echo '#include "posix.h"

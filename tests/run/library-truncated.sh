@@ -1,4 +1,4 @@
-# issue 2, bad input: a library that is truncated while it is in use ends its user as it does natively, and nobody else.
+# a library that is truncated while it is in use ends its user as it does natively, and nobody else.
 . "$(dirname "$0")/lib.sh"
 compile user.c <<'C'
 #include "posix.h"

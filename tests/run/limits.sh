@@ -1,4 +1,4 @@
-# issue 2, 6: limits: stack, address space, data, file size; priorities; memory locks.
+# limits: stack, address space, data, file size; priorities; memory locks.
 . "$(dirname "$0")/lib.sh"
 compile limits.c -pthread <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# issue 2, 6: siglongjmp out of signal handlers, synchronous and asynchronous, masks restored or not.
+# siglongjmp out of signal handlers, synchronous and asynchronous, masks restored or not.
 . "$(dirname "$0")/lib.sh"
 compile jumps.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# issue 19: Valgrind lies at 0x58000000 and maps the loader below it: the arena of what lies low is not where the program itself is.
+# Valgrind lies at 0x58000000 and maps the loader below it: the arena of what lies low is not where the program itself is.
 . "$(dirname "$0")/lib.sh"
 library low.c -nostdlib -Wl,-z,max-page-size=4096 <<<'int f(int x) { return x * 7; }'
 compile high.c -static -no-pie -Wl,-Ttext-segment=0x58000000 <<'C'

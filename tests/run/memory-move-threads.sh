@@ -1,4 +1,4 @@
-# issue 19, 2.2: a program whose threads ask for memory where Weir's own is, at the same time, while others run code, write code, fork, vfork, execute and begin threads.
+# a program whose threads ask for memory where Weir's own is, at the same time, while others run code, write code, fork, vfork, execute and begin threads.
 . "$(dirname "$0")/lib.sh"
 compile movers.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# issue 20: -g1 leaves namespaces out of the names of inlined functions of C++: a note says so, and -g has neither that note nor short names.
+# -g1 leaves namespaces out of the names of inlined functions of C++: a note says so, and -g has neither that note nor short names.
 . "$(dirname "$0")/lib.sh"
 need jq
 cat >"$T/names.cc" <<'C'

@@ -1,4 +1,4 @@
-# issue 2, 6: --no-follow: children that execute a program run it natively, and all is as before.
+# --no-follow: children that execute a program run it natively, and all is as before.
 . "$(dirname "$0")/lib.sh"
 compile parent.c <<'C'
 #include "posix.h"

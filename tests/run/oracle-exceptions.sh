@@ -1,4 +1,4 @@
-# issue 2, 7: executed instructions equal those of a single-stepped native run: C++ exceptions, static-PIE.
+# executed instructions equal those of a single-stepped native run: C++ exceptions, static-PIE.
 . "$(dirname "$0")/lib.sh"
 compile throws.cc -static-pie -O1 <<'C'
 #include <cstdio>

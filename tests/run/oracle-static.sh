@@ -1,4 +1,4 @@
-# issue 2, 7: executed instructions equal those of a single-stepped native run: a static C program with libc, recursion, a switch, qsort.
+# executed instructions equal those of a single-stepped native run: a static C program with libc, recursion, a switch, qsort.
 . "$(dirname "$0")/lib.sh"
 compile mix.c -static <<'C'
 #include "posix.h"

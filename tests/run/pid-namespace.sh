@@ -1,4 +1,4 @@
-# issue 2, 6: processes in a new PID namespace, with other numbers there than Weir sees, and a /proc of their own, where Weir cannot follow.
+# processes in a new PID namespace, with other numbers there than Weir sees, and a /proc of their own, where Weir cannot follow.
 . "$(dirname "$0")/lib.sh"
 need unshare
 unshare -p -f --mount-proc true 2>/dev/null || skip 'unshare is not permitted'

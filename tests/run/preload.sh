@@ -1,4 +1,4 @@
-# issue 2, 6: LD_PRELOAD, RTLD_NEXT, symbol interposition, ifuncs and lazy binding.
+# LD_PRELOAD, RTLD_NEXT, symbol interposition, ifuncs and lazy binding.
 . "$(dirname "$0")/lib.sh"
 library shim.c -ldl <<'C'
 #include "posix.h"

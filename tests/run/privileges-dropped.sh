@@ -1,4 +1,4 @@
-# issue 2, 6: a program that has dropped its privileges, or changed its root, still loads libraries.
+# a program that has dropped its privileges, or changed its root, still loads libraries.
 . "$(dirname "$0")/lib.sh"
 ((EUID == 0)) || skip "only root can drop privileges"
 library plugin.c <<'C'

@@ -1,4 +1,4 @@
-# issue 2, 6: /proc/self/exe, cmdline, comm, status, auxv, environ and the program's own names as native.
+# /proc/self/exe, cmdline, comm, status, auxv, environ and the program's own names as native.
 . "$(dirname "$0")/lib.sh"
 compile self.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# spec 1, T1 and issue 3: counts of blocks equal a single-stepped native run, address by address, in a static program.
+# spec 1, T1: counts of blocks equal a single-stepped native run, address by address, in a static program.
 . "$(dirname "$0")/lib.sh"
 need objdump sqlite3 python3
 compile mix.cc -static -O2 <<'C'

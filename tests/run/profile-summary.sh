@@ -1,4 +1,4 @@
-# issue 3, 1: PROGRAM.weir in the current directory, the older one kept; a summary of one screen on stderr, which is what weir report shows; -q says nothing.
+# PROGRAM.weir in the current directory, the older one kept; a summary of one screen on stderr, which is what weir report shows; -q says nothing.
 . "$(dirname "$0")/lib.sh"
 compile small.c -O1 <<'C'
 #include <stdio.h>

@@ -1,4 +1,4 @@
-# issue 2, 6: cmake with Ninja configures and builds a small project.
+# cmake with Ninja configures and builds a small project.
 . "$(dirname "$0")/lib.sh"
 need cmake ninja
 mkdir "$T/project"

@@ -1,4 +1,4 @@
-# issue 2, 6: gdb -batch: breakpoints, backtraces, stepping and values of a small program.
+# gdb -batch: breakpoints, backtraces, stepping and values of a small program.
 . "$(dirname "$0")/lib.sh"
 need gdb
 compile target.c -g -O0 <<'C'

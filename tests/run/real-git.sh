@@ -1,4 +1,4 @@
-# issue 2, 6: git: init, add, commit, branches, merge, log, gc, clone: the same objects.
+# git: init, add, commit, branches, merge, log, gc, clone: the same objects.
 . "$(dirname "$0")/lib.sh"
 need git
 cat >"$T/script" <<'B'

@@ -1,4 +1,4 @@
-# issue 2, 6: java, with its own code generator, signal use and threads.
+# java, with its own code generator, signal use and threads.
 . "$(dirname "$0")/lib.sh"
 need java
 TOOLS=none

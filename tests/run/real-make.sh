@@ -1,4 +1,4 @@
-# issue 2, 6: make -j2 with recursion, patterns and failures.
+# make -j2 with recursion, patterns and failures.
 . "$(dirname "$0")/lib.sh"
 cat >"$T/Makefile" <<'M'
 objects := $(patsubst %,part%.o,$(shell seq 1 8))

@@ -1,4 +1,4 @@
-# issue 2, 6: node, a JIT with many threads: a script with promises, workers, regular expressions and a child.
+# node, a JIT with many threads: a script with promises, workers, regular expressions and a child.
 . "$(dirname "$0")/lib.sh"
 need node
 cat >"$T/all.js" <<'J'

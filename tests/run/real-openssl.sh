@@ -1,4 +1,4 @@
-# issue 2, 6: openssl: digests, ciphers, keys, signatures, certificates; its hand-written assembly.
+# openssl: digests, ciphers, keys, signatures, certificates; its hand-written assembly.
 . "$(dirname "$0")/lib.sh"
 need openssl
 seq 30000 >"$T/data"

@@ -1,4 +1,4 @@
-# issue 2, 6: perl: regular expressions, hashes, sorting, fork, pipes, signals, eval.
+# perl: regular expressions, hashes, sorting, fork, pipes, signals, eval.
 . "$(dirname "$0")/lib.sh"
 need perl
 cat >"$T/all.pl" <<'P'

@@ -1,4 +1,4 @@
-# issue 2, 6: rep instructions that fault in the middle or are interrupted, and go on.
+# rep instructions that fault in the middle or are interrupted, and go on.
 . "$(dirname "$0")/lib.sh"
 compile faults.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# issue 2, 6: rep movs, stos, lods, scas and cmps of every width, with counts from none to many, both directions.
+# rep movs, stos, lods, scas and cmps of every width, with counts from none to many, both directions.
 . "$(dirname "$0")/lib.sh"
 compile strings.c <<'C'
 #include "posix.h"

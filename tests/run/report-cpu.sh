@@ -1,4 +1,4 @@
-# issue 3, 2: `weir report --cpu`: self times of the same run by the model of another CPU. They add up; the run's own CPU gives its figures.
+# `weir report --cpu`: self times of the same run by the model of another CPU. They add up; the run's own CPU gives its figures.
 . "$(dirname "$0")/lib.sh"
 need jq
 compile chain.c -O1 -fno-inline -static <<'C'

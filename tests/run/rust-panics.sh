@@ -1,4 +1,4 @@
-# issue 2, 6: Rust: panics caught, in threads, uncaught, in destructors; iterators, strings, maps, channels.
+# Rust: panics caught, in threads, uncaught, in destructors; iterators, strings, maps, channels.
 . "$(dirname "$0")/lib.sh"
 need rustc
 compile panics.rs <<'C'

@@ -1,4 +1,4 @@
-# issue 5, 3: children that set all signals to their defaults before they execute another program, as daemons and shells do, live through it.
+# children that set all signals to their defaults before they execute another program, as daemons and shells do, live through it.
 . "$(dirname "$0")/lib.sh"
 compile resets.c <<'C'
 #include "posix.h"

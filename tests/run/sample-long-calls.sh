@@ -1,4 +1,4 @@
-# issue 20, 9: OS calls that take many periods have as many samples, in the function that makes them, though a thread is interrupted behind them,
+# OS calls that take many periods have as many samples, in the function that makes them, though a thread is interrupted behind them,
 # once. The program's own getrusage() is the truth.
 . "$(dirname "$0")/lib.sh"
 compile long_calls.c -pthread -fno-optimize-sibling-calls <<'C'

@@ -1,4 +1,4 @@
-# issue 5, 3: a program's own profiling signal and interval timers go on beside ours, and all of them come.
+# a program's own profiling signal and interval timers go on beside ours, and all of them come.
 . "$(dirname "$0")/lib.sh"
 compile timers.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# issue 5, 3: programs that use SIGTRAP themselves see their own actions, and get their own signals, in the midst of ours.
+# programs that use SIGTRAP themselves see their own actions, and get their own signals, in the midst of ours.
 . "$(dirname "$0")/lib.sh"
 compile trap.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# issue 5, 3: without perf's events timers interrupt threads, also new ones, those of children, and of what they execute.
+# without perf's events timers interrupt threads, also new ones, those of children, and of what they execute.
 . "$(dirname "$0")/lib.sh"
 compile both.c -pthread <<'C'
 #include "posix.h"

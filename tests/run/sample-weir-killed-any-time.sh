@@ -1,4 +1,4 @@
-# issue 5, 9: Weir is killed at any instant, while it attaches, samples or leaves: what it samples goes on, or is ended where Weir held it; it never crashes.
+# Weir is killed at any instant, while it attaches, samples or leaves: what it samples goes on, or is ended where Weir held it; it never crashes.
 . "$(dirname "$0")/lib.sh"
 compile threads.c -pthread <<'C'
 #include "posix.h"

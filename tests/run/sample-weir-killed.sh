@@ -1,4 +1,4 @@
-# issue 5, 9: Weir is killed with SIGKILL: a process that it was attached to goes on, and so does what it started.
+# Weir is killed with SIGKILL: a process that it was attached to goes on, and so does what it started.
 . "$(dirname "$0")/lib.sh"
 build "$PROGRAMS/busy.c" "$T/busy" -pthread
 for options in --clock=cpu --clock=wall --source=timer; do

@@ -1,4 +1,4 @@
-# issue 2, 6: programs built with AddressSanitizer, whose shadow lies where the table is otherwise; and one that is caught by it.
+# programs built with AddressSanitizer, whose shadow lies where the table is otherwise; and one that is caught by it.
 . "$(dirname "$0")/lib.sh"
 compile good.cc -fsanitize=address,undefined <<'C'
 #include <cstdio>

@@ -1,4 +1,4 @@
-# issue 2, 6: seccomp's strict mode: only read, write, exit and sigreturn are left.
+# seccomp's strict mode: only read, write, exit and sigreturn are left.
 . "$(dirname "$0")/lib.sh"
 compile strict.c <<'C'
 #include "posix.h"

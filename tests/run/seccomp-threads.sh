@@ -1,4 +1,4 @@
-# issue 2, 6: threads and children start under a filter that kills for calls they do not make themselves.
+# threads and children start under a filter that kills for calls they do not make themselves.
 . "$(dirname "$0")/lib.sh"
 compile filter.c -pthread <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# issue 2, 6: alternate stacks: used, nested, queried, auto-disarmed, one for each thread.
+# alternate stacks: used, nested, queried, auto-disarmed, one for each thread.
 . "$(dirname "$0")/lib.sh"
 compile altstack.c -pthread <<'C'
 #include "posix.h"

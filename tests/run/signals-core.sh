@@ -1,4 +1,4 @@
-# issue 2, 6: core dumps: the status of a program whose core may be written, and SIGQUIT, SIGXCPU and SIGSYS.
+# core dumps: the status of a program whose core may be written, and SIGQUIT, SIGXCPU and SIGSYS.
 . "$(dirname "$0")/lib.sh"
 compile core.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# issue 2, 6: across exec ignored signals stay ignored, handlers are reset, mask and pending signals are kept; fork clears the pending.
+# across exec ignored signals stay ignored, handlers are reset, mask and pending signals are kept; fork clears the pending.
 . "$(dirname "$0")/lib.sh"
 compile across.c <<'C'
 #include "posix.h"

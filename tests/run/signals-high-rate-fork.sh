@@ -1,4 +1,4 @@
-# issue 2, 6: signals at a high rate while the program forks, executes and waits.
+# signals at a high rate while the program forks, executes and waits.
 . "$(dirname "$0")/lib.sh"
 compile rate.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# issue 2, 6: asynchronous signals at a high rate, inside malloc, printf, qsort, memcpy and friends.
+# asynchronous signals at a high rate, inside malloc, printf, qsort, memcpy and friends.
 . "$(dirname "$0")/lib.sh"
 compile rate.c -lm <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# issue 2, 6: asynchronous signals at a high rate, while the program computes.
+# asynchronous signals at a high rate, while the program computes.
 . "$(dirname "$0")/lib.sh"
 compile rate.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# issue 2, 6: signal masks: sigprocmask, sa_mask, SA_NODEFER, SA_RESETHAND, pending, sigsuspend.
+# signal masks: sigprocmask, sa_mask, SA_NODEFER, SA_RESETHAND, pending, sigsuspend.
 . "$(dirname "$0")/lib.sh"
 compile masks.c <<'C'
 #include "posix.h"

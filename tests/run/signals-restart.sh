@@ -1,4 +1,4 @@
-# issue 2, 6: SA_RESTART against EINTR: read, write, wait, accept, futex, poll, select, nanosleep.
+# SA_RESTART against EINTR: read, write, wait, accept, futex, poll, select, nanosleep.
 . "$(dirname "$0")/lib.sh"
 compile restart.c -pthread <<'C'
 #include "posix.h"

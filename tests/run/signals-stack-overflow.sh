@@ -1,4 +1,4 @@
-# issue 2, 6: a handler of stack overflow on an alternate stack, left by siglongjmp, again and again; in threads too.
+# a handler of stack overflow on an alternate stack, left by siglongjmp, again and again; in threads too.
 . "$(dirname "$0")/lib.sh"
 compile overflow.c -pthread <<'C'
 #include "posix.h"

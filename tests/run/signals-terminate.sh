@@ -1,4 +1,4 @@
-# spec 1, B2, and issue 2, 6: default actions: the exit status when a signal ends the program, itself or a child.
+# spec 1, B2: default actions: the exit status when a signal ends the program, itself or a child.
 . "$(dirname "$0")/lib.sh"
 compile die.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# issue 2, 6: sigwaitinfo, sigtimedwait, sigwait and signalfd, with poll and epoll, in threads.
+# sigwaitinfo, sigtimedwait, sigwait and signalfd, with poll and epoll, in threads.
 . "$(dirname "$0")/lib.sh"
 compile wait.c -pthread <<'C'
 #include "posix.h"

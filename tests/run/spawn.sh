@@ -1,4 +1,4 @@
-# issue 2, 6: posix_spawn with attributes and file actions, system and popen.
+# posix_spawn with attributes and file actions, system and popen.
 . "$(dirname "$0")/lib.sh"
 compile spawn.c <<'C'
 #include "posix.h"

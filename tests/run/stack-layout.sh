@@ -1,4 +1,4 @@
-# issue 2, 6: the stack at the first instruction: argc, arguments, environment, auxiliary vector; registers are zero.
+# the stack at the first instruction: argc, arguments, environment, auxiliary vector; registers are zero.
 . "$(dirname "$0")/lib.sh"
 compile start.S -nostdlib -static <<'S'
   .globl _start

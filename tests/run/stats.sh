@@ -1,4 +1,4 @@
-# issue 2, 2: --stats prints functions, blocks, bytes, requests, misses, slow returns, time and peak sizes, on stderr only.
+# --stats prints functions, blocks, bytes, requests, misses, slow returns, time and peak sizes, on stderr only.
 . "$(dirname "$0")/lib.sh"
 run native ls /usr
 run weir "$WEIR" run --stats -- ls /usr

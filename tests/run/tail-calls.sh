@@ -1,4 +1,4 @@
-# issue 2, 6: ten million tail calls, mutual and through pointers.
+# ten million tail calls, mutual and through pointers.
 . "$(dirname "$0")/lib.sh"
 compile tail.c -foptimize-sibling-calls <<'C'
 #include "posix.h"

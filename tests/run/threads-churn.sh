@@ -1,4 +1,4 @@
-# issue 2, 6: ten thousand threads that live for a moment, four at a time.
+# ten thousand threads that live for a moment, four at a time.
 . "$(dirname "$0")/lib.sh"
 compile churn.c -pthread <<'C'
 #include "posix.h"

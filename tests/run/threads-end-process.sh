@@ -1,4 +1,4 @@
-# issue 2, 6: exit from a thread, return from main with threads running, exec and death while others run.
+# exit from a thread, return from main with threads running, exec and death while others run.
 . "$(dirname "$0")/lib.sh"
 compile ends.c -pthread <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# issue 2, 6: three hundred threads at once.
+# three hundred threads at once.
 . "$(dirname "$0")/lib.sh"
 compile many.c -pthread <<'C'
 #include "posix.h"

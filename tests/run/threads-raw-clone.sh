@@ -1,4 +1,4 @@
-# issue 2, 6: clone by hand: threads and processes that share memory, without libpthread.
+# clone by hand: threads and processes that share memory, without libpthread.
 . "$(dirname "$0")/lib.sh"
 compile clone.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# issue 2, 6: thread-local storage: initial-exec, of libraries, of libraries loaded later, with constructors.
+# thread-local storage: initial-exec, of libraries, of libraries loaded later, with constructors.
 . "$(dirname "$0")/lib.sh"
 library later.c <<'C'
 static __thread long counter = 100; __thread char big[5000];

@@ -1,4 +1,4 @@
-# issue 4, 3: Weir is killed while it attaches: the process goes on natively, or is ended, and never crashes.
+# Weir is killed while it attaches: the process goes on natively, or is ended, and never crashes.
 . "$(dirname "$0")/lib.sh"
 compile threads.c -pthread <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# issue 4, 3: Weir is killed when the result is written, and only its words are left to be said: the result stays whole. Killed before it has
+# Weir is killed when the result is written, and only its words are left to be said: the result stays whole. Killed before it has
 # attached to a process, it does not say that this was ended.
 . "$(dirname "$0")/lib.sh"
 python3 - "$WEIR" "$T/run.weir" <<'P' || fail 'a whole profile was overwritten'

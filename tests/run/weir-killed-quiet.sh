@@ -1,4 +1,4 @@
-# issue 4, 3: Weir is killed while a process with a seccomp filter forks: the child, which can make no call to look for Weir, ends.
+# Weir is killed while a process with a seccomp filter forks: the child, which can make no call to look for Weir, ends.
 . "$(dirname "$0")/lib.sh"
 compile forks.c <<'C'
 #include "posix.h"

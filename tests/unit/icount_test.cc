@@ -1,4 +1,4 @@
-// issue 4, 3: counters that did not fit are not read: what is behind the cells is another's.
+// counters that did not fit are not read: what is behind the cells is another's.
 #include "tools/icount/icount.h"
 
 #include <gtest/gtest.h>

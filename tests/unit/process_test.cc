@@ -35,14 +35,14 @@ TEST(Stat, NamesWithBracketsAndBlanks) {
   EXPECT_EQ(stat_of(pid).words[StatState], "");
 }
 
-// issue 4, 3: a process may be gone between the opening of its file and the reading. (Of a thread that has ended the file says ESRCH.)
+// a process may be gone between the opening of its file and the reading. (Of a thread that has ended the file says ESRCH.)
 TEST(ReadWhole, FailsWhereTheProcessIsGone) {
   EXPECT_FALSE(read_whole("/proc/self/task/1/stat"));
   EXPECT_FALSE(read_whole("/proc/self/mem"));  // (opens, and cannot be read at 0)
   EXPECT_TRUE(read_whole("/proc/self/stat"));
 }
 
-// issue 5, 1: stopped while it executes another program, a process makes system calls for us, and goes on.
+// stopped while it executes another program, a process makes system calls for us, and goes on.
 TEST(Threads, StopInsideExecve) {
   pid_t pid = fork();
   if (pid == 0) {
