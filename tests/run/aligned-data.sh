@@ -1,4 +1,4 @@
-# wherever a program is moved, its data is aligned as its segments say.
+# Wherever a program is moved, its data is aligned as its segments say.
 . "$(dirname "$0")/lib.sh"
 for n in 1 2 3 4; do
   compile aligned$n.c -Wl,--build-id=0x000$n <<'C'

@@ -1,4 +1,4 @@
-# translations are kept of programs with several segments of code, and of images of a heap: files that are mapped to be written and
+# Translations are kept of programs with several segments of code, and of images of a heap: files that are mapped to be written and
 # executed. What was changed in memory runs as it is there.
 . "$(dirname "$0")/lib.sh"
 translated() {  # by a run of a program: functions

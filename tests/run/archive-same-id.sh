@@ -1,4 +1,4 @@
-# kept translations never serve a program that they do not belong to, be it of the same build id, nor when damaged.
+# Kept translations never serve a program that they do not belong to, be it of the same build id, nor when damaged.
 . "$(dirname "$0")/lib.sh"
 for n in 1 2; do
   compile program$n.c -DN=$n -Wl,--build-id=0x0123456789abcdef0123456789abcdef01234567 <<'C'

@@ -1,4 +1,4 @@
-# a program of a few instructions, without libc, without sections.
+# A program of a few instructions, without libc, without sections.
 . "$(dirname "$0")/lib.sh"
 compile bare.S -nostdlib -static -Wl,--build-id=none <<'S'
   .globl _start

@@ -1,4 +1,4 @@
-# every conditional jump, set and move under all flags; loop, loope, loopne, jrcxz, jecxz.
+# Every conditional jump, set and move under all flags; loop, loope, loopne, jrcxz, jecxz.
 . "$(dirname "$0")/lib.sh"
 compile branches.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# flags across calls, returns and indirect jumps, into the callee and back, all of them.
+# Flags across calls, returns and indirect jumps, into the callee and back, all of them.
 . "$(dirname "$0")/lib.sh"
 compile flags.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# indirect calls and jumps by every addressing mode, through the stack, with needless prefixes.
+# Indirect calls and jumps by every addressing mode, through the stack, with needless prefixes.
 . "$(dirname "$0")/lib.sh"
 compile indirect.c <<'C'
 #include "posix.h"

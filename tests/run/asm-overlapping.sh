@@ -1,4 +1,4 @@
-# jumps past a lock prefix and into the middle of instructions.
+# Jumps past a lock prefix and into the middle of instructions.
 . "$(dirname "$0")/lib.sh"
 compile overlap.c <<'C'
 #include "posix.h"

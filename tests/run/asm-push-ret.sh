@@ -1,4 +1,4 @@
-# hand-written push; ret, returns that skip data, dropped and replaced return addresses.
+# Hand-written push; ret, returns that skip data, dropped and replaced return addresses.
 . "$(dirname "$0")/lib.sh"
 compile returns.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# data below the stack pointer of a leaf function survives signals and everything else.
+# Data below the stack pointer of a leaf function survives signals and everything else.
 . "$(dirname "$0")/lib.sh"
 compile redzone.c <<'C'
 #include "posix.h"

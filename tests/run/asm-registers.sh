@@ -1,4 +1,4 @@
-# every register keeps its value across local calls, indirect calls, jumps and system calls.
+# Every register keeps its value across local calls, indirect calls, jumps and system calls.
 . "$(dirname "$0")/lib.sh"
 compile registers.c <<'C'
 #include "posix.h"

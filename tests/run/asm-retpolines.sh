@@ -1,4 +1,4 @@
-# retpolines of gcc, inline and as functions, for calls, jumps and returns, and one by hand.
+# Retpolines of gcc, inline and as functions, for calls, jumps and returns, and one by hand.
 . "$(dirname "$0")/lib.sh"
 cat >"$T/retpoline.c" <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# odd uses of the stack pointer: push and pop of rsp and memory, enter, leave, switched stacks.
+# Odd uses of the stack pointer: push and pop of rsp and memory, enter, leave, switched stacks.
 . "$(dirname "$0")/lib.sh"
 compile stack.c <<'C'
 #include "posix.h"

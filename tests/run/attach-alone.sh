@@ -1,4 +1,4 @@
-# the same, one thing at a time: a process that waits, one that is stopped, and one whose first thread has ended.
+# The same, one thing at a time: a process that waits, one that is stopped, and one whose first thread has ended.
 . "$(dirname "$0")/lib.sh"
 build "$PROGRAMS/busy.c" "$T/busy" -pthread
 for what in c p s r v t h k x; do

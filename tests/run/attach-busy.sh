@@ -1,4 +1,4 @@
-# threads that compute, wait, sleep, read, ask the vDSO, handle signals, are created, end and fork: twenty times into the
+# Threads that compute, wait, sleep, read, ask the vDSO, handle signals, are created, end and fork: twenty times into the
 # cache and out again, and nothing of ours is left.
 . "$(dirname "$0")/lib.sh"
 build "$PROGRAMS/busy.c" "$T/busy" -pthread

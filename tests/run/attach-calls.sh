@@ -1,4 +1,4 @@
-# a system call that attaching or detaching interrupts ends as natively: begun again, or with EINTR for a handler.
+# A system call that attaching or detaching interrupts ends as natively: begun again, or with EINTR for a handler.
 . "$(dirname "$0")/lib.sh"
 compile calls.c -pthread <<'C'
 #include "posix.h"

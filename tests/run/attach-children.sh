@@ -1,4 +1,4 @@
-# what an attached process starts is followed, and let go of too.
+# What an attached process starts is followed, and let go of too.
 . "$(dirname "$0")/lib.sh"
 cat >"$T/loop.sh" <<'S'
 echo ready

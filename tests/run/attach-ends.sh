@@ -1,4 +1,4 @@
-# what ends an attachment: time, Ctrl-C, SIGTERM, a process that ends by itself. The counts are written each time.
+# What ends an attachment: time, Ctrl-C, SIGTERM, a process that ends by itself. The counts are written each time.
 . "$(dirname "$0")/lib.sh"
 build "$PROGRAMS/busy.c" "$T/busy" -pthread
 start "$T/busy" cs

@@ -1,4 +1,4 @@
-# root attaches to a process of another user, or one that has dropped capabilities; it loads libraries and starts children under
+# Root attaches to a process of another user, or one that has dropped capabilities; it loads libraries and starts children under
 # Weir, and goes on as it was.
 . "$(dirname "$0")/lib.sh"
 need setpriv

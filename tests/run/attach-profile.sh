@@ -1,4 +1,4 @@
-# a profile of a running process: what it does meanwhile, whatever was under way before.
+# A profile of a running process: what it does meanwhile, whatever was under way before.
 . "$(dirname "$0")/lib.sh"
 build "$PROGRAMS/busy.c" "$T/busy" -pthread -g -fno-inline
 start "$T/busy" cpsrvthk

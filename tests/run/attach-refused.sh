@@ -1,4 +1,4 @@
-# processes that cannot be attached: 125, one line, with the reason; and they go on.
+# Processes that cannot be attached: 125, one line, with the reason; and they go on.
 . "$(dirname "$0")/lib.sh"
 need gdb
 build "$PROGRAMS/busy.c" "$T/busy" -pthread

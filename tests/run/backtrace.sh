@@ -1,4 +1,4 @@
-# backtrace(), its symbols, and __builtin_return_address are as native; stack walks by frame pointer too.
+# Backtrace(), its symbols, and __builtin_return_address are as native; stack walks by frame pointer too.
 . "$(dirname "$0")/lib.sh"
 compile trace.c -rdynamic -fno-omit-frame-pointer -fno-optimize-sibling-calls -O1 <<'C'
 #include "posix.h"

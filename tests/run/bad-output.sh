@@ -1,4 +1,4 @@
-# a place where no profile can be written is told before the program runs; what is no file is left alone.
+# A place where no profile can be written is told before the program runs; what is no file is left alone.
 . "$(dirname "$0")/lib.sh"
 FIXTURE=$(dirname "$WEIR")/tests/fixture_store
 mkfifo "$T/pipe"

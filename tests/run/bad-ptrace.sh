@@ -1,4 +1,4 @@
-# when ptrace is refused Weir says so, with the remedy, and nothing runs.
+# When ptrace is refused Weir says so, with the remedy, and nothing runs.
 . "$(dirname "$0")/lib.sh"
 compile refuse.c <<'C'
 #include "posix.h"

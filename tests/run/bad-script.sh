@@ -1,4 +1,4 @@
-# a script without interpreter (126), or with one that is missing (127).
+# A script without interpreter (126), or with one that is missing (127).
 . "$(dirname "$0")/lib.sh"
 printf 'echo hello\n' >"$T/none"
 printf '#!/nonexistent/sh\necho hello\n' >"$T/missing"

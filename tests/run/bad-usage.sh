@@ -1,4 +1,4 @@
-# unknown options, tools and verbs, missing arguments, a result that cannot be written: 125, in one line.
+# Unknown options, tools and verbs, missing arguments, a result that cannot be written: 125, in one line.
 . "$(dirname "$0")/lib.sh"
 expect_fail 125 'nonsense' "$WEIR" run --nonsense -- true
 expect_fail 125 'nonsense' "$WEIR" run --tool=nonsense -- true

@@ -1,4 +1,4 @@
-# arguments and an environment of a hundred kilobytes and more.
+# Arguments and an environment of a hundred kilobytes and more.
 . "$(dirname "$0")/lib.sh"
 compile big.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# a function of two thousand cases and one of fifty thousand straight instructions.
+# A function of two thousand cases and one of fifty thousand straight instructions.
 . "$(dirname "$0")/lib.sh"
 {
   echo '#include "posix.h"

@@ -1,4 +1,4 @@
-# a small code cache that is nearly full, when what all its code calls is unmapped: it has room for that, or the process was ended
+# A small code cache that is nearly full, when what all its code calls is unmapped: it has room for that, or the process was ended
 # before, with a line.
 . "$(dirname "$0")/lib.sh"
 compile fill.c <<'C'

@@ -1,4 +1,4 @@
-# a code cache that is full is flushed, again and again, under threads, signals and forks, and the program does what it does natively.
+# A code cache that is full is flushed, again and again, under threads, signals and forks, and the program does what it does natively.
 . "$(dirname "$0")/lib.sh"
 python3 - >"$T/many.c" <<'P'
 print('#include "posix.h"\nstatic volatile int ticks;\nstatic void tick(int s, siginfo_t *i, void *c) { ticks++; }')

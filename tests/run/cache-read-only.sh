@@ -1,4 +1,4 @@
-# the code cache, the table and the runtime are never writable in the target, by no way that a program has.
+# The code cache, the table and the runtime are never writable in the target, by no way that a program has.
 . "$(dirname "$0")/lib.sh"
 compile tries.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# closefrom(0) and close_range in the middle of a run, in threads and before fork, exec and dlopen: what Weir has is not the program's.
+# Closefrom(0) and close_range in the middle of a run, in threads and before fork, exec and dlopen: what Weir has is not the program's.
 . "$(dirname "$0")/lib.sh"
 compile closes.c -pthread <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# written code that calls the program from nearly 2 GiB away, where its own translation is out of reach of the program's: the calls are
+# Written code that calls the program from nearly 2 GiB away, where its own translation is out of reach of the program's: the calls are
 # linked all the same, and need Weir once.
 . "$(dirname "$0")/lib.sh"
 compile far.c -pie -fPIE <<'C'

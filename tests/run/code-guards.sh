@@ -1,4 +1,4 @@
-# written code of any length is looked at each time it is entered, whichever byte of it has changed; registers, flags and masks that
+# Written code of any length is looked at each time it is entered, whichever byte of it has changed; registers, flags and masks that
 # the program holds meanwhile stay, also where signals come in between.
 . "$(dirname "$0")/lib.sh"
 compile guards.c -O1 -mno-red-zone <<'C'

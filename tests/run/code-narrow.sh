@@ -1,4 +1,4 @@
-# code in the middle of memory that the program has reserved: its translation finds room in a small gap near it. Where there is none it is far
+# Code in the middle of memory that the program has reserved: its translation finds room in a small gap near it. Where there is none it is far
 # away, and runs all the same.
 . "$(dirname "$0")/lib.sh"
 compile narrow.c <<'C'

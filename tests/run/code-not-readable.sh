@@ -1,4 +1,4 @@
-# code in memory that may be executed, or written, and not be read.
+# Code in memory that may be executed, or written, and not be read.
 . "$(dirname "$0")/lib.sh"
 compile wx.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# code on the stack: the trampolines of nested functions.
+# Code on the stack: the trampolines of nested functions.
 . "$(dirname "$0")/lib.sh"
 compile nested.c -Wno-trampolines -O0 -z execstack <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# code written, protected, called, unmapped, and other code at the same address; moved, replaced and file mappings.
+# Code written, protected, called, unmapped, and other code at the same address; moved, replaced and file mappings.
 . "$(dirname "$0")/lib.sh"
 compile remap.c -D_GNU_SOURCE <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# written code that calls: what a call returns to is looked at again, as it may have been rewritten meanwhile; at whatever place it stands.
+# Written code that calls: what a call returns to is looked at again, as it may have been rewritten meanwhile; at whatever place it stands.
 . "$(dirname "$0")/lib.sh"
 compile returns.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# code that is written on and on does not fill the cache: what was overwritten, or unmapped, makes room, while other threads wait, compute and handle signals.
+# Code that is written on and on does not fill the cache: what was overwritten, or unmapped, makes room, while other threads wait, compute and handle signals.
 . "$(dirname "$0")/lib.sh"
 compile rewrite.c -pthread <<'C'
 #include <pthread.h>

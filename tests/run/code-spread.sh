@@ -1,4 +1,4 @@
-# pieces of code all over the address space, more of them than there are code caches near any: they share those that are far away.
+# Pieces of code all over the address space, more of them than there are code caches near any: they share those that are far away.
 . "$(dirname "$0")/lib.sh"
 compile spread.c <<'C'
 #include "posix.h"

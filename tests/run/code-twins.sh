@@ -1,4 +1,4 @@
-# code at addresses with the same low 32 bits: each call, jump and return goes to its own, before and after others have come and gone.
+# Code at addresses with the same low 32 bits: each call, jump and return goes to its own, before and after others have come and gone.
 . "$(dirname "$0")/lib.sh"
 compile twins.c -O1 <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# a program that takes all memory around its code leaves no room for a code cache there (GCL, whose heap begins behind its program,
+# A program that takes all memory around its code leaves no room for a code cache there (GCL, whose heap begins behind its program,
 # and so maxima): its code is cached far away, where operands relative to rip cannot be copied.
 . "$(dirname "$0")/lib.sh"
 compile alone.c -O1 -static -no-pie -Wl,-Ttext-segment=0x20000 -Wl,-z,max-page-size=4096 <<'C'

@@ -1,4 +1,4 @@
-# code of an ELF file in memory that the program may write to: text relocations, code that is changed, shared mappings.
+# Code of an ELF file in memory that the program may write to: text relocations, code that is changed, shared mappings.
 . "$(dirname "$0")/lib.sh"
 cat >"$T/own.S" <<'S'
 .globl text, next

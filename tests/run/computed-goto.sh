@@ -1,4 +1,4 @@
-# computed goto: an interpreter of threaded code.
+# Computed goto: an interpreter of threaded code.
 . "$(dirname "$0")/lib.sh"
 cat >"$T/goto.c" <<'C'
 #include "posix.h"

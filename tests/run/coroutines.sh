@@ -1,4 +1,4 @@
-# ucontext coroutines: ten thousand switches, across threads, with exceptions inside; and switches written by hand.
+# Ucontext coroutines: ten thousand switches, across threads, with exceptions inside; and switches written by hand.
 . "$(dirname "$0")/lib.sh"
 compile coroutines.cc -pthread <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# sched_getcpu and affinity; rseq is refused (ENOSYS), as its critical sections are native addresses.
+# Sched_getcpu and affinity; rseq is refused (ENOSYS), as its critical sections are native addresses.
 . "$(dirname "$0")/lib.sh"
 compile cpu.c -pthread <<'C'
 #include "posix.h"

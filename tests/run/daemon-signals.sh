@@ -1,4 +1,4 @@
-# the Weir that stays behind with a daemon passes signals on to that, and to nobody who has the number of the program now.
+# The Weir that stays behind with a daemon passes signals on to that, and to nobody who has the number of the program now.
 . "$(dirname "$0")/lib.sh"
 compile daemon.c <<'C'
 #include "posix.h"

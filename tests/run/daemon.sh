@@ -1,4 +1,4 @@
-# a daemon that forks twice outlives its parent and does its work.
+# A daemon that forks twice outlives its parent and does its work.
 . "$(dirname "$0")/lib.sh"
 compile daemon.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# more calls inside each other than the parallel stack has room for: the profile says so, and has what came before.
+# More calls inside each other than the parallel stack has room for: the profile says so, and has what came before.
 . "$(dirname "$0")/lib.sh"
 need sqlite3
 compile deep.c -O1 -fno-optimize-sibling-calls <<'C'

@@ -1,4 +1,4 @@
-# recursion a hundred thousand deep, direct, mutual, through pointers, with a limit set before.
+# Recursion a hundred thousand deep, direct, mutual, through pointers, with a limit set before.
 . "$(dirname "$0")/lib.sh"
 compile deep.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# a process that has used up its descriptors forks, and its child changes its code: that maps memory anew.
+# A process that has used up its descriptors forks, and its child changes its code: that maps memory anew.
 . "$(dirname "$0")/lib.sh"
 compile used.c <<'C'
 #include "posix.h"

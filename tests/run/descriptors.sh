@@ -1,4 +1,4 @@
-# file descriptors: the lowest number is free, all can be closed, moved and limited, and exec sees none of Weir's.
+# File descriptors: the lowest number is free, all can be closed, moved and limited, and exec sees none of Weir's.
 . "$(dirname "$0")/lib.sh"
 compile descriptors.c <<'C'
 #include "posix.h"

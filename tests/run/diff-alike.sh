@@ -1,4 +1,4 @@
-# what one side of a comparison cannot tell, inlined functions, the kind of OS time, is compared as it can, and a note says so.
+# What one side of a comparison cannot tell, inlined functions, the kind of OS time, is compared as it can, and a note says so.
 . "$(dirname "$0")/lib.sh"
 need strip jq
 compile plain.cc -g <<'C'

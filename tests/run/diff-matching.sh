@@ -1,4 +1,4 @@
-# what got another name is the same all the same: a program, a function, a library, and a function that moved from one to the other.
+# What got another name is the same all the same: a program, a function, a library, and a function that moved from one to the other.
 . "$(dirname "$0")/lib.sh"
 need jq
 cat >"$T/work.c" <<'C'

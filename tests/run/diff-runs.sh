@@ -1,4 +1,4 @@
-# sampled runs vary with the load. The same work is never beyond a threshold; a fifth more of it is, by several runs a side.
+# Sampled runs vary with the load. The same work is never beyond a threshold; a fifth more of it is, by several runs a side.
 . "$(dirname "$0")/lib.sh"
 need jq python3 sqlite3
 cd "$T"

@@ -1,4 +1,4 @@
-# sampled runs of different rates are compared by time; what samples do not tell is null.
+# Sampled runs of different rates are compared by time; what samples do not tell is null.
 . "$(dirname "$0")/lib.sh"
 need jq python3 sqlite3
 cd "$T"

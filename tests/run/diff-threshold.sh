@@ -1,4 +1,4 @@
-# the threshold is for code. A function whose code grew is found, whatever its OS time did; so is the one that grew most.
+# The threshold is for code. A function whose code grew is found, whatever its OS time did; so is the one that grew most.
 . "$(dirname "$0")/lib.sh"
 need jq sqlite3
 cd "$T"

@@ -1,4 +1,4 @@
-# what became worse, apart from what became better; JSON and CSV; exit status 1 beyond a threshold; the last file and its .old.
+# What became worse, apart from what became better; JSON and CSV; exit status 1 beyond a threshold; the last file and its .old.
 . "$(dirname "$0")/lib.sh"
 need jq
 compile work.c -g <<'C'

@@ -1,4 +1,4 @@
-# where no place takes a profile, it stays in memory, and who sits at the terminal is asked to make room.
+# Where no place takes a profile, it stays in memory, and who sits at the terminal is asked to make room.
 . "$(dirname "$0")/lib.sh"
 unshare --mount true 2>/dev/null || skip 'no mount namespace can be made here'
 mkdir "$T/weir"

@@ -1,4 +1,4 @@
-# no room for the result: one line, status 125, what was there before stays as it was; and a profile goes to another
+# No room for the result: one line, status 125, what was there before stays as it was; and a profile goes to another
 # place, where it replaces nothing.
 . "$(dirname "$0")/lib.sh"
 expect_fail 125 '/dev/full: cannot be written' "$WEIR" run -q --tool=icount --json /dev/full -- true

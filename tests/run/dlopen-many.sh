@@ -1,4 +1,4 @@
-# large libraries of the system are loaded, used and unloaded again and again.
+# Large libraries of the system are loaded, used and unloaded again and again.
 . "$(dirname "$0")/lib.sh"
 compile many.c <<'C'
 #include "posix.h"

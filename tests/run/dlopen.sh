@@ -1,4 +1,4 @@
-# dlopen and dlclose in a loop, two libraries at the same addresses by turns, with constructors.
+# Dlopen and dlclose in a loop, two libraries at the same addresses by turns, with constructors.
 . "$(dirname "$0")/lib.sh"
 for n in 1 2; do
   library part$n.c -DN=$n <<'C'

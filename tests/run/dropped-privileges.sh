@@ -1,4 +1,4 @@
-# a process of root's that drops its capabilities, or becomes somebody else, goes on getting code: libraries, and children that change code.
+# A process of root's that drops its capabilities, or becomes somebody else, goes on getting code: libraries, and children that change code.
 . "$(dirname "$0")/lib.sh"
 [[ $EUID == 0 ]] || skip "only root has privileges to drop"
 chmod 755 "$T"

@@ -1,4 +1,4 @@
-# exceptions through libraries: linked, loaded at run time, through C callbacks.
+# Exceptions through libraries: linked, loaded at run time, through C callbacks.
 . "$(dirname "$0")/lib.sh"
 library thrower.cc <<'C'
 #include <stdexcept>

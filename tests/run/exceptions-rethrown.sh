@@ -1,4 +1,4 @@
-# exceptions rethrown, replaced, nested in handlers and carried by exception_ptr.
+# Exceptions rethrown, replaced, nested in handlers and carried by exception_ptr.
 . "$(dirname "$0")/lib.sh"
 compile rethrown.cc <<'C'
 #include <cstdio>

@@ -1,4 +1,4 @@
-# exceptions in several threads at once, and handed from one to another.
+# Exceptions in several threads at once, and handed from one to another.
 . "$(dirname "$0")/lib.sh"
 compile threads.cc -pthread <<'C'
 #include <cstdio>

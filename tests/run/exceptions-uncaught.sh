@@ -1,4 +1,4 @@
-# an exception that nobody catches: message and status of abort; terminate handlers; noexcept.
+# An exception that nobody catches: message and status of abort; terminate handlers; noexcept.
 . "$(dirname "$0")/lib.sh"
 compile uncaught.cc -pthread <<'C'
 #include <cstdio>

@@ -1,4 +1,4 @@
-# exec chains: a program that executes itself five times by each exec call, with other arguments and environment.
+# Exec chains: a program that executes itself five times by each exec call, with other arguments and environment.
 . "$(dirname "$0")/lib.sh"
 compile chain.c <<'C'
 #include "posix.h"

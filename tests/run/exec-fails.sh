@@ -1,4 +1,4 @@
-# an exec that fails and the program goes on; also in a child of vfork and with threads.
+# An exec that fails and the program goes on; also in a child of vfork and with threads.
 . "$(dirname "$0")/lib.sh"
 compile fails.c -pthread <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# scripts by their shebang line, with an argument, nested, and as the program itself.
+# Scripts by their shebang line, with an argument, nested, and as the program itself.
 . "$(dirname "$0")/lib.sh"
 printf '#!/bin/sh\necho "$0 has $# arguments: $*"\nexit 3\n' >"$T/plain"
 printf '#!/bin/bash -eu\nfalse\necho not here\n' >"$T/option"

@@ -1,4 +1,4 @@
-# the signal mask is the program's own after each exec, while signals come all the time.
+# The signal mask is the program's own after each exec, while signals come all the time.
 . "$(dirname "$0")/lib.sh"
 compile mask.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# atexit, on_exit, destructors and thread-local destructors run, in order.
+# Atexit, on_exit, destructors and thread-local destructors run, in order.
 . "$(dirname "$0")/lib.sh"
 compile handlers.cc <<'C'
 #include "posix.h"

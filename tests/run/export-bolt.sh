@@ -1,4 +1,4 @@
-# the counts of blocks as fdata, which llvm-bolt takes: the program that it lays out anew does the same.
+# The counts of blocks as fdata, which llvm-bolt takes: the program that it lays out anew does the same.
 . "$(dirname "$0")/lib.sh"
 need llvm-bolt-19
 compile work.c -g -Wl,-q -fno-inline <<'C'

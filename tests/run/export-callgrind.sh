@@ -1,4 +1,4 @@
-# callgrind_annotate reads the export and finds the seed's figures in it, callers and inlined lines included.
+# Callgrind_annotate reads the export and finds the seed's figures in it, callers and inlined lines included.
 . "$(dirname "$0")/lib.sh"
 need callgrind_annotate
 FIXTURE=$(dirname "$WEIR")/tests/fixture_store

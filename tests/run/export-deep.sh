@@ -1,4 +1,4 @@
-# of stacks that are very deep the middle is left out, so that an export is not as large as the square of their depth; no time is lost.
+# Of stacks that are very deep the middle is left out, so that an export is not as large as the square of their depth; no time is lost.
 . "$(dirname "$0")/lib.sh"
 need sqlite3 go python3
 compile deep.c -fno-optimize-sibling-calls <<'C'

@@ -1,4 +1,4 @@
-# the Firefox Profiler's format: every column of a table has its length, every index leads somewhere, weights add up.
+# The Firefox Profiler's format: every column of a table has its length, every index leads somewhere, weights add up.
 # (viewer/e2e/exports.test.mjs has the profiler itself load such files.)
 . "$(dirname "$0")/lib.sh"
 need python3 sqlite3

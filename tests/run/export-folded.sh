@@ -1,4 +1,4 @@
-# folded stacks have exclusive values that add up to the total, a frame between semicolons, one line a path.
+# Folded stacks have exclusive values that add up to the total, a frame between semicolons, one line a path.
 . "$(dirname "$0")/lib.sh"
 FIXTURE=$(dirname "$WEIR")/tests/fixture_store
 "$FIXTURE" tables "$T/a.weir"

@@ -1,4 +1,4 @@
-# the river as dot, which Graphviz reads, and as SVG: the seed's functions, arcs as wide as the spec says, names that hurt.
+# The river as dot, which Graphviz reads, and as SVG: the seed's functions, arcs as wide as the spec says, names that hurt.
 . "$(dirname "$0")/lib.sh"
 need dot
 FIXTURE=$(dirname "$WEIR")/tests/fixture_store

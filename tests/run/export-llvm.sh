@@ -1,4 +1,4 @@
-# exact counts as a sample profile that llvm-profdata reads, with the counts of lines and calls, and that clang takes.
+# Exact counts as a sample profile that llvm-profdata reads, with the counts of lines and calls, and that clang takes.
 . "$(dirname "$0")/lib.sh"
 need llvm-profdata-19 clang
 compile work.cc -g -fno-inline <<'C'

@@ -1,4 +1,4 @@
-# an export never takes the place of the profile that it reads, and an older export stays until the new one is whole.
+# An export never takes the place of the profile that it reads, and an older export stays until the new one is whole.
 . "$(dirname "$0")/lib.sh"
 cd "$T"
 "$(dirname "$WEIR")/tests/fixture_store" tables a.weir

@@ -1,4 +1,4 @@
-# the pprof export is read by protoc, and by a decoder of its own that adds it up.
+# The pprof export is read by protoc, and by a decoder of its own that adds it up.
 . "$(dirname "$0")/lib.sh"
 need protoc python3
 FIXTURE=$(dirname "$WEIR")/tests/fixture_store

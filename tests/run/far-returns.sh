@@ -1,4 +1,4 @@
-# iretq and lretq stay in the cache: what follows them is the program under Weir, with its own %gs. Wine enters threads so.
+# Iretq and lretq stay in the cache: what follows them is the program under Weir, with its own %gs. Wine enters threads so.
 . "$(dirname "$0")/lib.sh"
 compile far.c -mno-red-zone <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# si_addr, si_code and the context of faults on data and on code: missing, protected, not executable, beyond a file.
+# Si_addr, si_code and the context of faults on data and on code: missing, protected, not executable, beyond a file.
 . "$(dirname "$0")/lib.sh"
 compile address.c <<'C'
 #include "posix.h"

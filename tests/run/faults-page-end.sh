@@ -1,4 +1,4 @@
-# code at the very end of a page before nothing: its last instruction runs, running off it faults.
+# Code at the very end of a page before nothing: its last instruction runs, running off it faults.
 . "$(dirname "$0")/lib.sh"
 compile edge.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# a handler finds every register, flag and the exact address of the fault, changes them, and the program goes on.
+# A handler finds every register, flag and the exact address of the fault, changes them, and the program goes on.
 . "$(dirname "$0")/lib.sh"
 compile registers.c <<'C'
 #include "posix.h"

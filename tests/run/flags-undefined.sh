@@ -1,4 +1,4 @@
-# flags that the manuals call undefined after an instruction are those of the processor, with probes too.
+# Flags that the manuals call undefined after an instruction are those of the processor, with probes too.
 . "$(dirname "$0")/lib.sh"
 compile undefined.c <<'C'
 #include "posix.h"

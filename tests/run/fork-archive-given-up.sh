@@ -1,4 +1,4 @@
-# part of a library whose translations were kept is changed; then a child, which changes its own code, parts and uses it.
+# Part of a library whose translations were kept is changed; then a child, which changes its own code, parts and uses it.
 . "$(dirname "$0")/lib.sh"
 compile user.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# processes that share their parent's memory are killed at any instant after their birth: the parent goes on, and
+# Processes that share their parent's memory are killed at any instant after their birth: the parent goes on, and
 # no Weir is left behind.
 . "$(dirname "$0")/lib.sh"
 compile killed.c <<'C'

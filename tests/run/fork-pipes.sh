@@ -1,4 +1,4 @@
-# fork, with pipes both ways and many generations.
+# Fork, with pipes both ways and many generations.
 . "$(dirname "$0")/lib.sh"
 compile fork.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# a forked child has the program's own signal mask, also when signals come at a high rate.
+# A forked child has the program's own signal mask, also when signals come at a high rate.
 . "$(dirname "$0")/lib.sh"
 compile mask.c <<'C'
 #include "posix.h"

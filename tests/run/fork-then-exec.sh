@@ -1,4 +1,4 @@
-# a process forks and executes another program at once, while its child has hardly begun: the child goes on right.
+# A process forks and executes another program at once, while its child has hardly begun: the child goes on right.
 . "$(dirname "$0")/lib.sh"
 compile race.c <<'C'
 #include "posix.h"

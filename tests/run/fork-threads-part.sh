@@ -1,4 +1,4 @@
-# a process with threads that run all the time parts from its child's space again and again.
+# A process with threads that run all the time parts from its child's space again and again.
 . "$(dirname "$0")/lib.sh"
 compile part.c -pthread <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# fork in a threaded program, from any thread, with atfork handlers, while others work.
+# Fork in a threaded program, from any thread, with atfork handlers, while others work.
 . "$(dirname "$0")/lib.sh"
 compile forks.c -pthread <<'C'
 #include "posix.h"

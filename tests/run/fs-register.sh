@@ -1,4 +1,4 @@
-# programs that read and change fs, and selectors of fs and gs.
+# Programs that read and change fs, and selectors of fs and gs.
 . "$(dirname "$0")/lib.sh"
 need_cpu fsgsbase
 compile fs.c -mfsgsbase -fno-stack-protector <<'C'

@@ -1,4 +1,4 @@
-# an instruction that the end of its symbol cuts in two does not leave the cache: all instructions are counted.
+# An instruction that the end of its symbol cuts in two does not leave the cache: all instructions are counted.
 . "$(dirname "$0")/lib.sh"
 compile cut.S -nostdlib -static <<'S'
 .globl _start

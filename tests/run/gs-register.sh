@@ -1,4 +1,4 @@
-# programs that use the gs segment: arch_prctl, wrgsbase, loads and stores, in every thread, across signals and fork.
+# Programs that use the gs segment: arch_prctl, wrgsbase, loads and stores, in every thread, across signals and fork.
 . "$(dirname "$0")/lib.sh"
 need_cpu fsgsbase
 compile gs.c -mfsgsbase -pthread <<'C'

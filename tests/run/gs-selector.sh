@@ -1,4 +1,4 @@
-# reading the selector of gs is no access through it: to a register, to memory, to the stack.
+# Reading the selector of gs is no access through it: to a register, to memory, to the stack.
 . "$(dirname "$0")/lib.sh"
 need_cpu fsgsbase
 compile selector.c -mfsgsbase <<'C'

@@ -1,4 +1,4 @@
-# a process that holds the guardian's pipe, which it found in /proc/WEIR/fd, and outlives the program, does not keep Weir
+# A process that holds the guardian's pipe, which it found in /proc/WEIR/fd, and outlives the program, does not keep Weir
 # from ending; nor from being missed when it is killed.
 . "$(dirname "$0")/lib.sh"
 cat >"$T/hold.sh" <<'S'

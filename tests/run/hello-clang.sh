@@ -1,4 +1,4 @@
-# programs of another compiler.
+# Programs of another compiler.
 . "$(dirname "$0")/lib.sh"
 need clang
 cat >"$T/hello.c" <<'C'

@@ -1,4 +1,4 @@
-# static, static-PIE, non-PIE and stripped programs, with and without -fcf-protection, at each -O.
+# Static, static-PIE, non-PIE and stripped programs, with and without -fcf-protection, at each -O.
 . "$(dirname "$0")/lib.sh"
 cat >"$T/hello.c" <<'C'
 #include <stdio.h>

@@ -1,4 +1,4 @@
-# what a program can have Weir read for ever, or wait for: arguments without end, a FIFO in place of a library, a
+# What a program can have Weir read for ever, or wait for: arguments without end, a FIFO in place of a library, a
 # descriptor that nobody writes to.
 . "$(dirname "$0")/lib.sh"
 compile arguments.c <<'C'

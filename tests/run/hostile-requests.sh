@@ -1,4 +1,4 @@
-# programs that write into the runtime's memory and forge requests: Weir ends, and ends as it should. (./dev stress hostile
+# Programs that write into the runtime's memory and forge requests: Weir ends, and ends as it should. (./dev stress hostile
 # does more of it, with sanitizers.)
 . "$(dirname "$0")/lib.sh"
 for way in run icount profile paths attach attach-profile; do

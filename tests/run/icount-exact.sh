@@ -1,4 +1,4 @@
-# icount is exact: a program whose instructions are known by counting them, and by single-stepping a native run.
+# Icount is exact: a program whose instructions are known by counting them, and by single-stepping a native run.
 . "$(dirname "$0")/lib.sh"
 compile loops.S -nostdlib -static <<'S'
   .globl _start

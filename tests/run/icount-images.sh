@@ -1,4 +1,4 @@
-# icount counts per image; the images of a dynamic program, and their sum.
+# Icount counts per image; the images of a dynamic program, and their sum.
 . "$(dirname "$0")/lib.sh"
 library part.c <<'C'
 void part(long n) { asm volatile("1: dec %0; jnz 1b" : "+r"(n)); }

@@ -1,4 +1,4 @@
-# the counts are written when the program dies by a signal, by exit in a thread, by exec.
+# The counts are written when the program dies by a signal, by exit in a thread, by exec.
 . "$(dirname "$0")/lib.sh"
 compile killed.c -pthread <<'C'
 #include "posix.h"

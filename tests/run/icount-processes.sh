@@ -1,4 +1,4 @@
-# icount counts every process: fork, exec, vfork; children that die early are not lost.
+# Icount counts every process: fork, exec, vfork; children that die early are not lost.
 . "$(dirname "$0")/lib.sh"
 compile processes.c <<'C'
 #include "posix.h"

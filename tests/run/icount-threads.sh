@@ -1,4 +1,4 @@
-# icount counts per thread: threads of known loops, at once, and the sum is the total.
+# Icount counts per thread: threads of known loops, at once, and the sum is the total.
 . "$(dirname "$0")/lib.sh"
 compile threads.c -pthread <<'C'
 #include "posix.h"

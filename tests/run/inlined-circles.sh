@@ -1,4 +1,4 @@
-# totals of inlined functions that are reached from themselves: by call paths they are right, else they are marked as estimates.
+# Totals of inlined functions that are reached from themselves: by call paths they are right, else they are marked as estimates.
 . "$(dirname "$0")/lib.sh"
 need jq
 compile circles.cc -g <<'C'

@@ -1,4 +1,4 @@
-# inlined functions are functions, in every view; --fold-inlined makes them part of their callers again.
+# Inlined functions are functions, in every view; --fold-inlined makes them part of their callers again.
 . "$(dirname "$0")/lib.sh"
 need jq
 compile many.cc -g -O3 -flto <<'C'

@@ -1,4 +1,4 @@
-# counts of lines of inlined and multiply instantiated code are gcov's, and entries of inlined functions its function counts.
+# Counts of lines of inlined and multiply instantiated code are gcov's, and entries of inlined functions its function counts.
 # The truth is gcov of the same program, not optimized. What may differ is named and bounded at the end. (A vector instruction executes a
 # line for several elements at once: no count of blocks tells that.)
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,4 @@
-# lines and inlined functions of optimized Rust. The truth of lines is the same program without optimization (where blocks are
+# Lines and inlined functions of optimized Rust. The truth of lines is the same program without optimization (where blocks are
 # lines, see profile-lines), that of functions callgrind's calls there.
 . "$(dirname "$0")/lib.sh"
 need rustc valgrind jq python3

@@ -1,4 +1,4 @@
-# room for code at an address of the program's own choice, which has the low 32 bits of code that there is: it is given there.
+# Room for code at an address of the program's own choice, which has the low 32 bits of code that there is: it is given there.
 . "$(dirname "$0")/lib.sh"
 compile hint.c <<'C'
 #include <stdint.h>

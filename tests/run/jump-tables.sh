@@ -1,4 +1,4 @@
-# jump tables: switches of 300 cases, dense, sparse and nested, relative and absolute.
+# Jump tables: switches of 300 cases, dense, sparse and nested, relative and absolute.
 . "$(dirname "$0")/lib.sh"
 {
   echo '#include "posix.h"

@@ -1,4 +1,4 @@
-# the main thread ends with pthread_exit; another one then loads a library, runs its code and ends the process.
+# The main thread ends with pthread_exit; another one then loads a library, runs its code and ends the process.
 . "$(dirname "$0")/lib.sh"
 library part.c <<'C'
 int value(int n) { return n < 2 ? n : value(n - 1) + value(n - 2); }

@@ -1,4 +1,4 @@
-# a library that is truncated while it is in use ends its user as it does natively, and nobody else.
+# A library that is truncated while it is in use ends its user as it does natively, and nobody else.
 . "$(dirname "$0")/lib.sh"
 compile user.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# limits that Weir itself is started under: it works, or says so in one line, status 125, and the program does not run.
+# Limits that Weir itself is started under: it works, or says so in one line, status 125, and the program does not run.
 . "$(dirname "$0")/lib.sh"
 refused() {  # refused LIMIT CMD...
   local said; said=$(ulimit $1; status=0; timeout $LIMIT "${@:2}" -- touch "$T/made" 2>&1 || status=$?; echo "status $status")

@@ -1,4 +1,4 @@
-# a program that limits its own address space, data, descriptors, processes and file size goes on as natively, and so do those that it executes.
+# A program that limits its own address space, data, descriptors, processes and file size goes on as natively, and so do those that it executes.
 . "$(dirname "$0")/lib.sh"
 compile limits.c -pthread <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# limits: stack, address space, data, file size; priorities; memory locks.
+# Limits: stack, address space, data, file size; priorities; memory locks.
 . "$(dirname "$0")/lib.sh"
 compile limits.c -pthread <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# longjmp out of deep calls, in loops, back and forth; setjmp that returns often.
+# Longjmp out of deep calls, in loops, back and forth; setjmp that returns often.
 . "$(dirname "$0")/lib.sh"
 compile jumps.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# siglongjmp out of signal handlers, synchronous and asynchronous, masks restored or not.
+# Siglongjmp out of signal handlers, synchronous and asynchronous, masks restored or not.
 . "$(dirname "$0")/lib.sh"
 compile jumps.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# the table is indexed by the low 32 bits of an address: a program whose code has those of the loader, or of where
+# The table is indexed by the low 32 bits of an address: a program whose code has those of the loader, or of where
 # libraries go, runs all the same.
 . "$(dirname "$0")/lib.sh"
 cat >"$T/where.c" <<'C'

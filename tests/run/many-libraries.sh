@@ -1,4 +1,4 @@
-# a program with more libraries than most: each has a code cache of its own.
+# A program with more libraries than most: each has a code cache of its own.
 . "$(dirname "$0")/lib.sh"
 for ((i = 0; i < 140; i++)); do
   echo "int f$i(int x) { return x + $i; }" | gcc -shared -fPIC -nostdlib -Wl,--build-id=0x$(printf '%040x' $((i + 1))) -x c - -o "$T/lib$i.so"

@@ -1,4 +1,4 @@
-# memory at fixed addresses, also where Weir's own is: the program gets it, whole and in parts, in use or not, with threads, signals and children.
+# Memory at fixed addresses, also where Weir's own is: the program gets it, whole and in parts, in use or not, with threads, signals and children.
 . "$(dirname "$0")/lib.sh"
 compile fixed.c <<'C'
 #include "posix.h"

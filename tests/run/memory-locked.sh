@@ -1,4 +1,4 @@
-# mlockall would make all of Weir's sparse memory, and holds Weir to the program's limit: it succeeds, or fails, as natively, and all goes on.
+# Mlockall would make all of Weir's sparse memory, and holds Weir to the program's limit: it succeeds, or fails, as natively, and all goes on.
 . "$(dirname "$0")/lib.sh"
 compile locked.c -ldl -pthread <<'C'
 #include "posix.h"

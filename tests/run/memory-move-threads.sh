@@ -1,4 +1,4 @@
-# a program whose threads ask for memory where Weir's own is, at the same time, while others run code, write code, fork, vfork, execute and begin threads.
+# A program whose threads ask for memory where Weir's own is, at the same time, while others run code, write code, fork, vfork, execute and begin threads.
 . "$(dirname "$0")/lib.sh"
 compile movers.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# nothing of Weir's can be read by other users: profiles, the cache, shared memory. What is written with -o and --json for
+# Nothing of Weir's can be read by other users: profiles, the cache, shared memory. What is written with -o and --json for
 # others to read follows the umask.
 . "$(dirname "$0")/lib.sh"
 umask 022

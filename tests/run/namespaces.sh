@@ -1,4 +1,4 @@
-# a program that goes to other namespaces (unshare, setns), or to another root (chroot, pivot_root), in the middle of a run, goes on as natively.
+# A program that goes to other namespaces (unshare, setns), or to another root (chroot, pivot_root), in the middle of a run, goes on as natively.
 . "$(dirname "$0")/lib.sh"
 ((EUID == 0)) || skip 'only root may change namespaces'
 unshare -m true 2>/dev/null || skip 'unshare is not permitted'

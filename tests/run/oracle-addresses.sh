@@ -1,4 +1,4 @@
-# executed instructions, address by address, equal those of a single-stepped native run.
+# Executed instructions, address by address, equal those of a single-stepped native run.
 . "$(dirname "$0")/lib.sh"
 need objdump
 compile mix.c -static -O1 <<'C'

@@ -1,4 +1,4 @@
-# executed instructions equal those of a single-stepped native run: a dynamic program, its loader included.
+# Executed instructions equal those of a single-stepped native run: a dynamic program, its loader included.
 . "$(dirname "$0")/lib.sh"
 compile hello.c <<'C'
 #include <stdio.h>

@@ -1,4 +1,4 @@
-# executed instructions equal those of a single-stepped native run: C++ exceptions, static-PIE.
+# Executed instructions equal those of a single-stepped native run: C++ exceptions, static-PIE.
 . "$(dirname "$0")/lib.sh"
 compile throws.cc -static-pie -O1 <<'C'
 #include <cstdio>

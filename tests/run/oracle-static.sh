@@ -1,4 +1,4 @@
-# executed instructions equal those of a single-stepped native run: a static C program with libc, recursion, a switch, qsort.
+# Executed instructions equal those of a single-stepped native run: a static C program with libc, recursion, a switch, qsort.
 . "$(dirname "$0")/lib.sh"
 compile mix.c -static <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# the program becomes another user, whom Weir may not write files for, and executes a program.
+# The program becomes another user, whom Weir may not write files for, and executes a program.
 . "$(dirname "$0")/lib.sh"
 need setpriv
 ((EUID == 0)) || skip 'only root can become another user'

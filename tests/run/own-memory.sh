@@ -1,4 +1,4 @@
-# a program that unmaps, protects, moves or maps over memory that is Weir's finds nothing there, or is ended with a line where it maps over the runtime.
+# A program that unmaps, protects, moves or maps over memory that is Weir's finds nothing there, or is ended with a line where it maps over the runtime.
 . "$(dirname "$0")/lib.sh"
 compile over.c <<'C'
 #include "posix.h"

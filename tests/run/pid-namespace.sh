@@ -1,4 +1,4 @@
-# processes in a new PID namespace, with other numbers there than Weir sees, and a /proc of their own, where Weir cannot follow.
+# Processes in a new PID namespace, with other numbers there than Weir sees, and a /proc of their own, where Weir cannot follow.
 . "$(dirname "$0")/lib.sh"
 need unshare
 unshare -p -f --mount-proc true 2>/dev/null || skip 'unshare is not permitted'

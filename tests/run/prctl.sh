@@ -1,4 +1,4 @@
-# prctl: names, death signal, dumpable, no_new_privs, subreaper, timer slack; personality.
+# Prctl: names, death signal, dumpable, no_new_privs, subreaper, timer slack; personality.
 . "$(dirname "$0")/lib.sh"
 compile prctl.c -pthread <<'C'
 #include "posix.h"

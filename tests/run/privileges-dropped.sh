@@ -1,4 +1,4 @@
-# a program that has dropped its privileges, or changed its root, still loads libraries.
+# A program that has dropped its privileges, or changed its root, still loads libraries.
 . "$(dirname "$0")/lib.sh"
 ((EUID == 0)) || skip "only root can drop privileges"
 library plugin.c <<'C'

@@ -1,4 +1,4 @@
-# of more threads than are kept apart the rest is added up: no count is lost, and the memory is that of the threads that live.
+# Of more threads than are kept apart the rest is added up: no count is lost, and the memory is that of the threads that live.
 . "$(dirname "$0")/lib.sh"
 compile many.c -pthread <<'C'
 #include <pthread.h>

@@ -1,4 +1,4 @@
-# where perf is not allowed page faults are in no figure, and a note says so. So it is with --clock=wall, where they are in the time that
+# Where perf is not allowed page faults are in no figure, and a note says so. So it is with --clock=wall, where they are in the time that
 # passes, without one.
 . "$(dirname "$0")/lib.sh"
 need sqlite3

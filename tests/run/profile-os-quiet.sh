@@ -1,4 +1,4 @@
-# where the CPU clock may not be read (a system call filter), or no time at all (PR_SET_TSC), that is said, with how many calls it concerns.
+# Where the CPU clock may not be read (a system call filter), or no time at all (PR_SET_TSC), that is said, with how many calls it concerns.
 . "$(dirname "$0")/lib.sh"
 need sqlite3
 compile quiet.c -O1 -static <<'C'

@@ -1,4 +1,4 @@
-# the time of OS calls is the processor's, and measured: none is invented from a length, what Weir does inside a call is taken out, and
+# The time of OS calls is the processor's, and measured: none is invented from a length, what Weir does inside a call is taken out, and
 # what the kernel does for long is work. The oracle is what the kernel says that it has used, and the time that passed.
 . "$(dirname "$0")/lib.sh"
 need sqlite3

@@ -1,4 +1,4 @@
-# page faults are OS work of the function that touched the page, counted and measured: as many, and about the time, that getrusage() tells of
+# Page faults are OS work of the function that touched the page, counted and measured: as many, and about the time, that getrusage() tells of
 # a native run. They are those of the thread, and of the process, that touched.
 . "$(dirname "$0")/lib.sh"
 need sqlite3 python3

@@ -1,4 +1,4 @@
-# functions of code that is written at run time have the names that the program leaves for perf; garbage in that file is harmless.
+# Functions of code that is written at run time have the names that the program leaves for perf; garbage in that file is harmless.
 . "$(dirname "$0")/lib.sh"
 compile named.c -O1 <<'C'
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-# of servers, and of programs with idle threads, what waits is no work: node's epoll_wait and futex, redis's epoll_wait, make's wait4.
+# Of servers, and of programs with idle threads, what waits is no work: node's epoll_wait and futex, redis's epoll_wait, make's wait4.
 . "$(dirname "$0")/lib.sh"
 need sqlite3 jq node redis-server redis-cli make
 second='(SELECT cycles_per_second FROM run)'

@@ -1,4 +1,4 @@
-# work and waiting are two columns. What passes in OS calls while a thread is off the processor (sleeps, pipes, locks, children, a person) is
+# Work and waiting are two columns. What passes in OS calls while a thread is off the processor (sleeps, pipes, locks, children, a person) is
 # waited: it stands with its function, its callers, its call path, its OS call and its thread, and in nothing else unless --with-waits.
 . "$(dirname "$0")/lib.sh"
 need sqlite3 jq

@@ -1,4 +1,4 @@
-# rare encodings run as native: cpuid, xgetbv, rdtscp, BMI, cmpxchg16b, movbe, crc32, prefetch, long no-ops.
+# Rare encodings run as native: cpuid, xgetbv, rdtscp, BMI, cmpxchg16b, movbe, crc32, prefetch, long no-ops.
 . "$(dirname "$0")/lib.sh"
 need_cpu abm rdpid bmi2 movbe sse4_2 cx16 rdtscp
 compile rare.c <<'C'

@@ -1,4 +1,4 @@
-# tar with gzip, bzip2 and xz, through pipes and files, and back.
+# Tar with gzip, bzip2 and xz, through pipes and files, and back.
 . "$(dirname "$0")/lib.sh"
 mkdir "$T/tree"; for i in 1 2 3; do seq $((i * 8000)) >"$T/tree/file$i"; done; ln -s file1 "$T/tree/link"
 common="--sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -C $T tree"

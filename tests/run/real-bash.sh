@@ -1,4 +1,4 @@
-# bash scripts: loops, arrays, pipes, subshells, traps, here documents, functions.
+# Bash scripts: loops, arrays, pipes, subshells, traps, here documents, functions.
 . "$(dirname "$0")/lib.sh"
 cat >"$T/script" <<'B'
 #!/bin/bash

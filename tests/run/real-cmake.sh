@@ -1,4 +1,4 @@
-# cmake with Ninja configures and builds a small project.
+# Cmake with Ninja configures and builds a small project.
 . "$(dirname "$0")/lib.sh"
 need cmake ninja
 mkdir "$T/project"

@@ -1,4 +1,4 @@
-# coreutils, side by side with native.
+# Coreutils, side by side with native.
 . "$(dirname "$0")/lib.sh"
 seq 20000 | awk '{ print ($1 * 7919) % 20011, "line", $1 }' >"$T/data"
 same sort "$T/data"

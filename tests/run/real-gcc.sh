@@ -1,4 +1,4 @@
-# gcc and g++ with all their processes: objects, binaries and diagnostics as native.
+# Gcc and g++ with all their processes: objects, binaries and diagnostics as native.
 . "$(dirname "$0")/lib.sh"
 cat >"$T/a.cc" <<'C'
 #include <algorithm>

@@ -1,4 +1,4 @@
-# gdb -batch: breakpoints, backtraces, stepping and values of a small program.
+# Gdb -batch: breakpoints, backtraces, stepping and values of a small program.
 . "$(dirname "$0")/lib.sh"
 need gdb
 compile target.c -g -O0 <<'C'

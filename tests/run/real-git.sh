@@ -1,4 +1,4 @@
-# git: init, add, commit, branches, merge, log, gc, clone: the same objects.
+# Git: init, add, commit, branches, merge, log, gc, clone: the same objects.
 . "$(dirname "$0")/lib.sh"
 need git
 cat >"$T/script" <<'B'

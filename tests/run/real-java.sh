@@ -1,4 +1,4 @@
-# java, with its own code generator, signal use and threads.
+# Java, with its own code generator, signal use and threads.
 . "$(dirname "$0")/lib.sh"
 need java
 TOOLS=none

@@ -1,4 +1,4 @@
-# a tree of 32 C files, compiled as a kernel is: make -j2, dependency files, an archive, a link. Every file that comes out is the native one, byte for byte.
+# A tree of 32 C files, compiled as a kernel is: make -j2, dependency files, an archive, a link. Every file that comes out is the native one, byte for byte.
 . "$(dirname "$0")/lib.sh"
 need make gcc ar
 tree() {  # tree DIRECTORY

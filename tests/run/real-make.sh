@@ -1,4 +1,4 @@
-# make -j2 with recursion, patterns and failures.
+# Make -j2 with recursion, patterns and failures.
 . "$(dirname "$0")/lib.sh"
 cat >"$T/Makefile" <<'M'
 objects := $(patsubst %,part%.o,$(shell seq 1 8))

@@ -1,4 +1,4 @@
-# node, a JIT with many threads: a script with promises, workers, regular expressions and a child.
+# Node, a JIT with many threads: a script with promises, workers, regular expressions and a child.
 . "$(dirname "$0")/lib.sh"
 need node
 cat >"$T/all.js" <<'J'

@@ -1,4 +1,4 @@
-# openssl: digests, ciphers, keys, signatures, certificates; its hand-written assembly.
+# Openssl: digests, ciphers, keys, signatures, certificates; its hand-written assembly.
 . "$(dirname "$0")/lib.sh"
 need openssl
 seq 30000 >"$T/data"

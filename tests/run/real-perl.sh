@@ -1,4 +1,4 @@
-# perl: regular expressions, hashes, sorting, fork, pipes, signals, eval.
+# Perl: regular expressions, hashes, sorting, fork, pipes, signals, eval.
 . "$(dirname "$0")/lib.sh"
 need perl
 cat >"$T/all.pl" <<'P'

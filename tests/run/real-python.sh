@@ -1,4 +1,4 @@
-# python3: json, re, threads, subprocess, multiprocessing, ctypes, exceptions.
+# Python3: json, re, threads, subprocess, multiprocessing, ctypes, exceptions.
 . "$(dirname "$0")/lib.sh"
 cat >"$T/all.py" <<'P'
 import collections, ctypes, hashlib, json, multiprocessing, os, queue, re, signal, subprocess, sys, threading, zlib

@@ -1,4 +1,4 @@
-# sqlite3: tables, indexes, joins, recursion, transactions, the file itself.
+# Sqlite3: tables, indexes, joins, recursion, transactions, the file itself.
 . "$(dirname "$0")/lib.sh"
 need sqlite3
 cat >"$T/script.sql" <<'S'

@@ -1,4 +1,4 @@
-# awk, sed, grep, bc, diff, xargs, jq, file and friends.
+# Awk, sed, grep, bc, diff, xargs, jq, file and friends.
 . "$(dirname "$0")/lib.sh"
 seq 5000 | sed 's/$/ some text/' >"$T/data"
 same awk '{ a[$1 % 13] += length($0); gsub(/e/, "E") } NR % 1000 == 0 { print NR, $0, substr($2, 2) } END { for (i = 0; i < 13; i++) printf "%d %.3f\n", a[i], sqrt(a[i]) }' "$T/data"

@@ -1,4 +1,4 @@
-# rep instructions that fault in the middle or are interrupted, and go on.
+# Rep instructions that fault in the middle or are interrupted, and go on.
 . "$(dirname "$0")/lib.sh"
 compile faults.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# rep movs, stos, lods, scas and cmps of every width, with counts from none to many, both directions.
+# Rep movs, stos, lods, scas and cmps of every width, with counts from none to many, both directions.
 . "$(dirname "$0")/lib.sh"
 compile strings.c <<'C'
 #include "posix.h"

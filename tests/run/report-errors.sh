@@ -1,4 +1,4 @@
-# what is no profile, and questions without an answer: one clear line, with a remedy, and 125.
+# What is no profile, and questions without an answer: one clear line, with a remedy, and 125.
 . "$(dirname "$0")/lib.sh"
 FIXTURE=$(dirname "$WEIR")/tests/fixture_store
 "$FIXTURE" tables "$T/a.weir"

@@ -1,4 +1,4 @@
-# the command that a summary tells next works, whatever the function at the top is: one that is only inlined has no place in an image,
+# The command that a summary tells next works, whatever the function at the top is: one that is only inlined has no place in an image,
 # and may have a name that others have, too.
 . "$(dirname "$0")/lib.sh"
 need jq

@@ -1,4 +1,4 @@
-# on a terminal a report goes through the pager, in colour, unless NO_COLOR or --no-pager say otherwise.
+# On a terminal a report goes through the pager, in colour, unless NO_COLOR or --no-pager say otherwise.
 . "$(dirname "$0")/lib.sh"
 need script
 FIXTURE=$(dirname "$WEIR")/tests/fixture_store

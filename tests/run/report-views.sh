@@ -1,4 +1,4 @@
-# every view as text, as JSON that jq takes, with the documented fields, and as CSV that Python's reader takes.
+# Every view as text, as JSON that jq takes, with the documented fields, and as CSV that Python's reader takes.
 . "$(dirname "$0")/lib.sh"
 need jq python3
 FIXTURE=$(dirname "$WEIR")/tests/fixture_store

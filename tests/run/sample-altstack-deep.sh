@@ -1,4 +1,4 @@
-# samples that take longer than their period, with an alternate stack: a signal must not find the handler of the one before there.
+# Samples that take longer than their period, with an alternate stack: a signal must not find the handler of the one before there.
 . "$(dirname "$0")/lib.sh"
 compile deep.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# a process that does everything at once, and ignores SIGTRAP itself: attached to and left, and its results are right.
+# A process that does everything at once, and ignores SIGTRAP itself: attached to and left, and its results are right.
 . "$(dirname "$0")/lib.sh"
 build "$PROGRAMS/busy.c" "$T/busy" -pthread
 start "$T/busy" cpsrvthk

@@ -1,4 +1,4 @@
-# processes that cannot be attached to: status 125, one line with the reason, no profile; and they go on.
+# Processes that cannot be attached to: status 125, one line with the reason, no profile; and they go on.
 . "$(dirname "$0")/lib.sh"
 build "$PROGRAMS/busy.c" "$T/busy" -pthread
 refuse() { expect_fail 125 "$1" "$WEIR" sample -o "$T/x.weir" "${@:2}"; [[ ! -e $T/x.weir ]] || fail "a profile of what was refused"; }

@@ -1,4 +1,4 @@
-# threads in poll, epoll, nanosleep, read, futex, sigtimedwait and recv: attached to twenty times, no call ends early, and all is as before.
+# Threads in poll, epoll, nanosleep, read, futex, sigtimedwait and recv: attached to twenty times, no call ends early, and all is as before.
 . "$(dirname "$0")/lib.sh"
 compile waits.c -pthread <<'C'
 #include "posix.h"

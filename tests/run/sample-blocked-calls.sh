@@ -1,4 +1,4 @@
-# calls of threads that block all signals, our own among them, do not end with EINTR; nor later than they would.
+# Calls of threads that block all signals, our own among them, do not end with EINTR; nor later than they would.
 . "$(dirname "$0")/lib.sh"
 compile waits.c -pthread <<'C'
 #include "posix.h"

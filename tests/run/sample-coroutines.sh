@@ -1,4 +1,4 @@
-# coroutines on stacks of their own, and handlers on alternate stacks: each sample is the same in full, and has its callers.
+# Coroutines on stacks of their own, and handlers on alternate stacks: each sample is the same in full, and has its callers.
 . "$(dirname "$0")/lib.sh"
 compile co.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# programs that execute others, or set the signal's action, in unusual ways: the number of the call is not known before, or not beside it.
+# Programs that execute others, or set the signal's action, in unusual ways: the number of the call is not known before, or not beside it.
 . "$(dirname "$0")/lib.sh"
 compile hidden.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# programs that execute others all the time, sampled by wall time, and attached to: some of them, so that Weir comes late.
+# Programs that execute others all the time, sampled by wall time, and attached to: some of them, so that Weir comes late.
 . "$(dirname "$0")/lib.sh"
 STATUS=5 OPTIONS=--clock=wall RATE=1000 sampled bash -c 'for i in {1..60}; do /bin/true; done; exit 5'
 cat >"$T/loop" <<'L'

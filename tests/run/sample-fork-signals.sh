@@ -1,4 +1,4 @@
-# children that set all signals to their defaults before they execute another program, as daemons and shells do, live through it.
+# Children that set all signals to their defaults before they execute another program, as daemons and shells do, live through it.
 . "$(dirname "$0")/lib.sh"
 compile resets.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# functions that a program writes while it runs have names in samples: of /tmp/perf-PID.map and of a jitdump file, whether Weir has
+# Functions that a program writes while it runs have names in samples: of /tmp/perf-PID.map and of a jitdump file, whether Weir has
 # started the program, or attached to it when the names were written long ago, or comes from outside of its container.
 . "$(dirname "$0")/lib.sh"
 compile named.c -O1 <<'C'

@@ -1,4 +1,4 @@
-# masks are as the program wants them afterwards, also of a process that could not be entered; timers of ended threads are gone; and
+# Masks are as the program wants them afterwards, also of a process that could not be entered; timers of ended threads are gone; and
 # threads do not stand still while another one waits for a vforked child.
 . "$(dirname "$0")/lib.sh"
 compile some.c -pthread <<'C'

@@ -1,4 +1,4 @@
-# a library that is truncated while Weir reads its unwind tables: Weir goes on.
+# A library that is truncated while Weir reads its unwind tables: Weir goes on.
 . "$(dirname "$0")/lib.sh"
 compile user.c -ldl <<'C'
 #include "posix.h"

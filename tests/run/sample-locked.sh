@@ -1,4 +1,4 @@
-# mlockall of a sampled program does not make Weir's sparse memory, and is not held to the program's limit for that.
+# Mlockall of a sampled program does not make Weir's sparse memory, and is not held to the program's limit for that.
 . "$(dirname "$0")/lib.sh"
 compile locked.c <<'C'
 #include "posix.h"

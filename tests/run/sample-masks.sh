@@ -1,4 +1,4 @@
-# threads that block all signals are sampled; those that wait for signals get theirs.
+# Threads that block all signals are sampled; those that wait for signals get theirs.
 . "$(dirname "$0")/lib.sh"
 compile masks.c -pthread <<'C'
 #include "posix.h"

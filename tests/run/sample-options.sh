@@ -1,4 +1,4 @@
-# options that make no sense are refused before anything runs; those that do are in the profile.
+# Options that make no sense are refused before anything runs; those that do are in the profile.
 . "$(dirname "$0")/lib.sh"
 for options in '-F 0' '-F -5' '-F 100001' '-F x' '-F nan' '--confidence nan' '--confidence inf' '--clock=sun' '--unwind=magic' '--confidence 2' '--source=hope' '--seconds 1' \
   '-F 9 -e page-faults' '--clock=wall -e page-faults' '--event page-faults:-1' '-e page-faults --source=timer'; do

@@ -1,4 +1,4 @@
-# a place where no profile can be written is told before the program runs; a disk that is full, after it; and an older profile stays.
+# A place where no profile can be written is told before the program runs; a disk that is full, after it; and an older profile stays.
 . "$(dirname "$0")/lib.sh"
 for output in "$T" /nonexistent/a.weir; do
   expect_fail 125 "${output:0:20}.*(directory|not a file)" "$WEIR" sample -o "$output" -- touch "$T/made"

@@ -1,4 +1,4 @@
-# a program's own profiling signal and interval timers go on beside ours, and all of them come.
+# A program's own profiling signal and interval timers go on beside ours, and all of them come.
 . "$(dirname "$0")/lib.sh"
 compile timers.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# a sampled profile has the shares that `perf record` finds, within the sampling error of both, at a level of one false alarm in
+# A sampled profile has the shares that `perf record` finds, within the sampling error of both, at a level of one false alarm in
 # a million runs. See truth/shares.py.
 . "$(dirname "$0")/lib.sh"
 need python3 perf

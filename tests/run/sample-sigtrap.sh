@@ -1,4 +1,4 @@
-# programs that use SIGTRAP themselves see their own actions, and get their own signals, in the midst of ours.
+# Programs that use SIGTRAP themselves see their own actions, and get their own signals, in the midst of ours.
 . "$(dirname "$0")/lib.sh"
 compile trap.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# the summary of a sampled program has all that is documented of its sampling, and the sums agree.
+# The summary of a sampled program has all that is documented of its sampling, and the sums agree.
 . "$(dirname "$0")/lib.sh"
 need jq
 OPTIONS=--verify RATE=5000 sampled python3 -c 'print(sum(i * i for i in range(2000000)))'

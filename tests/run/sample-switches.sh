@@ -1,4 +1,4 @@
-# threads that give the processor away often have more signals than periods have passed: not more samples.
+# Threads that give the processor away often have more signals than periods have passed: not more samples.
 . "$(dirname "$0")/lib.sh"
 compile turns.c -pthread <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# a thread's stack is part of a larger mapping, in which lie stacks of coroutines, too, with pages that nobody may read above them.
+# A thread's stack is part of a larger mapping, in which lie stacks of coroutines, too, with pages that nobody may read above them.
 . "$(dirname "$0")/lib.sh"
 compile stacks.c -pthread <<'C'
 #include "posix.h"

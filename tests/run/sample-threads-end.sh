@@ -1,4 +1,4 @@
-# threads that end while Weir looks at them (they block the signal) leave nothing behind: their process ends, too.
+# Threads that end while Weir looks at them (they block the signal) leave nothing behind: their process ends, too.
 . "$(dirname "$0")/lib.sh"
 compile ends.c -pthread <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# without perf's events timers interrupt threads, also new ones, those of children, and of what they execute.
+# Without perf's events timers interrupt threads, also new ones, those of children, and of what they execute.
 . "$(dirname "$0")/lib.sh"
 compile both.c -pthread <<'C'
 #include "posix.h"

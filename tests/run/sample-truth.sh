@@ -1,4 +1,4 @@
-# a sampled profile has the shares of an exact one, within sampling error, at a level of one false alarm in a million runs:
+# A sampled profile has the shares of an exact one, within sampling error, at a level of one false alarm in a million runs:
 # the twenty largest functions, by themselves and with what they call, and the ten largest call paths. See truth/shares.py.
 . "$(dirname "$0")/lib.sh"
 need python3

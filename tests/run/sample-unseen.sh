@@ -1,4 +1,4 @@
-# what cannot be sampled is told, in one line: processes that share their parent's memory, and the time of those that are
+# What cannot be sampled is told, in one line: processes that share their parent's memory, and the time of those that are
 # over too soon.
 . "$(dirname "$0")/lib.sh"
 compile unseen.c <<'C'

@@ -1,4 +1,4 @@
-# the benchmark's workloads, small: every sample restored twice, in full and incrementally, by call frame information. No
+# The benchmark's workloads, small: every sample restored twice, in full and incrementally, by call frame information. No
 # difference, and at most 2 % of the samples are cut off, of openssl 10 %.
 . "$(dirname "$0")/lib.sh"
 need python3 xz bzip2 sqlite3 perl openssl sort

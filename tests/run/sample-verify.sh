@@ -1,4 +1,4 @@
-# every sample restored twice, in full and incrementally, by call frame information: no difference, where stacks do what they
+# Every sample restored twice, in full and incrementally, by call frame information: no difference, where stacks do what they
 # can: exceptions, deep recursion, threads, coroutines, alternate signal stacks, longjmp. Almost no sample is cut off.
 . "$(dirname "$0")/lib.sh"
 need jq

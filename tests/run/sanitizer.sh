@@ -1,4 +1,4 @@
-# programs built with AddressSanitizer, whose shadow lies where the table is otherwise; and one that is caught by it.
+# Programs built with AddressSanitizer, whose shadow lies where the table is otherwise; and one that is caught by it.
 . "$(dirname "$0")/lib.sh"
 compile good.cc -fsanitize=address,undefined <<'C'
 #include <cstdio>

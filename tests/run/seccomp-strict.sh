@@ -1,4 +1,4 @@
-# seccomp's strict mode: only read, write, exit and sigreturn are left.
+# Seccomp's strict mode: only read, write, exit and sigreturn are left.
 . "$(dirname "$0")/lib.sh"
 compile strict.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# threads and children start under a filter that kills for calls they do not make themselves.
+# Threads and children start under a filter that kills for calls they do not make themselves.
 . "$(dirname "$0")/lib.sh"
 compile filter.c -pthread <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# seccomp filters: an error for one call, a list of allowed calls, SIGSYS with a handler and without.
+# Seccomp filters: an error for one call, a list of allowed calls, SIGSYS with a handler and without.
 . "$(dirname "$0")/lib.sh"
 compile filter.c <<'C'
 #include "posix.h"

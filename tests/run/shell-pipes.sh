@@ -1,4 +1,4 @@
-# pipes between many processes, SIGPIPE of the writer, job control in a shell without a terminal.
+# Pipes between many processes, SIGPIPE of the writer, job control in a shell without a terminal.
 . "$(dirname "$0")/lib.sh"
 same bash -c 'seq 50000 | grep 7 | sort -rn | sed s/7/x/g | tr x y | awk "{ n += length } END { print n }" | cat | cat'
 same bash -c 'yes | head -n 1000 | wc -l; echo "${PIPESTATUS[*]}"; (yes; echo $? >&2) | true'

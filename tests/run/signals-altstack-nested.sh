@@ -1,4 +1,4 @@
-# signals while a handler on the alternate stack is in the runtime: their frames are below what it has there, not above.
+# Signals while a handler on the alternate stack is in the runtime: their frames are below what it has there, not above.
 . "$(dirname "$0")/lib.sh"
 compile nested.c <<'C'
 #include "posix.h"

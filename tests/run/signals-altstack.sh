@@ -1,4 +1,4 @@
-# alternate stacks: used, nested, queried, auto-disarmed, one for each thread.
+# Alternate stacks: used, nested, queried, auto-disarmed, one for each thread.
 . "$(dirname "$0")/lib.sh"
 compile altstack.c -pthread <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# handlers by raise, kill, tgkill, sigqueue and alarm, with their siginfo, nested.
+# Handlers by raise, kill, tgkill, sigqueue and alarm, with their siginfo, nested.
 . "$(dirname "$0")/lib.sh"
 compile basics.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# core dumps: the status of a program whose core may be written, and SIGQUIT, SIGXCPU and SIGSYS.
+# Core dumps: the status of a program whose core may be written, and SIGQUIT, SIGXCPU and SIGSYS.
 . "$(dirname "$0")/lib.sh"
 compile core.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# across exec ignored signals stay ignored, handlers are reset, mask and pending signals are kept; fork clears the pending.
+# Across exec ignored signals stay ignored, handlers are reset, mask and pending signals are kept; fork clears the pending.
 . "$(dirname "$0")/lib.sh"
 compile across.c <<'C'
 #include "posix.h"

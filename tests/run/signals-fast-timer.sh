@@ -1,4 +1,4 @@
-# a timer that is about as fast as the kernel can be, with system calls; and one that is faster than anybody: the program gets on.
+# A timer that is about as fast as the kernel can be, with system calls; and one that is faster than anybody: the program gets on.
 . "$(dirname "$0")/lib.sh"
 compile fast.c <<'C'
 #include "posix.h"

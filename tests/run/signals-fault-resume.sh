@@ -1,4 +1,4 @@
-# a SIGSEGV handler that maps the page, and the access is done again.
+# A SIGSEGV handler that maps the page, and the access is done again.
 . "$(dirname "$0")/lib.sh"
 compile fault.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# a signal that comes to a child at any instant between its fork and well after its exec ends it: kept while it is blocked, never lost.
+# A signal that comes to a child at any instant between its fork and well after its exec ends it: kept while it is blocked, never lost.
 . "$(dirname "$0")/lib.sh"
 compile early.c <<'C'
 #include "posix.h"

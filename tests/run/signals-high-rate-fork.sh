@@ -1,4 +1,4 @@
-# signals at a high rate while the program forks, executes and waits.
+# Signals at a high rate while the program forks, executes and waits.
 . "$(dirname "$0")/lib.sh"
 compile rate.c <<'C'
 #include "posix.h"

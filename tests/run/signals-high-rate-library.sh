@@ -1,4 +1,4 @@
-# asynchronous signals at a high rate, inside malloc, printf, qsort, memcpy and friends.
+# Asynchronous signals at a high rate, inside malloc, printf, qsort, memcpy and friends.
 . "$(dirname "$0")/lib.sh"
 compile rate.c -lm <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# signals at a high rate to several threads, which also create threads, lock and make system calls.
+# Signals at a high rate to several threads, which also create threads, lock and make system calls.
 . "$(dirname "$0")/lib.sh"
 compile rate.c -pthread <<'C'
 #include "posix.h"

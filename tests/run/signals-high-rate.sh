@@ -1,4 +1,4 @@
-# asynchronous signals at a high rate, while the program computes.
+# Asynchronous signals at a high rate, while the program computes.
 . "$(dirname "$0")/lib.sh"
 compile rate.c <<'C'
 #include "posix.h"

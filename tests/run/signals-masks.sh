@@ -1,4 +1,4 @@
-# signal masks: sigprocmask, sa_mask, SA_NODEFER, SA_RESETHAND, pending, sigsuspend.
+# Signal masks: sigprocmask, sa_mask, SA_NODEFER, SA_RESETHAND, pending, sigsuspend.
 . "$(dirname "$0")/lib.sh"
 compile masks.c <<'C'
 #include "posix.h"

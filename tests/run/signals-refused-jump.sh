@@ -1,4 +1,4 @@
-# a return to an address that the processor refuses faults at the return, also when another signal comes just then.
+# A return to an address that the processor refuses faults at the return, also when another signal comes just then.
 . "$(dirname "$0")/lib.sh"
 compile refused.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# signals that instructions raise, sent by others while the thread is on its way to a boundary: the mask stays the program's.
+# Signals that instructions raise, sent by others while the thread is on its way to a boundary: the mask stays the program's.
 . "$(dirname "$0")/lib.sh"
 compile sent.c <<'C'
 #include "posix.h"

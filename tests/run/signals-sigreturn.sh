@@ -1,4 +1,4 @@
-# sigreturn to edited contexts, setcontext out of a handler, and a sigreturn frame made by hand.
+# Sigreturn to edited contexts, setcontext out of a handler, and a sigreturn frame made by hand.
 . "$(dirname "$0")/lib.sh"
 compile sigreturn.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# a handler of stack overflow on an alternate stack, left by siglongjmp, again and again; in threads too.
+# A handler of stack overflow on an alternate stack, left by siglongjmp, again and again; in threads too.
 . "$(dirname "$0")/lib.sh"
 compile overflow.c -pthread <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# signals directed at threads and at the process, masks for each thread, a fatal one in a thread.
+# Signals directed at threads and at the process, masks for each thread, a fatal one in a thread.
 . "$(dirname "$0")/lib.sh"
 compile directed.c -pthread <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# sigwaitinfo, sigtimedwait, sigwait and signalfd, with poll and epoll, in threads.
+# Sigwaitinfo, sigtimedwait, sigwait and signalfd, with poll and epoll, in threads.
 . "$(dirname "$0")/lib.sh"
 compile wait.c -pthread <<'C'
 #include "posix.h"

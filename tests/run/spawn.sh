@@ -1,4 +1,4 @@
-# posix_spawn with attributes and file actions, system and popen.
+# Posix_spawn with attributes and file actions, system and popen.
 . "$(dirname "$0")/lib.sh"
 compile spawn.c <<'C'
 #include "posix.h"

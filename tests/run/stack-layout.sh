@@ -1,4 +1,4 @@
-# the stack at the first instruction: argc, arguments, environment, auxiliary vector; registers are zero.
+# The stack at the first instruction: argc, arguments, environment, auxiliary vector; registers are zero.
 . "$(dirname "$0")/lib.sh"
 compile start.S -nostdlib -static <<'S'
   .globl _start

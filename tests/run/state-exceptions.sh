@@ -1,4 +1,4 @@
-# unmasked floating-point exceptions, SSE and x87; a handler that reads and changes vector registers.
+# Unmasked floating-point exceptions, SSE and x87; a handler that reads and changes vector registers.
 . "$(dirname "$0")/lib.sh"
 compile fpe.c -lm <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# the x87 stack and control words across calls, system calls and signals; a handler starts with fresh ones.
+# The x87 stack and control words across calls, system calls and signals; a handler starts with fresh ones.
 . "$(dirname "$0")/lib.sh"
 compile x87.c -lm <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# standard error is closed or full, or all three descriptors are closed: the program's status counts.
+# Standard error is closed or full, or all three descriptors are closed: the program's status counts.
 . "$(dirname "$0")/lib.sh"
 for tool in $TOOLS; do  # (icount has something to say)
   run() { status=0; timeout $LIMIT "$WEIR" run --tool="$tool" -- "$@" || status=$?; echo $status >"$T/status"; }

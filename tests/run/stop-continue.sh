@@ -1,4 +1,4 @@
-# job control: SIGSTOP, SIGTSTP and SIGCONT, seen by a parent with WUNTRACED and WCONTINUED.
+# Job control: SIGSTOP, SIGTSTP and SIGCONT, seen by a parent with WUNTRACED and WCONTINUED.
 . "$(dirname "$0")/lib.sh"
 compile stop.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# who stops and continues the program alone, by its id, does not leave Weir stopped.
+# Who stops and continues the program alone, by its id, does not leave Weir stopped.
 . "$(dirname "$0")/lib.sh"
 compile tick.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# a process stops itself; its child runs new code meanwhile, starts another one, and lets it go on.
+# A process stops itself; its child runs new code meanwhile, starts another one, and lets it go on.
 . "$(dirname "$0")/lib.sh"
 compile stopped.c <<'C'
 #include "posix.h"

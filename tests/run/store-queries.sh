@@ -1,4 +1,4 @@
-# the ten queries of docs/store.md are run as they stand there, by sqlite3, and their answers are known.
+# The ten queries of docs/store.md are run as they stand there, by sqlite3, and their answers are known.
 . "$(dirname "$0")/lib.sh"
 need sqlite3 python3
 FIXTURE=$(dirname "$WEIR")/tests/fixture_store

@@ -1,4 +1,4 @@
-# the summary sets measured time beside what is counted: OS work and waiting in seconds and as shares, and says that counts do not tell
+# The summary sets measured time beside what is counted: OS work and waiting in seconds and as shares, and says that counts do not tell
 # the native processor time. The program's own clocks are the oracle.
 . "$(dirname "$0")/lib.sh"
 need jq

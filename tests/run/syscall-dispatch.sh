@@ -1,4 +1,4 @@
-# syscall user dispatch: calls of the program go to its handler, with what the kernel says there; nothing of ours does.
+# Syscall user dispatch: calls of the program go to its handler, with what the kernel says there; nothing of ours does.
 . "$(dirname "$0")/lib.sh"
 compile dispatch.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# ten million tail calls, mutual and through pointers.
+# Ten million tail calls, mutual and through pointers.
 . "$(dirname "$0")/lib.sh"
 compile tail.c -foptimize-sibling-calls <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# job control on a terminal: an interactive shell, Ctrl-Z, jobs, fg, Ctrl-C, window size.
+# Job control on a terminal: an interactive shell, Ctrl-Z, jobs, fg, Ctrl-C, window size.
 . "$(dirname "$0")/lib.sh"
 cat >"$T/dialogue.py" <<'P'
 import fcntl, os, pty, re, struct, sys, termios, time

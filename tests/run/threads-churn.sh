@@ -1,4 +1,4 @@
-# ten thousand threads that live for a moment, four at a time.
+# Ten thousand threads that live for a moment, four at a time.
 . "$(dirname "$0")/lib.sh"
 compile churn.c -pthread <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# exit from a thread, return from main with threads running, exec and death while others run.
+# Exit from a thread, return from main with threads running, exec and death while others run.
 . "$(dirname "$0")/lib.sh"
 compile ends.c -pthread <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# pthread_exit (of main too), cancellation deferred and at once, cleanup handlers, detached threads, robust mutexes.
+# Pthread_exit (of main too), cancellation deferred and at once, cleanup handlers, detached threads, robust mutexes.
 . "$(dirname "$0")/lib.sh"
 compile exits.c -pthread <<'C'
 #include "posix.h"

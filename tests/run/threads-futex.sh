@@ -1,4 +1,4 @@
-# futex-heavy code: mutexes, condition variables, rwlocks, semaphores, once.
+# Futex-heavy code: mutexes, condition variables, rwlocks, semaphores, once.
 . "$(dirname "$0")/lib.sh"
 compile futex.c -pthread <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# three hundred threads at once.
+# Three hundred threads at once.
 . "$(dirname "$0")/lib.sh"
 compile many.c -pthread <<'C'
 #include "posix.h"

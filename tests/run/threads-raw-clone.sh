@@ -1,4 +1,4 @@
-# clone by hand: threads and processes that share memory, without libpthread.
+# Clone by hand: threads and processes that share memory, without libpthread.
 . "$(dirname "$0")/lib.sh"
 compile clone.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# thread-local storage: initial-exec, of libraries, of libraries loaded later, with constructors.
+# Thread-local storage: initial-exec, of libraries, of libraries loaded later, with constructors.
 . "$(dirname "$0")/lib.sh"
 library later.c <<'C'
 static __thread long counter = 100; __thread char big[5000];

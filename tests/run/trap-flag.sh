@@ -1,4 +1,4 @@
-# a program that single-steps itself sees its own instructions, each once, with its own registers; and the flag where it looks.
+# A program that single-steps itself sees its own instructions, each once, with its own registers; and the flag where it looks.
 . "$(dirname "$0")/lib.sh"
 compile step.c <<'C'
 #include "posix.h"

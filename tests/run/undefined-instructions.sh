@@ -1,4 +1,4 @@
-# instructions that do not exist, are not allowed or end nowhere raise the native signal at the native address.
+# Instructions that do not exist, are not allowed or end nowhere raise the native signal at the native address.
 . "$(dirname "$0")/lib.sh"
 compile undefined.c <<'C'
 #include "posix.h"

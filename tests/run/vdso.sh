@@ -1,4 +1,4 @@
-# the vDSO: clocks run and never go back, from libc and from its own symbols.
+# The vDSO: clocks run and never go back, from libc and from its own symbols.
 . "$(dirname "$0")/lib.sh"
 compile vdso.c <<'C'
 #include "posix.h"

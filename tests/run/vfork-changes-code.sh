@@ -1,4 +1,4 @@
-# a child that shares the memory (with CLONE_VFORK and without) maps, unmaps and changes code; the parent goes on right.
+# A child that shares the memory (with CLONE_VFORK and without) maps, unmaps and changes code; the parent goes on right.
 . "$(dirname "$0")/lib.sh"
 compile shared.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# vfork and exec: the child borrows the parent's memory; vfork children that only exit.
+# Vfork and exec: the child borrows the parent's memory; vfork children that only exit.
 . "$(dirname "$0")/lib.sh"
 compile vfork.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-# the browser that weir view starts has signals as any program, and Ctrl-C does not reach it.
+# The browser that weir view starts has signals as any program, and Ctrl-C does not reach it.
 . "$(dirname "$0")/lib.sh"
 "$(dirname "$WEIR")/tests/fixture_store" tables "$T/a.weir"
 mkdir "$T/bin"

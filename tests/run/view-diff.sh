@@ -1,4 +1,4 @@
-# the page compares what can be compared: not other clocks or kinds, not a thread with the run, not paths with none.
+# The page compares what can be compared: not other clocks or kinds, not a thread with the run, not paths with none.
 . "$(dirname "$0")/lib.sh"
 need jq python3 sqlite3
 FIXTURE=$(dirname "$WEIR")/tests/fixture_store

@@ -1,4 +1,4 @@
-# profiles that no Weir wrote: answered or refused, and nothing waits for ever.
+# Profiles that no Weir wrote: answered or refused, and nothing waits for ever.
 . "$(dirname "$0")/lib.sh"
 need jq python3
 FIXTURE=$(dirname "$WEIR")/tests/fixture_store

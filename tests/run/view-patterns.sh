@@ -1,4 +1,4 @@
-# no regular expression that the page sends ends the server, or keeps it from answering.
+# No regular expression that the page sends ends the server, or keeps it from answering.
 . "$(dirname "$0")/lib.sh"
 need jq python3
 "$(dirname "$WEIR")/tests/fixture_store" tables "$T/a.weir"

@@ -1,4 +1,4 @@
-# a profile that is truncated or written to while it is open is told, and ends nobody.
+# A profile that is truncated or written to while it is open is told, and ends nobody.
 . "$(dirname "$0")/lib.sh"
 need jq python3
 FIXTURE=$(dirname "$WEIR")/tests/fixture_store

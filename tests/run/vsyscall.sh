@@ -1,4 +1,4 @@
-# calls to the vsyscall page, outside of what a process can map.
+# Calls to the vsyscall page, outside of what a process can map.
 . "$(dirname "$0")/lib.sh"
 grep -q 'x.*\[vsyscall\]' /proc/self/maps || skip 'the kernel has no vsyscall page'
 compile vsyscall.c <<'C'

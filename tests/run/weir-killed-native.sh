@@ -1,4 +1,4 @@
-# when Weir is killed, a process that it could not follow, and that runs natively, goes on; those that it served end.
+# When Weir is killed, a process that it could not follow, and that runs natively, goes on; those that it served end.
 . "$(dirname "$0")/lib.sh"
 cat >"$T/pause.s" <<'S'
   .globl _start

@@ -1,4 +1,4 @@
-# when Weir is killed, nobody is ended who has the number of a process that Weir served, and that has ended.
+# When Weir is killed, nobody is ended who has the number of a process that Weir served, and that has ended.
 . "$(dirname "$0")/lib.sh"
 [[ -w /proc/sys/kernel/ns_last_pid ]] || skip 'numbers of processes cannot be chosen here'
 compile forks.c <<'C'

@@ -1,4 +1,4 @@
-# when Weir is killed all processes of the program end, those that sleep and those that never make a call.
+# When Weir is killed all processes of the program end, those that sleep and those that never make a call.
 . "$(dirname "$0")/lib.sh"
 marked() { grep -lzsx "MARK=$T" /proc/[0-9]*/environ | cut -d/ -f3 || true; }   # a zombie has no environment
 ready() { [[ -e $T/pids ]] && grep -qs '^sleep' "/proc/$(head -n 1 "$T/pids")/cmdline"; }

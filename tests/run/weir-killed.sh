@@ -1,4 +1,4 @@
-# when Weir is killed or terminated the program ends too; when the program is killed Weir ends with its status.
+# When Weir is killed or terminated the program ends too; when the program is killed Weir ends with its status.
 . "$(dirname "$0")/lib.sh"
 compile endless.c -pthread <<'C'
 #include "posix.h"

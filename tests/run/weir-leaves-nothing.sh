@@ -1,4 +1,4 @@
-# nothing is left behind: no files, no processes, no shared memory, whatever happened (but the archive of translations).
+# Nothing is left behind: no files, no processes, no shared memory, whatever happened (but the archive of translations).
 . "$(dirname "$0")/lib.sh"
 compile child.c <<'C'
 #include "posix.h"

@@ -1,4 +1,4 @@
-// counters that did not fit are not read: what is behind the cells is another's.
+// Counters that did not fit are not read: what is behind the cells is another's.
 #include "tools/icount/icount.h"
 
 #include <gtest/gtest.h>
