@@ -241,8 +241,9 @@ void exact_lines(const View& v, const Line& line, const OsShares& os, const std:
     line("OS calls", fmt::format("{}: their time is not in the total; see oscalls", calls));
   }
   if (t.waited)
-    line("waited", fmt::format("{} off the processor{}{}: see waits", seconds_of(v, t.waited),
-                               os.waited_share ? fmt::format(", {} of its threads' time", percent(*os.waited_share)) : "",
+    line("waited", fmt::format("{}{}{}: see waits", seconds_of(v, t.waited),
+                               os.waited_share ? fmt::format(", {} of threads' time", percent(*os.waited_share))
+                                               : " off the processor",
                                v.options.with_waits ? "" : ", not in the total"));
   std::string ran = fmt::format("{} of {} ran{}", with_commas(t.functions_run), with_commas(t.functions), missing);
   constexpr size_t before = 16;  // columns
@@ -327,7 +328,7 @@ Result<> summary(View& v) {
   else if (run.clock == "instructions") line("clock", "instructions: all times are numbers of them");
   else line("model", fmt::format("cycles of {} (host: {}), which are no seconds", run.cpu, run.host_cpu));
   line("measured", fmt::format("{:.4g} s wall{} under Weir {}", wall, processor_time(run), run.weir_version));
-  if (!v.is_sampled()) line("natively", "counts do not tell its processor time; weir sample or perf stat does");
+  if (!v.is_sampled()) line("natively", "processor time not known: weir sample or perf stat tells it");
   if (!v.bad_rows.empty()) line("note", v.bad_rows);
   for (const store::ProcessRow& p : v.processes)
     for (const std::string& note : p.notes) line("note", fmt::format("process {}: {}", p.pid, printable(note)));

@@ -66,7 +66,7 @@ class Listing {
  private:
   void row(const std::string& file, uint32_t n, const LineFacts* line, const std::string& text) {
     Cell total = number_if(line && line->self + line->called, line ? line->self + line->called : 0);
-    if (!line || line->blocks.empty()) {
+    if (!line || !line->is_known()) {
       v_.out.row({Cell(), Cell(), total, Cell(), std::string(), uint64_t{n}, Cell(), file, Cell(), text});
       return;
     }
@@ -162,6 +162,7 @@ Result<> source_of_function(View& v, const store::FunctionInfo& f) {
         auto section = std::ranges::find_if(sections, [&](auto& s) { return s.first.file == c.file; });
         return &(section == sections.end() ? sections[{"", c.file}] : section->second)[c.line];
       }));
+  if (!v.is_sampled()) TRY_VOID(store::add_inlined_calls(v.reader, f, sections));
   if (sections.empty())
     return fail("{}: no lines are known (was it compiled with -g?); see: weir report {} asm {}", printable(f.name),
                 v.reader.path(), quoted_command({v.options.subject}));
@@ -198,6 +199,7 @@ Result<> source_of_file(View& v, const std::string& file) {
   TRY_VOID(v.reader.lines(file, [&](const LineRow& r) {
     if (r.line) lines[r.line].add(r);
   }));
+  if (!v.is_sampled()) TRY_VOID(store::add_inlined_calls(v.reader, file, lines));
   TRY_VOID(add_called(v, store::none, [&](const store::CallRow& c) { return c.file == file ? &lines[c.line] : nullptr; }));
   std::multimap<uint32_t, FunctionRow> declared;
   TRY_VOID(v.reader.functions_in(file, [&](const FunctionRow& f) { declared.emplace(f.line, f); }));

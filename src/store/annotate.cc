@@ -18,23 +18,42 @@ void LineFacts::add(const LineRow& r) {
   self += cycles;
 }
 
+void LineFacts::add(const InlinedCallRow& r) {
+  uint64_t& most = entered_in[{r.holder, r.scope}];
+  most = std::max(most, r.calls);
+}
+
+bool LineFacts::has_run() const {
+  return std::ranges::any_of(blocks, [](const auto& b) { return b.second.count > 0; });
+}
+
 uint64_t LineFacts::count() const {
   uint64_t sum = executions;
+  if (!has_run())
+    for (auto& [copy, calls] : entered_in) sum += calls;
   for (auto& [function, count] : most_in) sum += count;
   return sum;
 }
 
 const char* LineFacts::mark(bool is_sampled) const {
-  if (blocks.empty() || (is_sampled && self == 0)) return "";
-  return count() == 0 ? "#" : blocks.size() > 1 ? "+" : "|";
+  if (!is_known() || (is_sampled && self == 0)) return "";
+  return count() == 0 ? "#" : (has_run() ? blocks.size() : entered_in.size()) > 1 ? "+" : "|";
 }
 
-Result<std::map<SectionName, Lines>> sections_of(const Reader& reader, const FunctionInfo& function) {
-  std::map<SectionName, Lines> sections;
+Result<Sections> sections_of(const Reader& reader, const FunctionInfo& function) {
+  Sections sections;
   TRY_VOID(reader.lines(function, [&](const LineRow& r) {
     if (r.line) sections[{r.inlined, r.file}][r.line].add(r);
   }));
   return sections;
+}
+
+Result<> add_inlined_calls(const Reader& reader, const FunctionInfo& function, Sections& sections) {
+  return reader.inlined_calls(function, [&](const InlinedCallRow& r) { sections[{"", r.file}][r.line].add(r); });
+}
+
+Result<> add_inlined_calls(const Reader& reader, const std::string& file, Lines& lines) {
+  return reader.inlined_calls(file, [&](const InlinedCallRow& r) { lines[r.line].add(r); });
 }
 
 std::vector<std::pair<uint32_t, uint32_t>> runs_of(const Lines& lines, const FunctionInfo& f, bool own) {

@@ -7,7 +7,8 @@
 // Of a sampled profile the cycles are samples, nothing is known of counts, and only lines with samples have a mark.
 //
 // The count of a line of several blocks is how often it was executed, as gcov tells of a program that was not optimized: the sum of those
-// blocks that the profile says are executions of their own, see tools/count/visits.cc.
+// blocks that the profile says are executions of their own, see tools/count/visits.cc. A line that has no instruction but those of functions
+// that were inlined there is in no block that ran: it was executed as often as they were entered, in each copy as often as the one that was most.
 #pragma once
 
 #include <map>
@@ -28,11 +29,15 @@ struct OneBlock {
 struct LineFacts {
   std::map<uint32_t, OneBlock> blocks;
   uint64_t executions = 0;
-  std::map<uint32_t, uint64_t> most_in;  // of older files, by function: of the block that ran most
+  std::map<uint32_t, uint64_t> most_in;                          // of older files, by function: of the block that ran most
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> entered_in;  // by copy: of the inlined function that was entered most
   std::set<std::string> inlined;
   Cycles self = 0, called = 0;  // called: samples in what a line called
 
   void add(const LineRow& r);
+  void add(const InlinedCallRow& r);
+  bool is_known() const { return !blocks.empty() || !entered_in.empty(); }
+  bool has_run() const;  // one of its blocks did
   uint64_t count() const;
   const char* mark(bool is_sampled) const;
 };
@@ -43,7 +48,12 @@ struct SectionName {
   std::string inlined, file;
   auto operator<=>(const SectionName&) const = default;
 };
-Result<std::map<SectionName, Lines>> sections_of(const Reader& reader, const FunctionInfo& function);
+using Sections = std::map<SectionName, Lines>;
+Result<Sections> sections_of(const Reader& reader, const FunctionInfo& function);
+
+// What was inlined there, of an exact profile: to the function's own lines, or those of a file.
+Result<> add_inlined_calls(const Reader& reader, const FunctionInfo& function, Sections& sections);
+Result<> add_inlined_calls(const Reader& reader, const std::string& file, Lines& lines);
 
 // Which lines of a section are shown, first and last: those that stand close together with what is between them.
 std::vector<std::pair<uint32_t, uint32_t>> runs_of(const Lines& lines, const FunctionInfo& function, bool own);

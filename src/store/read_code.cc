@@ -122,6 +122,28 @@ Result<> Reader::lines(const std::string& file, const Each<LineRow>& each) const
   return each_line(std::move(rows), each);
 }
 
+Result<> Reader::inlined_calls_where(const char* condition, uint64_t caller, const std::string& file,
+                                     const Each<InlinedCallRow>& each) const {
+  if (!has_inlined_) return {};
+  Statement rows = db_.prepare(fmt::format(
+      "SELECT f.text, s.line, s.holder, s.scope, sum(c.calls) FROM site s CROSS JOIN call_count c ON c.site = s.id "
+      "JOIN string f ON f.id = s.file WHERE s.kind = 'inlined' AND s.line > 0 AND c.thread IN selected AND {} "
+      "GROUP BY s.id",
+      condition));
+  rows.bind(1, caller);
+  rows.bind(2, file);
+  while (rows.next()) each({rows.text(0), rows.small(1), rows.u32(2), rows.u32(3), rows.u64(4)});
+  return rows.end();
+}
+
+Result<> Reader::inlined_calls(const FunctionInfo& caller, const Each<InlinedCallRow>& each) const {
+  return inlined_calls_where("s.function = ?1 AND ?2 = ''", caller.id, "", each);
+}
+
+Result<> Reader::inlined_calls(const std::string& file, const Each<InlinedCallRow>& each) const {
+  return inlined_calls_where("f.text = ?2 AND ?1 = 0", 0, file, each);
+}
+
 Result<std::vector<std::string>> Reader::files(const std::string& path) const {
   Statement rows = db_.prepare(
       "SELECT text, text = ?1 AS exact FROM string WHERE id IN (SELECT file FROM block_line UNION SELECT file FROM "

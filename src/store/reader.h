@@ -107,6 +107,14 @@ struct LineRow {
   std::optional<bool> is_counted;  // see profile::LinePart; none: the file is older than that
 };
 
+// Entries of an inlined function, where it was called from a line: in a copy of the caller, which is the code of `holder`, or of the inlined
+// call `scope` in it.
+struct InlinedCallRow {
+  std::string file;
+  uint32_t line = 0, holder = none, scope = none;
+  uint64_t calls = 0;
+};
+
 struct ContextRow {
   uint32_t id = none, parent = none, site = none, function = none, thread = none;
   uint64_t calls = 0;
@@ -213,6 +221,8 @@ class Reader {
   Result<> all_blocks(const Each<BlockRow>& each) const;  // that ran
   Result<> lines(const FunctionInfo& function, const Each<LineRow>& each) const;
   Result<> lines(const std::string& file, const Each<LineRow>& each) const;
+  Result<> inlined_calls(const FunctionInfo& caller, const Each<InlinedCallRow>& each) const;
+  Result<> inlined_calls(const std::string& file, const Each<InlinedCallRow>& each) const;
   // Files that have lines, with this path or one that ends in it.
   Result<std::vector<std::string>> files(const std::string& path) const;
   // What the file was at the end of the run; none: it was not there, or the profile is from before that was noted.
@@ -253,6 +263,8 @@ class Reader {
   Result<> fill_selected(std::string_view condition);
   Result<std::vector<ThreadRow>> threads_where(const char* condition) const;
   Result<> count_processes(Totals& t) const;
+  Result<> inlined_calls_where(const char* condition, uint64_t caller, const std::string& file,
+                               const Each<InlinedCallRow>& each) const;
   Result<> lines_inlined(const FunctionInfo& function, const Each<LineRow>& each) const;
   // A column that older files do not have.
   const char* since(uint64_t version, const char* column) const { return version_ >= version ? column : "NULL"; }

@@ -75,6 +75,7 @@ Result<std::shared_ptr<const store::SourceText>> Queries::source_of(bool now, co
 Result<> Queries::source(const Parameters& p, JsonWriter& json) {
   TRY(Found f, find(p));
   TRY(auto sections, store::sections_of(*f.reader, f.row));
+  if (!is_sampled_) TRY_VOID(store::add_inlined_calls(*f.reader, f.row, sections));
   CallsOfLine calls;
   store::CallQuery query;
   query.caller = f.row.id;
@@ -110,6 +111,7 @@ Result<> Queries::file(const Parameters& p, JsonWriter& json) {
   TRY_VOID(reader_->lines(path, [&](const store::LineRow& r) {
     if (r.line) lines[r.line].add(r);
   }));
+  if (!is_sampled_) TRY_VOID(store::add_inlined_calls(*reader_, path, lines));
   TRY(std::shared_ptr<const store::SourceText> source, source_of(true, path));
   const store::SourceText& text = *source;
   json.member("file", path).member("state", name_of(text.state)).member("why", text.why).key("lines").begin_array();

@@ -34,7 +34,7 @@ jq -e --argjson waited "$waited" --argjson share "$share" 'def near(a; b; part):
   near(.waited_seconds; $waited; 0.15) and near(.waited_share; $share; 0.15) and .native_processor_seconds == null
   and near(.os_work_seconds; .run.os_time / .cycles_per_second; 1e-6) and near(.os_work_share; .run.os_time / .run.total; 1e-6)' "$T/summary" >/dev/null ||
   fail "waited $waited s, $share: $(jq -c 'del(.functions)' "$T/summary")"
-report | grep -Eq "^  waited +[0-9.]+ s off the processor, [0-9.]+ % of its threads' time, not in the total: see waits$" || fail "$(report)"
+report | grep -Eq "^  waited +[0-9.]+ s, [0-9.]+ % of threads' time, not in the total: see waits$" || fail "$(report)"
 report | grep -q '^  natively  .*weir sample or perf stat' || fail "$(report)"
 # What was waited is in neither figure of work, also where it is added to the total; a thread alone has no share of a time that is not known of it.
 report summary --with-waits --format json | jq -e --slurpfile before "$T/summary" '.run.total > $before[0].run.total

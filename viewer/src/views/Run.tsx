@@ -74,7 +74,7 @@ export function Run() {
     ['Call paths', s.paths_known ? withCommas(s.contexts) : s.sampling ? 'none' : 'not recorded'],
     ['Threads', threadsAndProcesses(s)],
     ...(s.processor_seconds === null ? [] : [['Processor', `${s.processor_seconds.toFixed(3)} s under Weir, probes included`] as Fact]),
-    ...(s.sampling ? [] : [['Natively', 'counts do not tell its processor time: weir sample or perf stat does'] as Fact]),
+    ...(s.sampling ? [] : [['Natively', 'processor time not known: weir sample or perf stat tells it'] as Fact]),
     ['Wall time', `${s.wall_seconds.toFixed(3)} s under Weir ${s.weir_version}`],
   ];
   return (
