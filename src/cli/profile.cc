@@ -99,6 +99,7 @@ Result<int> make_profile(const Words& words, const Settings& s) {
   count::OsModel os_model = s.os_model == "classes" ? count::OsModel::Classes : count::OsModel::Measured;
   // (By wall time they are in the time that passes, and the model is the same in every run.)
   options.page_faults = s.clock != "wall" && os_model == count::OsModel::Measured;
+  options.runtime_part = count::Count::runtime_part;
   options.make_tool = [&] {
     return std::make_unique<count::Count>(cost, count::Options{s.paths == "full", clock, os_model, ticks});
   };

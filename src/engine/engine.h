@@ -27,6 +27,7 @@ struct Options {
   bool keep_addresses = false;       // images stay where the kernel puts them
   bool page_faults = false;          // are counted and timed, for tools that collect them (rt::FaultTable)
   std::function<std::unique_ptr<instrument::Tool>()> make_tool;
+  std::string_view runtime_part = {};  // the tool's part of the runtime (rt/hooks.h), by name; empty: it has none
   // A thread of a program has ended, others go on: the tool has collected it.
   std::function<void(instrument::Tool& tool, const profile::LiveRun& run)> on_thread_end = {};
   // A program (a process, from exec to exec) has ended, or Weir leaves it behind.

@@ -166,7 +166,7 @@ Result<> Server::set_up() {
   memcpy(runtime_.mapping.data(), weir_runtime_image, size);
   memcpy(&header_, weir_runtime_image, sizeof header_);
   CHECK(header_.version == rt::abi_version && header_.begin - rt::runtime_base < size);
-  TRY(slots_, Slots::create(header_, tool_entry(runtime_.mapping.bytes(), header_, options_.make_tool()->runtime_part())));
+  TRY(slots_, Slots::create(header_, tool_entry(runtime_.mapping.bytes(), header_, options_.runtime_part)));
   control()->weir_pid = static_cast<uint32_t>(getpid());
   TRY(guardian_, Guardian::create());
   renew_guardian();

@@ -169,8 +169,6 @@ class Tool {
   virtual Services services() const { return {}; }
   // What it does in line; null: nothing of its own.
   virtual const InlineCode* inline_code() const { return nullptr; }
-  // Its part of the runtime (rt/hooks.h), by name; empty: it has none.
-  virtual std::string_view runtime_part() const { return {}; }
   // Called once for every translated function, or part of one.
   virtual void plan(const Subject& subject, Counters& counters, Plan& plan) = 0;
   virtual void begin_thread(const ThreadStart& /*start*/) {}

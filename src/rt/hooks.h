@@ -1,6 +1,6 @@
 // The runtime part of a tool: what it offers to the runtime, and how the runtime calls it.
 //
-// It is linked into the runtime's image, freestanding, and registers there by its name (Tool::runtime_part()). Weir gives each thread block the hooks and
+// It is linked into the runtime's image, freestanding, and registers there by its name (engine::Options::runtime_part). Weir gives each thread block the hooks and
 // the light routines of its tool; threads of other tools have none.
 #pragma once
 

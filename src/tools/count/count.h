@@ -136,13 +136,13 @@ class Count : public instrument::Tool {
   std::unique_ptr<Tool> copy() const override { return std::make_unique<Count>(*this); }
   instrument::Services services() const override { return {.clock = true, .frames = true}; }
   const instrument::InlineCode* inline_code() const override { return &count::inline_code(); }
-  std::string_view runtime_part() const override { return "count"; }
   std::optional<int> exit_status(const std::byte* memory) const override;
   void plan(const instrument::Subject& subject, instrument::Counters& counters, instrument::Plan& plan) override;
   void begin_thread(const instrument::ThreadStart& start) override;
   void collect(const instrument::ThreadData& data) override;
   void adopt() override;
 
+  static constexpr std::string_view runtime_part = "count";
   // Sites of these numbers are no instructions.
   static constexpr uint32_t start = 0, signal = 1;
   std::span<const Function> functions() const { return functions_; }  // the first is unknown code
