@@ -30,10 +30,15 @@ class Server:
 
     def sample(self):
         """What Weir's own processes have: KiB of memory, KiB of shared memory files, descriptors; milliseconds of a request."""
-        tree = [p for p in descendants(self.process.pid) if is_weir(p)]
-        memory = sum(private_memory(p) for p in tree)
-        files = dict(f for p in tree for f in memory_files(p))
-        descriptors = sum(len(os.listdir(f"/proc/{p}/fd")) for p in tree)
+        while True:
+            tree = [p for p in descendants(self.process.pid) if is_weir(p)]
+            try:
+                memory = sum(private_memory(p) for p in tree)
+                files = dict(f for p in tree for f in memory_files(p))
+                descriptors = sum(len(os.listdir(f"/proc/{p}/fd")) for p in tree)
+                break
+            except (OSError, StopIteration):  # one of them has ended meanwhile
+                pass
         times, self.times = self.times, []
         self.samples.append((memory, sum(files.values()), descriptors, 1000 * statistics.median(times)))
 
