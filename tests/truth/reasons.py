@@ -4,7 +4,12 @@ MODEL = "cycles of a model with warm caches and right predictions: here memory, 
 SWITCHES = ("at each switch of threads the kernel stops and starts the thread's events and sets a timer, which a virtual machine pays for: "
             "perf record adds 30 to 45 % to memcached at the same rate")  # fmt: skip
 
+SHORT = "processes that run for some milliseconds: what they do before their first sample and behind their last, of 2 ms each, is in none; the profile says how much"
+
 REASONS = {
+    ("make", "processor"): SHORT,
+    ("postgres", "processor"): SHORT,
+    ("memcached", "OS work"): "147,000 calls: of each the way into the kernel and out, and the look at the clocks, is in Weir's figure: 0.7 µs a call",
     "exact": MODEL,
     "disturbed": SWITCHES,
     "OS work": "a tenth of a second or so: natively, too, runs differ by as much; the way into the kernel and back is in Weir's figure, and not in perf's",
