@@ -28,19 +28,24 @@ class Server:
             self.times.append(time.monotonic() - begin)
         return answer
 
-    def sample(self):
-        """What Weir's own processes have: KiB of memory, KiB of shared memory files, descriptors; milliseconds of a request."""
+    def look(self):
+        """KiB of memory, of shared memory files, descriptors."""
         while True:
             tree = [p for p in descendants(self.process.pid) if is_weir(p)]
             try:
                 memory = sum(private_memory(p) for p in tree)
                 files = dict(f for p in tree for f in memory_files(p))
                 descriptors = sum(len(os.listdir(f"/proc/{p}/fd")) for p in tree)
-                break
             except (OSError, StopIteration):  # one of them has ended meanwhile
-                pass
+                continue
+            time.sleep(0.01)
+            return memory, sum(files.values()), descriptors
+
+    def sample(self):
+        """What Weir's own processes have: KiB of memory, KiB of shared memory files, descriptors; milliseconds of a request."""
+        memory, files, descriptors = min((self.look() for _ in range(20)), key=lambda look: look[2])  # (processes that are about to end are not meant)
         times, self.times = self.times, []
-        self.samples.append((memory, sum(files.values()), descriptors, 1000 * statistics.median(times)))
+        self.samples.append((memory, files, descriptors, 1000 * statistics.median(times)))
 
     def said(self):
         self.errors.seek(0)
