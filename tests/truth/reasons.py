@@ -8,12 +8,12 @@ SHORT = "processes that run for some milliseconds: what they do before their fir
 
 REASONS = {
     ("make", "processor"): SHORT,
-    ("postgres", "processor"): SHORT,
-    ("memcached", "OS work"): "147,000 calls: of each the way into the kernel and out, and the look at the clocks, is in Weir's figure: 0.7 µs a call",
+    ("postgres", "processor"): "not looked into; a process for each connection, and some that end at once: perhaps as with make",
+    ("memcached", "OS work"): "0.7 µs for each of 147,000 calls: perhaps the way into the kernel and out, and the look at the clocks; not taken apart",
     "exact": MODEL,
     "disturbed": SWITCHES,
-    "OS work": "a tenth of a second or so: natively, too, runs differ by as much; the way into the kernel and back is in Weir's figure, and not in perf's",
-    "lines of -O3": "vector instructions, conditional moves, hoisted and unrolled code: what the optimizer has left of a line runs as often",
+    "OS work": "not looked into: hundredths of a second; Weir times a call from before it to behind it, perf counts samples in the kernel",
+    "lines of -O3": "the optimizer's program beside one without: lines are merged, unrolled, made of vectors; which of these was not looked at, line by line",
     "lines of -O0": "gcov's program has a counter for each arm: without it a label, a jump or an empty constructor has no instruction (126 of the 159 "
                     "lines); and gcov counts a line twice on which a call goes on with its arguments (23)",  # fmt: skip
 }
