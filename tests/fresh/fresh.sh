@@ -25,7 +25,7 @@ while (($#)); do
   shift
 done
 ((EUID == 0)) || fail "this needs root: it makes a Debian, mounts what it needs and enters it by chroot. Try sudo ./dev fresh"
-[[ $directory ]] || directory=$(mktemp -d /var/tmp/weir-fresh.XXXXXX)
+mkdir -p "${directory:=$(mktemp -d /var/tmp/weir-fresh.XXXXXX)}"
 logs=$source_tree/build/fresh
 mkdir -p "$logs" && rm -f "$logs"/*.{log,status}
 
