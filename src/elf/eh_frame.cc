@@ -123,16 +123,19 @@ std::optional<VRange> EhFrame::range_of(Record& fde) {
 }
 
 // Behind the range: [augmentation data,] instructions. What comes before the first advance is so from the first address on: where the
-// frame is, and what it has saved.
+// frame is, what it has saved, or that nobody called it (a thread goes on there; the program's entry says so, too).
 bool EhFrame::is_under_way(Vaddr v) {
+  auto header = load<Elf64_Ehdr>(contents_.file, 0);
+  if (header && header->e_entry == v.value) return false;
   Place place = find(v);
   if (!place.function || place.function->begin != v || !place.fde) return false;
   std::optional<Record> fde = record_at(*place.fde);
   if (!fde || !range_of(*fde)) return false;
   if (last_has_data_) fde->rest.take(fde->rest.uleb());
   auto first = fde->rest.get<uint8_t>();
-  constexpr uint8_t offset = 0x80, def_cfa = 0x0c, def_cfa_expression = 0x0f;  // DW_CFA_*
-  bool is_rule = (first & 0xc0) == offset || (first >= def_cfa && first <= def_cfa_expression);
+  constexpr uint8_t undefined = 0x07, offset = 0x80, def_cfa = 0x0c, def_cfa_expression = 0x0f;  // DW_CFA_*
+  bool is_rule =
+      first == undefined || (first & 0xc0) == offset || (first >= def_cfa && first <= def_cfa_expression);
   return fde->rest.ok() && is_rule;
 }
 

@@ -196,6 +196,8 @@ bool Image::has_symbol(Vaddr v) const {
   return function_bounds(v) && parts_->tables->symbols.name_at(v) != Symbols::Name::None;
 }
 
+bool Image::has_frame(Vaddr v) const { return function_bounds(v) && parts_->tables->frames.find(v).function; }
+
 Vaddr Image::next_function(Vaddr v) const {
   std::optional<VRange> code = parts_->contents.code_at(v);
   if (!code || function_bounds(v)) return v;

@@ -58,6 +58,8 @@ class Image {
   bool is_part(Vaddr v) const;
   // Does a symbol say that a function begins at `v`?
   bool has_symbol(Vaddr v) const;
+  // Does an FDE have it?
+  bool has_frame(Vaddr v) const;
   // Where none is: the begin of the next one, or the end of the code.
   Vaddr next_function(Vaddr v) const;
 

@@ -230,7 +230,8 @@ Result<> Space::plan(Translation& t) {
     if (!region.image || region.is_volatile || !region.range.contains(at)) return IsPart::No;
     elf::Vaddr v{at.value - region.bias};
     if (region.image->is_part(v)) return IsPart::Yes;
-    return region.image->has_symbol(v) ? IsPart::No : IsPart::Perhaps;
+    if (region.image->has_symbol(v)) return IsPart::No;
+    return region.image->has_frame(v) ? IsPart::Perhaps : IsPart::Hole;
   };
   tool_->plan({t.function, region.image_index, region.bias, code, image_code, bounds_at, is_part, region.is_pristine,
                region.is_volatile},

@@ -99,8 +99,9 @@ class Plan {
   std::vector<Op> ops_;
 };
 
-// Is what begins at an address a part of a function that stands elsewhere? Perhaps: no symbol says that it is a function.
-enum class IsPart : uint8_t { No, Perhaps, Yes };
+// Is what begins at an address a part of a function that stands elsewhere? Perhaps: no symbol says that it is a function. Hole: unwind tables do
+// not know it either, so it belongs to who falls into it.
+enum class IsPart : uint8_t { No, Perhaps, Hole, Yes };
 
 // A function as a tool sees it.
 struct Subject {

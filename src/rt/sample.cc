@@ -396,6 +396,12 @@ void announce_tracing(SampledProcess& p, const UContext& c) {
   ask(p, Ask::Trace, c.rdi == traceme ? p.pid : static_cast<uint32_t>(c.rsi));
 }
 
+// From then on calls of ours may end the program, before Weir has seen it. (A thread may do it for itself alone: it counts for all.)
+bool confines(const UContext& c) {
+  constexpr uint64_t PR_SET_SECCOMP = 22, seccomp = 317;
+  return (c.rax == SYS_prctl && c.rdi == PR_SET_SECCOMP) || c.rax == seccomp;
+}
+
 // The thread stands before a system call, which is made here instead, or at the begin of its program.
 [[gnu::cold]] void guard(SampledProcess& p, UContext& c) {
   if (c.rip == p.entry) return p.may_call ? begin(p) : void();
@@ -408,6 +414,7 @@ void announce_tracing(SampledProcess& p, const UContext& c) {
     result = set_dispatch(p, c, fs_base(), thread_id(p));
   else if (c.rax == SYS_mlockall) result = lock_all(c);
   else if (c.rax == ptrace) return announce_tracing(p, c);
+  else if (confines(c)) return void(p.may_call = 0);
   else return;
   c.rax = static_cast<uint64_t>(result);
   c.rip += syscall_size;

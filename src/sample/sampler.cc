@@ -306,11 +306,11 @@ void Sampler::look_at(Process& p) {
   if (!by_perf_) time_new_threads(p);
 }
 
-// Under a filter of system calls the handler makes none any more.
+// Under a filter of system calls the handler makes none any more. (It may have seen one come; that it was refused makes no difference.)
 void Sampler::look_at_seccomp(Process& p) {
   uint8_t& may_call = shared_->control().processes[p.index].may_call;
-  if (!may_call || process::status_word(p.pid, "Seccomp") == "0") return;
-  may_call = 0;
+  if (p.is_confined || (may_call && process::status_word(p.pid, "Seccomp") == "0")) return;
+  p.is_confined = true, may_call = 0;
   if (by_perf_ && p.has_ours && !p.is_executing && !p.events.empty()) begin_events_again(p);
 }
 
@@ -338,7 +338,8 @@ Process& Sampler::add(pid_t pid, pid_t parent) {
   control.processes[index] = {};
   control.processes[index].pid = static_cast<uint32_t>(p.own_pid);
   control.processes[index].sees_weir = p.own_pid == pid;
-  control.processes[index].may_call = process::status_word(pid, "Seccomp") == "0";
+  p.is_confined = process::status_word(pid, "Seccomp") != "0";
+  control.processes[index].may_call = !p.is_confined;
   control.process_count = std::max(control.process_count, index + 1);
   return p;
 }

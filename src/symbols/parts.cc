@@ -14,6 +14,9 @@ std::string_view whole_name(const Function& f) {
   return name.ends_with(cold) ? name.substr(0, name.size() - cold.size()) : "";
 }
 
+// A symbol has it that begins before: assembly with several FDEs in one function, and holes between them.
+bool is_inside(const Function& f) { return f.offset != 0 && !f.is_nameless; }
+
 bool has_number(const Function& f) {
   std::string_view name = f.linkage_name;
   size_t end = name.find_last_not_of("0123456789");
@@ -24,11 +27,12 @@ bool has_number(const Function& f) {
 
 bool PartFinder::is_part(const Function& f) {
   if (f.kind != Kind::Function) return false;
-  return !whole_name(f).empty() || ((f.is_nameless || has_number(f)) && frames_.is_under_way(f.range.begin));
+  return is_inside(f) || !whole_name(f).empty() || ((f.is_nameless || has_number(f)) && frames_.is_under_way(f.range.begin));
 }
 
 const Function* PartFinder::whole_of(const Function& part, const FunctionAt& function_at) {
   if (!is_part(part)) return nullptr;
+  if (is_inside(part)) return function_at(part.range.begin + -static_cast<int64_t>(part.offset));
   std::string_view name = whole_name(part);
   const Function* found = nullptr;
   elf::Bytes code = elf::slice(image_.contents.at(part.range.begin), 0, part.range.size());

@@ -18,10 +18,10 @@ class PartFinder {
   PartFinder(const Object& image, SymbolTable& symbols)
       : image_(image), symbols_(symbols), frames_(image.contents, image.sections) {}
 
-  // By its symbol; or, where that says nothing, by its unwind rules, which are those of a function under way.
+  // By its symbol, or the one around it; or, where that says nothing, by its unwind rules, which are those of a function under way.
   bool is_part(const Function& f);
-  // The function that a part belongs to: the one whose middle it jumps to, or, if it jumps to none, the only one of its name. None: there
-  // are several.
+  // The function that a part belongs to: the one that has its symbol, or whose middle it jumps to, or, if it jumps to none, the only one of
+  // its name. None: there are several.
   using FunctionAt = std::function<const Function*(Vaddr)>;
   const Function* whole_of(const Function& part, const FunctionAt& function_at);
 

@@ -210,15 +210,18 @@ class Count::Planner {
     // (Entries of a linkage table may be known as one piece: each leads to a function of its own.)
     return is_stub(s_.image_code(target, 16)) ? target : s_.bounds_of(target).begin;
   }
-  // Is what stands at `target`, where a jump leads, this function's own? There begins a part of it that the compiler put elsewhere, or it is
-  // where that goes back to.
-  bool is_own(AppPc target, bool is_branch) {
+  // Is what stands at `target`, where control goes, this function's own? There begins a part of it that the compiler put elsewhere, or that
+  // follows it without a name, or it is where that goes back to.
+  enum class Way : uint8_t { Falls, Branches, Jumps };
+  bool is_own(AppPc target, Way way) {
     AppPc begin = begin_of(target);
     if (const uint32_t* known = tool_.function_by_begin_.find(begin); known && *known)
       return cell_of(*known).index == cell_of(function_).index;
     if (begin != target || is_stub(s_.image_code(target, 16))) return false;
     IsPart is_part = s_.is_part(begin);
-    if (is_part == IsPart::No || (is_part == IsPart::Perhaps && !(is_branch && goes_back_from(begin)))) return false;
+    if (is_part == IsPart::No) return false;
+    bool is_sure = is_part == IsPart::Yes || (is_part == IsPart::Hole && way == Way::Falls);
+    if (!is_sure && (way == Way::Jumps || !goes_back_from(begin))) return false;
     tool_.function_at(s_, begin, counters_, whole_of(function_));
     return true;
   }
@@ -289,12 +292,14 @@ class Count::Planner {
       uint32_t site = t.record.index | (t.callee.index ? rt::direct_site : 0);
       return call(is_tail ? runtime::EnterTail : runtime::Enter, {site}, t.callee.index ? t.callee.index : rt::not_arrived);
     };
-    auto leaves = [&](BlockId to, AppPc target) {
-      return to == no_block && !f_.bounds.contains(target) && !is_own(target, block.ends == BlockEnd::Branch);
+    auto leaves = [&](BlockId to, AppPc target, Way way) {
+      return to == no_block && !f_.bounds.contains(target) && !is_own(target, way);
     };
-    bool falls = block.ends == BlockEnd::FallThrough || block.ends == BlockEnd::Branch;
-    falls |= block.ends == BlockEnd::Trap;
-    if (falls && leaves(block.fallthrough, block.end)) fall_out(b, last.pc, push);
+    if (block.ends == BlockEnd::FallThrough || block.ends == BlockEnd::Branch || block.ends == BlockEnd::Trap) {
+      // (Nobody goes on behind a trap as a rule: what stands there is another function.)
+      Way way = block.ends == BlockEnd::Trap ? Way::Jumps : Way::Falls;
+      if (leaves(block.fallthrough, block.end, way)) fall_out(b, last.pc, push);
+    }
     switch (block.ends) {
       case BlockEnd::Call: {
         bool direct = last.kind() == x86::Kind::Call;
@@ -318,7 +323,7 @@ class Count::Planner {
       }
       case BlockEnd::Jump:
       case BlockEnd::Branch: {
-        if (!leaves(block.taken, last.target)) break;
+        if (!leaves(block.taken, last.target, block.ends == BlockEnd::Branch ? Way::Branches : Way::Jumps)) break;
         AppPc begin = begin_of(last.target);
         if (begin != last.target) {
           Counter callee = cell_of(tool_.function_at(s_, begin, counters_));
@@ -349,7 +354,7 @@ class Count::Planner {
       case BlockEnd::Syscall:
         plan_.insert(Where::Before, index, {call(runtime::OsEnter, cell_of(function_))});
         plan_.insert(Where::FallThrough, b, {call(runtime::OsLeave)});
-        if (leaves(block.fallthrough, block.end)) fall_out(b, last.pc, push);
+        if (leaves(block.fallthrough, block.end, Way::Falls)) fall_out(b, last.pc, push);
         break;
       default: break;
     }
