@@ -278,10 +278,11 @@ void Sampler::begin_clock(Process& p, const std::vector<pid_t>& tids, bool exclu
   p.periods_before = told.periods;
 }
 
-// Is time of its threads in no sample, or in two? (Threads that come and go often have more signals than periods.)
+// Is time of its threads in no sample, or in two? (Threads that come and go often have more signals than periods.) The clock is asked of programs
+// only that cannot forbid that unseen: their code is known, and calls in it are guarded.
 void Sampler::look_at_clock(Process& p) {
   rt::SampledProcess& told = shared_->control().processes[p.index];
-  if (!told.has_clock || told.is_off) return;
+  if (!told.has_clock || told.is_off || !p.code.is_complete()) return;
   constexpr uint64_t some = 2, part = 32;
   uint64_t time = 0;
   for (const Fd& event : p.events) time += count_of(event);
