@@ -63,3 +63,5 @@ int main() { for (int i = 0; i < 30; i++) { pthread_t t; CHECK(!pthread_create(&
 C
 profile "$T/threads"
 answers "SELECT name FROM function_total WHERE name GLOB 'clone*+*' OR name GLOB '__clone*+*'" </dev/null
+# (Where a thread begins is the middle of the call that has made it, and no call more.)
+answers "SELECT name GLOB 'clone*', calls FROM function_total WHERE name IN ('clone3', 'clone') AND calls > 0" <<<'1|30'

@@ -89,10 +89,12 @@ void Count::begin_thread(const instrument::ThreadStart& start) {
   if (is_fork) frames = frames_of(start.parent);
   for (runtime::Frame& f : frames)
     f = {{f.site, f.callee, (f.rsp & ~uint64_t{rt::FrameIsMarked}) | rt::FrameIsCounted}, {}, 0, 0};
-  // Of a new program no function is known yet: see close_frames(). The one that threads begin in may be called again.
-  if (frames.empty())
-    frames.push_back(
-        {{rt::start_site, functions_[function_around(start.pc)].cell.index, ~uint64_t{rt::frame_bits}}, {}, 0, 0});
+  // Of a new program no function is known yet: see close_frames(). The one that threads begin in may be called again. Where it begins is the middle
+  // of a call that its maker has made, as a rule.
+  const Function& first = functions_[function_around(start.pc)];
+  bool is_call = !first.begin || (first.begin == start.pc && !first.whole);
+  uint64_t outermost = ~uint64_t{rt::frame_bits} | (is_call ? uint64_t{0} : uint64_t{rt::FrameIsCounted});
+  if (frames.empty()) frames.push_back({{rt::start_site, first.cell.index, outermost}, {}, 0, 0});
   auto* state = reinterpret_cast<runtime::State*>(memory + runtime::state_offset);
   state->start = is_fork ? state_of(start.parent).start : start.pc.value;
   state->by_wall = is_by_wall();
@@ -103,7 +105,7 @@ void Count::begin_thread(const instrument::ThreadStart& start) {
     auto* contexts = reinterpret_cast<runtime::Context*>(memory + runtime::contexts_offset);
     for (uint32_t i = 0; i < frames.size(); i++) {
       frames[i].context = i + 1;
-      contexts[i + 1] = {i, frames[i].site, frames[i].callee, 0, i == 0 && !is_fork, 0, 0, 0};
+      contexts[i + 1] = {i, frames[i].site, frames[i].callee, 0, i == 0 && !is_fork && is_call, 0, 0, 0};
     }
     state->contexts = static_cast<uint32_t>(frames.size()) + 1;
   }
