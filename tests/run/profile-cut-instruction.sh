@@ -14,4 +14,4 @@ bare long -s <<'S'
 S
 OPTIONS=--clock=instructions profile "$T/long"
 [[ $(ask "SELECT count(*), sum(self), max(total) FROM function_total WHERE self > 0") == '2|30044|30044' ]] || fail "$(ask "SELECT name, calls, self, total FROM function_total")"
-[[ $(ask "SELECT DISTINCT calls FROM function_total WHERE self BETWEEN 100 AND 30000") == 10 ]] || fail "$(ask "SELECT name, calls, self, total FROM function_total")"
+[[ $(ask "SELECT DISTINCT calls FROM function_total WHERE self > 100") == 10 ]] || fail "$(ask "SELECT name, calls, self, total FROM function_total")"
