@@ -8,7 +8,7 @@ mkdir "$T/here"; cd "$T/here"
 "$WEIR" profile -- "$T/small" >"$T/out" 2>"$T/err" || fail "$(<"$T/err")"
 [[ $(<"$T/out") == out && -s small.weir && ! -e small.weir.old ]] || fail "$(ls)"
 lines=$(wc -l <"$T/err")
-((lines <= 25)) && [[ $(grep -c '^weir: ' "$T/err") == "$lines" ]] || fail "no summary of one screen: $(<"$T/err")"
+((lines <= 26)) && [[ $(grep -c '^weir: ' "$T/err") == "$lines" ]] || fail "no summary of one screen: $(<"$T/err")"
 "$WEIR" report small.weir | grep . >"$T/report"
 diff <(sed 's/^weir: //' "$T/err") "$T/report" || fail "the summary is not the report's"
 grep -Eq '^  total  .* = code \+ OS calls$' "$T/report" && grep -Eq '^  ended  +exit 0$' "$T/report" || fail "$(<"$T/report")"
