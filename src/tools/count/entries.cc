@@ -118,9 +118,9 @@ class Assembler::Entries {
     const profile::Function& f = a_.p_.functions[a_.p_.scopes[scope].function];
     // Else it is the rest of one that began in another function. (What ran of the function's parts has blocks.)
     bool is_here = (at >= f.offset && at < f.offset + f.size) || !entry.blocks.empty();
-    entry.ran = ran;
     if (is_here) find_gates(entry);
-    if (ran) keep_copies(entry);
+    entry.ran = ran && !is_before_loop(entry);
+    if (entry.ran) keep_copies(entry);
     entries_.push_back(std::move(entry));
   }
 
@@ -131,6 +131,16 @@ class Assembler::Entries {
         if (!ends_inside(lead.block, entry.scope)) gate.from.push_back(lead.block);
       if (!gate.from.empty()) entry.gates.push_back(std::move(gate));
     }
+  }
+
+  // Is what stands at the beginning there only because it need not be done in each round of a loop around the call?
+  bool is_before_loop(const Entry& entry) const {
+    if (!graph_->is_small()) return false;
+    return std::ranges::any_of(entry.gates, [&](const Gate& gate) {
+      uint32_t loop = graph_->loop_of(graph_->number_of(gate.block));
+      auto is_in_it = [&](uint32_t block) { return a_.block_ran_[block] && graph_->is_in(graph_->loop_of(graph_->number_of(block)), loop); };
+      return loop != none && std::ranges::none_of(entry.blocks, is_in_it) && std::ranges::any_of(gate.from, is_in_it);
+    });
   }
 
   // The gates that are copies of the beginning.
