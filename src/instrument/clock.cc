@@ -12,12 +12,7 @@ namespace {
 constexpr uint32_t gs_away = offsetof(rt::ThreadBlock, clock) + offsetof(rt::ClockState, away),
                    gs_zmm31 = offsetof(rt::ThreadBlock, clock) + offsetof(rt::ClockState, zmm31);
 
-// vmovdqu64 gs:[disp], xmm31 (or zmm31), and back
-void move_vector(Emitter& e, uint8_t opcode, bool whole, uint32_t disp) {
-  e.bytes(0x65, 0x62, 0x61, 0xfe, whole ? 0x48 : 0x08, opcode, 0x3c, 0x25);
-  e.u32(disp);
-}
-constexpr uint8_t store = 0x7f, load = 0x6f;
+constexpr Zmm zmm31{31};
 
 }  // namespace
 
@@ -36,21 +31,18 @@ void begin_clock(std::byte* memory) {
 
 // u = the clock.
 void Lowering::read_clock(x86::Gpr u) {
-  if (register_clock_) return e_.move_clock(u);
-  e_.load_gs(u, gs_counter({0}));
-  e_.op_gs(0x03, u, gs_counter({1}));
+  if (register_clock_) return e_.vmovq(u, clock_register);
+  e_.mov(u, gs(gs_counter({0})));
+  e_.add(u, gs(gs_counter({1})));
 }
 
-// vpaddq xmm31, xmm31, gs:[…]{1to2}, or [rip + …]{1to2}
 void Lowering::advance_clock(int64_t by) {
   if (by >= rt::min_step && by < rt::min_step + rt::step_count) {
-    e_.bytes(0x65, 0x62, 0x61, 0x85, 0x10, 0xd4, 0x3c, 0x25);
-    e_.u32(rt::steps_offset + 8 * static_cast<uint32_t>(by - rt::min_step));
-    return;
+    uint32_t step = rt::steps_offset + 8 * static_cast<uint32_t>(by - rt::min_step);
+    return e_.vpaddq(clock_register, clock_register, gs(step));
   }
-  e_.bytes(0x62, 0x61, 0x85, 0x10, 0xd4, 0x3d);
-  literals_.push_back({static_cast<uint64_t>(by), e_.offset()});
-  e_.u32(0);
+  e_.vpaddq(clock_register, clock_register, relative(0));
+  literals_.push_back({static_cast<uint64_t>(by), e_.offset() - 4});
 }
 
 void Lowering::emit_literals() {
@@ -58,20 +50,19 @@ void Lowering::emit_literals() {
   std::ranges::sort(literals_, {}, &Literal::value);
   e_.align(8);
   for (size_t i = 0; i < literals_.size(); i++) {
-    if (i == 0 || literals_[i].value != literals_[i - 1].value) e_.u64(literals_[i].value);
-    uint32_t behind = literals_[i].displacement + 4;
-    e_.patch_u32(behind - 4, e_.offset() - 8 - behind);
+    if (i == 0 || literals_[i].value != literals_[i - 1].value) e_.quad(literals_[i].value);
+    e_.leads_to(literals_[i].displacement, e_.offset() - 8);
   }
 }
 
 // zmm31 becomes the program's, and the clock's again.
 void Lowering::take_vector31() {
-  move_vector(e_, store, false, gs_away);
-  move_vector(e_, load, true, gs_zmm31);
+  e_.vmovdqu64(gs(gs_away), clock_register);
+  e_.vmovdqu64(zmm31, gs(gs_zmm31));
 }
 void Lowering::give_vector31_back() {
-  move_vector(e_, store, true, gs_zmm31);
-  move_vector(e_, load, false, gs_away);
+  e_.vmovdqu64(gs(gs_zmm31), zmm31);
+  e_.vmovdqu64(clock_register, gs(gs_away));
 }
 
 // Instructions that use zmm31. A fault among them finds the clock in the thread block.

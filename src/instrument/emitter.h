@@ -1,18 +1,44 @@
-// Writes instructions: the few dozen forms that glue and probes are made of.
+// Writes instructions: the few dozen forms that glue and probes are made of, under x86's own names. No opcode stands anywhere else.
+//
+// Operands have 64 bits where the name does not say otherwise. A method writes one form: its length depends on the operand in memory
+// (memory.h) and, where that is said, on the immediate.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "base/address.h"
 #include "base/result.h"
-#include "x86/insn.h"
+#include "instrument/memory.h"
 
 namespace weir::instrument {
 
+// Vector and mask registers, by number.
+struct Xmm {
+  uint8_t number;
+};
+struct Zmm {
+  uint8_t number;
+};
+struct Mask {
+  uint8_t number;
+};
+
+// An operand, a register or in memory, as an instruction of the program has it.
+struct ProgramOperand {
+  std::span<const uint8_t> prefixes;
+  uint8_t rex;                           // 0: none
+  std::span<const std::byte> and_modrm;  // ModRM (but for the register), SIB and displacement
+};
+
 class Emitter {
  public:
+  using Gpr = x86::Gpr;
+  // The low four bits of a jcc's opcode.
+  enum Condition : uint8_t { AboveOrEqual = 3, Equal = 4, NotEqual = 5, BelowOrEqual = 6 };
+
   Emitter(std::span<std::byte> out, CachePc base)
       : begin_(reinterpret_cast<uint8_t*>(out.data())), p_(begin_), end_(begin_ + out.size()), base_(base) {}
 
@@ -21,225 +47,223 @@ class Emitter {
   CachePc pc_at(uint32_t offset) const { return base_ + offset; }
   bool has_room(size_t n) const { return p_ + n <= end_; }
 
-  template <class... B>
-  void bytes(B... b) {
-    ((*p_++ = static_cast<uint8_t>(b)), ...);
-  }
+  // ---- What is no instruction of Weir's ----
+  // Instructions of the program.
   void copy(std::span<const std::byte> b) {
     memcpy(p_, b.data(), b.size());
     p_ += b.size();
   }
-  void u32(uint32_t v) { put(v); }
-  void u64(uint64_t v) { put(v); }
-  void patch_u32(uint32_t offset, uint32_t v) { memcpy(begin_ + offset, &v, 4); }
-  void patch_u8(uint32_t offset, uint8_t v) { begin_[offset] = v; }
+  // One with another operand: what stands in front of ModRM, and behind the displacement.
+  void copy_with(std::span<const uint8_t> before, uint8_t reg, const Memory& m, std::span<const std::byte> rest);
+  // A number that instructions read.
+  void quad(uint64_t v) { put(v); }
   void align(uint32_t n) {
-    while (pc().value % n) bytes(0x90);
+    while (pc().value % n) nop();
   }
 
-  // mov gs:[disp], r64 ; mov r64, gs:[disp]
-  void store_gs(x86::Gpr r, uint32_t disp) { gs(0x89, r, disp); }
-  void load_gs(x86::Gpr r, uint32_t disp) { gs(0x8b, r, disp); }
-  // mov dword gs:[disp], imm32
-  void store_gs_imm(uint32_t disp, uint32_t imm) {
-    bytes(0x65, 0xc7, 0x04, 0x25);
-    u32(disp);
-    u32(imm);
-  }
-  // jmp gs:[disp]
-  void jump_gs(uint32_t disp) {
-    bytes(0x65, 0xff, 0x24, 0x25);
-    u32(disp);
-  }
-  // add qword gs:[disp], imm (writes flags)
-  void add_gs(uint32_t disp, int32_t imm) {
-    if (imm == 1) {
-      bytes(0x65, 0x48, 0xff, 0x04, 0x25);  // inc
-      u32(disp);
-    } else if (imm == static_cast<int8_t>(imm)) {
-      bytes(0x65, 0x48, 0x83, 0x04, 0x25);
-      u32(disp);
-      bytes(imm);
-    } else {
-      bytes(0x65, 0x48, 0x81, 0x04, 0x25);
-      u32(disp);
-      u32(static_cast<uint32_t>(imm));
-    }
-  }
-  // lea r64, [r64 + imm32] (no flags)
-  void lea(x86::Gpr r, x86::Gpr base, int32_t imm) {
-    bool is_short = imm == static_cast<int8_t>(imm);
-    bytes(0x48 | (r >> 3) << 2 | (base >> 3), 0x8d, (is_short ? 0x40 : 0x80) | (r & 7) << 3 | (base & 7));
-    if ((base & 7) == 4) bytes(0x24);
-    is_short ? bytes(imm) : u32(static_cast<uint32_t>(imm));
-  }
-  // lea r64, [base + r64]; r is one of the first eight registers
-  void lea_sum(x86::Gpr r, x86::Gpr base) { bytes(0x48 | base >> 3, 0x8d, 0x44 | r << 3, r << 3 | (base & 7), 0); }
-  void mov_imm64(x86::Gpr r, uint64_t v) {
-    bytes(0x48 | r >> 3, 0xb8 | (r & 7));
-    u64(v);
-  }
-  void mov(x86::Gpr to, x86::Gpr from) {
-    bytes(0x48 | (from >> 3) << 2 | to >> 3, 0x89, 0xc0 | (from & 7) << 3 | (to & 7));
-  }
-  // mov r64, [base + disp32] and back
-  void load(x86::Gpr r, x86::Gpr base, int32_t disp) { memory(0x8b, r, base, disp); }
-  void store(x86::Gpr r, x86::Gpr base, int32_t disp) { memory(0x89, r, base, disp); }
+  // ---- Moves ----
+  void mov(Gpr to, Gpr from) { encode(Qword, 0x89, from, to); }
+  void mov(Gpr to, const Memory& from) { encode(Qword, 0x8b, to, from); }
+  void mov(const Memory& to, Gpr from) { encode(Qword, 0x89, from, to); }
+  void mov(const Memory& to, int32_t imm) { encode(Qword, 0xc7, 0, to, 4), put(imm); }  // its sign is extended
+  void mov32(Gpr to, const Memory& from) { encode(Dword, 0x8b, to, from); }
+  void mov32(const Memory& to, Gpr from) { encode(Dword, 0x89, from, to); }
+  void mov32(const Memory& to, uint32_t imm) { encode(Dword, 0xc7, 0, to, 4), put(imm); }
+  void mov32(Gpr to, uint32_t imm) { opcode_with(Dword, 0xb8, to), put(imm); }
+  // (With a REX whether it takes one or not.)
+  void mov32(Gpr to, Gpr from) { bytes(0x40 | (from >> 3) << 2 | to >> 3, 0x89, 0xc0 | (from & 7) << 3 | (to & 7)); }
+  void movabs(Gpr to, uint64_t imm) { opcode_with(Qword, 0xb8, to), put(imm); }
+  void lea(Gpr to, const Memory& m) { encode(Qword, 0x8d, to, m); }
+  void mov(Gpr to, const ProgramOperand& from) { encode(Qword, 0x8b, to, from); }
+  void mov32(Gpr to, const ProgramOperand& from) { encode(Dword, 0x8b, to, from); }
+  void lea(Gpr to, const ProgramOperand& m) { encode(Qword, 0x8d, to, m); }
 
-  // op r64, [base + disp]; the same with 32 bits; op r64, gs:[disp]. 01 add m, r; 03 add r, m; 29 sub m, r; 2b sub r, m; 33 xor r, m; 39 cmp m, r;
-  // 3b cmp r, m; 89 mov m, r; 8b mov r, m
-  void op(uint8_t opcode, x86::Gpr r, x86::Gpr base, int32_t disp) {
-    bytes(0x48 | (r >> 3) << 2 | base >> 3);
-    near(opcode, r, base, disp);
+  // ---- Arithmetic: all of it writes flags ----
+  void add(const Memory& to, Gpr from) { encode(Qword, 0x01, from, to); }
+  void add(Gpr to, const Memory& from) { encode(Qword, 0x03, to, from); }
+  void sub(const Memory& to, Gpr from) { encode(Qword, 0x29, from, to); }
+  void sub(Gpr to, const Memory& from) { encode(Qword, 0x2b, to, from); }
+  void xor_(Gpr to, const Memory& from) { encode(Qword, 0x33, to, from); }
+  void cmp(const Memory& a, Gpr b) { encode(Qword, 0x39, b, a); }
+  void cmp(Gpr a, const Memory& b) { encode(Qword, 0x3b, a, b); }
+  void cmp32(const Memory& a, Gpr b) { encode(Dword, 0x39, b, a); }
+  void cmp32(Gpr a, const Memory& b) { encode(Dword, 0x3b, a, b); }
+  void cmp32(const Memory& a, uint32_t imm) { encode(Dword, 0x81, 7, a, 4), put(imm); }
+  void cmp32_short(const Memory& a, int8_t imm) { encode(Dword, 0x83, 7, a, 1), put(imm); }  // an immediate of 8 bits
+  // The immediate has 8 bits where that is enough.
+  void add(const Memory& to, int32_t imm) {
+    if (imm == static_cast<int8_t>(imm)) encode(Qword, 0x83, 0, to, 1), put(static_cast<int8_t>(imm));
+    else encode(Qword, 0x81, 0, to, 4), put(imm);
   }
-  void op32(uint8_t opcode, x86::Gpr r, x86::Gpr base, int32_t disp) {
-    if ((r | base) >> 3) bytes(0x40 | (r >> 3) << 2 | base >> 3);
-    near(opcode, r, base, disp);
-  }
-  void op_gs(uint8_t opcode, x86::Gpr r, uint32_t disp) { gs(opcode, r, disp); }
-  // mov dword [base + disp], imm32 ; cmp dword [base + disp], imm32
-  void store_imm(x86::Gpr base, int32_t disp, uint32_t imm) { near_imm(0xc7, x86::RAX, base, disp, imm); }
-  void compare_imm(x86::Gpr base, int32_t disp, uint32_t imm) { near_imm(0x81, x86::RDI, base, disp, imm); }
-  // mov qword gs:[disp], imm32
-  void store_gs_imm64(uint32_t disp, uint32_t imm) {
-    bytes(0x65, 0x48, 0xc7, 0x04, 0x25);
-    u32(disp);
-    u32(imm);
-  }
-  // cmp dword gs:[disp], 0 ; cmp r32, gs:[disp] ; mov eax, gs:[disp]
-  void compare_gs_0(uint32_t disp) {
-    bytes(0x65, 0x83, 0x3c, 0x25);
-    u32(disp);
-    bytes(0);
-  }
-  void compare_gs32(x86::Gpr r, uint32_t disp) {
-    bytes(0x65);
-    if (r >> 3) bytes(0x44);
-    bytes(0x3b, 0x04 | (r & 7) << 3, 0x25);
-    u32(disp);
-  }
-  void load_eax_gs(uint32_t disp) {
-    bytes(0x65, 0x8b, 0x04, 0x25);
-    u32(disp);
-  }
-  // dec qword gs:[disp] ; dec qword gs:[r*8 + disp]
-  void dec_gs(uint32_t disp) {
-    bytes(0x65, 0x48, 0xff, 0x0c, 0x25);
-    u32(disp);
-  }
-  void dec_gs(x86::Gpr index, uint32_t disp) {
-    bytes(0x65, 0x48 | (index >> 3) << 1, 0xff, 0x0c, 0xc5 | (index & 7) << 3);
-    u32(disp);
-  }
-  // op r, gs:[rax + disp], 64 bits or 32
-  void op_gs_rax(uint8_t opcode, x86::Gpr r, uint32_t disp, bool is_wide = true) {
-    bytes(0x65);
-    if (uint8_t rex = (is_wide ? 8 : 0) | (r >> 3) << 2; rex) bytes(0x40 | rex);
-    bytes(opcode, 0x80 | (r & 7) << 3);
-    u32(disp);
-  }
-  // inc qword gs:[rax + disp] ; cmp dword gs:[rax + disp], imm32
-  void inc_gs_rax(uint32_t disp) { op_gs_rax(0xff, x86::RAX, disp); }
-  void compare_gs_rax_imm(uint32_t disp, uint32_t imm) {
-    op_gs_rax(0x81, x86::RDI, disp, false);
-    u32(imm);
-  }
-  // and r64, imm8
-  void and_imm(x86::Gpr r, int imm) { bytes(0x48 | r >> 3, 0x83, 0xe0 | (r & 7), imm); }
-  // lea r64, [a + b] (no flags)
-  void lea_sum(x86::Gpr r, x86::Gpr a, x86::Gpr b) {
-    bytes(0x48 | (r >> 3) << 2 | (b >> 3) << 1 | a >> 3, 0x8d, 0x44 | (r & 7) << 3, (b & 7) << 3 | (a & 7), 0);
-  }
+  void inc(const Memory& m) { encode(Qword, 0xff, 0, m); }
+  void dec(const Memory& m) { encode(Qword, 0xff, 1, m); }
+  void and_(Gpr r, int8_t imm) { encode(Qword, 0x83, 4, r), put(imm); }
+  void shl(Gpr r, uint8_t by) { encode(Qword, 0xc1, 4, r), put(by); }
+  void shr32(Gpr r, uint8_t by) { encode(Dword, 0xc1, 5, r), put(by); }
+  void imul32(Gpr to, Gpr a, uint32_t imm) { encode(Dword, 0x69, to, a), put(imm); }
+  void add_eax(uint32_t imm) { bytes(0x05), put(imm); }
+  void add_al(int8_t imm) { bytes(0x04, imm); }
+  // Flags to ah and back; the overflow flag to al.
+  void lahf() { bytes(0x9f); }
+  void sahf() { bytes(0x9e); }
+  void seto_al() { bytes(0x0f, 0x90, 0xc0); }
 
-  // The clock's register (instrument/clock.h): vmovdqu64 [base + disp], xmm31, the displacement a multiple of 16 ; vmovhps xmm31, xmm31,
-  // [base + disp], of 8 ; the same with gs:[disp] ; vmovq r64, xmm31 ; vpextrq r64, xmm31, 1
-  void store_clock(x86::Gpr base, int disp) {
-    vector(1, 0xfe, 0x08, 0x7f, 1, base);
-    bytes(disp / 16);
-  }
-  void load_self_clock(x86::Gpr base, int disp) {
-    vector(1, 0x04, 0x00, 0x16, 1, base);
-    bytes(disp / 8);
-  }
-  void store_clock_gs(uint32_t disp) {
-    bytes(0x65, 0x62, 0x61, 0xfe, 0x08, 0x7f, 0x3c, 0x25);
-    u32(disp);
-  }
-  void load_self_clock_gs(uint32_t disp) {
-    bytes(0x65, 0x62, 0x61, 0x04, 0x00, 0x16, 0x3c, 0x25);
-    u32(disp);
-  }
-  void move_clock(x86::Gpr r) { vector(1, 0xfd, 0x08, 0x7e, 3, r); }
-  void move_self_clock(x86::Gpr r) {
-    vector(3, 0xfd, 0x08, 0x16, 3, r);
-    bytes(1);
-  }
-
-  // A jump forward, with 32 bits, to where comes_here() is called with what it returns.
-  enum Condition : uint8_t { AboveOrEqual = 3, Equal = 4, NotEqual = 5, BelowOrEqual = 6 };
-  uint32_t jump_if(Condition condition) {
-    bytes(0x0f, 0x80 | condition);
-    u32(0);
-    return offset() - 4;
-  }
-  void comes_here(uint32_t from) { patch_u32(from, offset() - from - 4); }
-  // A short one over what `skipped` emits.
-  template <class F>
-  void skip_if(Condition condition, F skipped) {
-    bytes(0x70 | condition, 0);
-    uint32_t from = offset();
-    skipped();
-    CHECK(offset() - from < 128);
-    patch_u8(from - 1, static_cast<uint8_t>(offset() - from));
-  }
-  void jump_to(uint32_t offset_of_target) {
-    bytes(0xe9);
-    u32(offset_of_target - (offset() + 4));
-  }
-
-  // jmp/call/jcc rel32 to a place that is known
-  void jump(CachePc target) { relative(target, 0xe9); }
-  void call(CachePc target) { relative(target, 0xe8); }
+  // ---- Transfers ----
+  // Those without a target return where their displacement is: it leads to where comes_here() or comes_here_short() is called with that.
+  uint32_t jmp() { return bytes(0xe9), ahead(); }
+  uint32_t jcc(uint8_t condition) { return bytes(0x0f, 0x80 | condition), ahead(); }
+  uint32_t call() { return bytes(0xe8), ahead(); }
+  uint32_t lea_ahead(Gpr to) { return encode(Qword, 0x8d, to, relative(0)), offset() - 4; }
+  uint32_t jmp_short() { return bytes(0xeb, 0), offset() - 1; }
+  uint32_t jcc_short(uint8_t condition) { return bytes(0x70 | condition, 0), offset() - 1; }
+  uint32_t jrcxz() { return bytes(0xe3, 0), offset() - 1; }
+  void comes_here(uint32_t displacement) { leads_to(displacement, offset()); }
+  void comes_here_short(uint32_t displacement) { leads_to_short(displacement, offset()); }
+  // To an offset; to a place that is known.
+  void jmp_to(uint32_t target) { leads_to(jmp(), target); }
+  void jmp_short_to(uint32_t target) { leads_to_short(jmp_short(), target); }
+  void jmp(CachePc target) { bytes(0xe9), put(static_cast<int32_t>(target - (pc() + 4))); }
   static bool reaches(CachePc from, CachePc to) {
     int64_t d = to - from;
     return d > INT32_MIN + 64 && d < INT32_MAX - 64;
   }
+  void jmp(const Memory& m) { encode(Dword, 0xff, 4, m); }
+  void jmp(Gpr r) { encode(Dword, 0xff, 4, r); }
+  void ret() { bytes(0xc3); }
+  void ret(uint16_t pops) { bytes(0xc2), put(pops); }
+  void syscall() { bytes(0x0f, 0x05); }
+  void nop() { bytes(0x90); }
+  // A short jump over what `skipped` emits.
+  template <class F>
+  void skip_if(Condition condition, F skipped) {
+    uint32_t behind = jcc_short(condition);
+    skipped();
+    comes_here_short(behind);
+  }
+  // [rip + …] of the instruction that comes next.
+  Memory place(CachePc target) const { return relative(static_cast<int32_t>(target - pc())); }
+
+  // A displacement leads to an offset.
+  void leads_to(uint32_t displacement, uint32_t target) {
+    set_displacement(displacement, int64_t{target} - displacement - 4);
+  }
+  void leads_to_short(uint32_t displacement, uint32_t target) {
+    int64_t distance = int64_t{target} - displacement - 1;
+    CHECK(distance == static_cast<int8_t>(distance));
+    begin_[displacement] = static_cast<uint8_t>(distance);
+  }
+  void set_displacement(uint32_t displacement, int64_t distance) {
+    CHECK(distance == static_cast<int32_t>(distance));
+    memcpy(begin_ + displacement, &distance, 4);
+  }
+
+  // ---- Vectors ----
+  void vmovdqu64(const Memory& to, Xmm from) { evex({F0f, F3, 0x7f, true, 16}, from.number, 0, to); }
+  void vmovdqu64(Xmm to, const Memory& from) { evex({F0f, F3, 0x6f, true, 16}, to.number, 0, from); }
+  void vmovdqu64(const Memory& to, Zmm from) { evex({F0f, F3, 0x7f, true, 64, L512}, from.number, 0, to); }
+  void vmovdqu64(Zmm to, const Memory& from) { evex({F0f, F3, 0x6f, true, 64, L512}, to.number, 0, from); }
+  // The bytes of the mask; the others become 0.
+  void vmovdqu8(Zmm to, Mask mask, const Memory& from) {
+    evex({F0f, F2, 0x6f, false, 64, L512 | zeroes, mask.number}, to.number, 0, from);
+  }
+  void vmovhps(Xmm to, Xmm low, const Memory& high) { evex({F0f, None, 0x16, false, 8}, to.number, low.number, high); }
+  void vmovq(Gpr to, Xmm from) { evex({F0f, P66, 0x7e, true}, from.number, to); }
+  void vpextrq(Gpr to, Xmm from, uint8_t index) { evex({F0f3a, P66, 0x16, true}, from.number, to), put(index); }
+  // b is one number, for both halves.
+  void vpaddq(Xmm to, Xmm a, const Memory& b) { evex({F0f, P66, 0xd4, true, 8, broadcasts}, to.number, a.number, b); }
+  // Of the bytes of `mask` (k0: all), those that differ.
+  void vpcmpneqb(Mask to, Mask mask, Zmm a, const Memory& b) {
+    constexpr uint8_t not_equal = 4;
+    evex({F0f3a, P66, 0x3f, false, 64, L512, mask.number}, to.number, a.number, b, 1), put(not_equal);
+  }
+  void kmovq(const Memory& to, Mask from) { vex(None, 0x91, from.number, to); }
+  void kmovq(Mask to, const Memory& from) { vex(None, 0x90, to.number, from); }
+  void kmovq(Mask to, Gpr from) { vex(F2, 0x92, to.number, from); }
+  void kmovq(Gpr to, Mask from) { vex(F2, 0x93, to, static_cast<Gpr>(from.number)); }
 
  private:
+  enum Size : uint8_t { Dword = 0, Qword = 8 };  // REX.W
+  // The last byte of an EVEX prefix, but for its bit of a register.
+  enum EvexBits : uint8_t { broadcasts = 0x10, L512 = 0x40, zeroes = 0x80 };
+  enum Map : uint8_t { F0f = 1, F0f3a = 3 };
+  enum Prefix : uint8_t { None, P66, F3, F2 };
+  struct Evex {
+    Map map;
+    Prefix prefix;
+    uint8_t opcode;
+    bool is_wide;
+    uint8_t unit = 1;  // what a displacement of 8 bits counts
+    uint8_t bits = 0;
+    uint8_t mask = 0;
+  };
+
+  template <class... B>
+  void bytes(B... b) {
+    ((*p_++ = static_cast<uint8_t>(b)), ...);
+  }
   template <class T>
   void put(T v) {
     memcpy(p_, &v, sizeof v);
     p_ += sizeof v;
   }
-  void gs(uint8_t opcode, x86::Gpr r, uint32_t disp) {
-    bytes(0x65, 0x48 | (r >> 3) << 2, opcode, 0x04 | (r & 7) << 3, 0x25);
-    u32(disp);
+  uint32_t ahead() { return put(uint32_t{0}), offset() - 4; }
+  // The instruction begins at `begin`, and ends with an immediate of that size.
+  uint8_t* put_operand(const uint8_t* begin, uint8_t* p, uint8_t reg, const Memory& m, uint8_t immediate) {
+    *p++ = static_cast<uint8_t>(m.modrm | (reg & 7) << 3);
+    if (m.has_sib()) *p++ = m.sib;
+    if (m.displacement_size == 1) *p++ = static_cast<uint8_t>(m.displacement);
+    if (m.displacement_size != 4) return p;
+    int32_t displacement = m.displacement;
+    if (m.is_relative) displacement -= static_cast<int32_t>(p + 4 + immediate - begin);
+    memcpy(p, &displacement, 4);
+    return p + 4;
   }
-  void memory(uint8_t opcode, x86::Gpr r, x86::Gpr base, int32_t disp) {
-    bytes(0x48 | (r >> 3) << 2 | (base >> 3), opcode, 0x80 | (r & 7) << 3 | (base & 7));
-    if ((base & 7) == 4) bytes(0x24);
-    u32(static_cast<uint32_t>(disp));
+  void encode(Size size, uint8_t opcode, uint8_t reg, const Memory& m, uint8_t immediate = 0) {
+    uint8_t* p = p_;
+    if (m.segment) *p++ = m.segment;
+    if (auto rex = static_cast<uint8_t>(size | (reg >> 3) << 2 | m.rex)) *p++ = 0x40 | rex;
+    *p++ = opcode;
+    p_ = put_operand(p_, p, reg, m, immediate);
   }
-  void near(uint8_t opcode, x86::Gpr r, x86::Gpr base, int32_t disp) {
-    bool is_short = disp == static_cast<int8_t>(disp);
-    bytes(opcode, (is_short ? 0x40 : 0x80) | (r & 7) << 3 | (base & 7));
-    if ((base & 7) == 4) bytes(0x24);
-    is_short ? bytes(disp) : u32(static_cast<uint32_t>(disp));
+  void encode(Size size, uint8_t opcode, uint8_t reg, Gpr rm) {
+    uint8_t* p = p_;
+    if (auto rex = static_cast<uint8_t>(size | (reg >> 3) << 2 | rm >> 3)) *p++ = 0x40 | rex;
+    *p++ = opcode;
+    *p++ = static_cast<uint8_t>(0xc0 | (reg & 7) << 3 | (rm & 7));
+    p_ = p;
   }
-  void near_imm(uint8_t opcode, x86::Gpr rest_of_opcode, x86::Gpr base, int32_t disp, uint32_t imm) {
-    if (base >> 3) bytes(0x41);
-    near(opcode, rest_of_opcode, base, disp);
-    u32(imm);
+  // The register is in the opcode.
+  void opcode_with(Size size, uint8_t opcode, Gpr r) {
+    if (auto rex = static_cast<uint8_t>(size | r >> 3)) bytes(0x40 | rex);
+    bytes(opcode | (r & 7));
   }
-  // An instruction with xmm31 and [base + disp8 * unit] or, with mod 3, a general register.
-  void vector(uint8_t map, uint8_t p1, uint8_t p2, uint8_t opcode, uint8_t mod, x86::Gpr base) {
-    bytes(0x62, (base >> 3 ? 0x40 : 0x60) | map, p1, p2, opcode, mod << 6 | 7 << 3 | (base & 7));
-    if (mod != 3 && (base & 7) == 4) bytes(0x24);
+  void encode(Size size, uint8_t opcode, uint8_t reg, const ProgramOperand& m);
+  // A bit of a register's number, at its place. Prefixes of vector instructions have them inverted.
+  static constexpr uint8_t inverted(unsigned number, int bit, int place) {
+    return static_cast<uint8_t>((~number >> bit & 1) << place);
   }
-  void relative(CachePc target, uint8_t opcode) {
-    bytes(opcode);
-    u32(static_cast<uint32_t>(target - (pc() + 4)));
+  // 62, R X B R' 0 m m m, W v v v v 1 p p, z L L b V' a a a
+  void evex_prefix(const Evex& form, uint8_t reg, uint8_t second, uint8_t rex) {
+    bytes(0x62, inverted(reg, 3, 7) | inverted(rex, 1, 6) | inverted(rex, 0, 5) | inverted(reg, 4, 4) | form.map,
+          form.is_wide << 7 | (~second & 0xf) << 3 | 4 | form.prefix, form.bits | inverted(second, 4, 3) | form.mask,
+          form.opcode);
   }
+  void evex(const Evex& form, uint8_t reg, uint8_t second, Memory m, uint8_t immediate = 0) {
+    const uint8_t* begin = p_;
+    if (m.segment) bytes(m.segment);
+    evex_prefix(form, reg, second, m.rex);
+    if (m.displacement_size == 1) {
+      CHECK(m.displacement % form.unit == 0);
+      m.displacement /= form.unit;
+    }
+    p_ = put_operand(begin, p_, reg, m, immediate);
+  }
+  void evex(const Evex& form, uint8_t reg, Gpr rm) {
+    evex_prefix(form, reg, 0, rm >> 3);
+    bytes(0xc0 | (reg & 7) << 3 | (rm & 7));
+  }
+  void vex(Prefix prefix, uint8_t opcode, uint8_t reg, const Memory& m);
+  void vex(Prefix prefix, uint8_t opcode, uint8_t reg, Gpr rm);
 
   uint8_t* begin_;
   uint8_t* p_;

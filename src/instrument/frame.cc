@@ -34,7 +34,7 @@ void InlineCode::end_frame(Lowering& code, const Op& op, Gpr t, Gpr u) const {
   if (op.callee.index) {
     code.leave_function(op.callee);
   } else {
-    code.emitter().op32(0x8b, u, t, callee_at - static_cast<int>(frame_size()));
+    code.emitter().mov32(u, at(t, callee_at - static_cast<int>(frame_size())));
     code.leave_function(u);
   }
   code.take_off(t);
@@ -42,12 +42,12 @@ void InlineCode::end_frame(Lowering& code, const Op& op, Gpr t, Gpr u) const {
 
 // ---- For the tool's inline code ----
 
-void Lowering::load_top(Gpr t) { e_.load_gs(t, gs_top); }
-void Lowering::leave_function(Counter callee) { e_.dec_gs(gs_counter(callee)); }
-void Lowering::leave_function(Gpr callee) { e_.dec_gs(callee, rt::counters_offset); }
+void Lowering::load_top(Gpr t) { e_.mov(t, gs(gs_top)); }
+void Lowering::leave_function(Counter callee) { e_.dec(gs(gs_counter(callee))); }
+void Lowering::leave_function(Gpr callee) { e_.dec(gs(scaled(callee, 8, rt::counters_offset))); }
 void Lowering::take_off(Gpr t) {
-  e_.lea(t, t, -frame_size());
-  e_.store_gs(t, gs_top);
+  e_.lea(t, at(t, -frame_size()));
+  e_.mov(gs(gs_top), t);
 }
 
 // The runtime does it. Registers are kept, and flags where they must. (Of a return one argument is enough.)
@@ -56,19 +56,19 @@ void Lowering::call_routine(Door door, uint32_t routine, uint32_t a, uint32_t b)
   if (routine != rt::StackLeave) set_argument(1, b);
   go_through(door, routine);
 }
-void Lowering::set_argument(uint32_t n, uint32_t value) { e_.store_gs_imm64(gs_argument(n), value); }
-void Lowering::set_argument(uint32_t n, Gpr value) { e_.store_gs(value, gs_argument(n)); }
+void Lowering::set_argument(uint32_t n, uint32_t value) { e_.mov(gs(gs_argument(n)), static_cast<int32_t>(value)); }
+void Lowering::set_argument(uint32_t n, Gpr value) { e_.mov(gs(gs_argument(n)), value); }
 
 void Lowering::go_through(Door door, uint32_t routine) {
   CHECK(door != Door::Light || routine < rt::light_routines);
-  if (door != Door::Light) e_.store_gs_imm(offsetof(rt::ThreadBlock, exit_id), routine);
-  if (!rcx_in_slot_) e_.store_gs(x86::RCX, gs_rcx);
-  e_.bytes(0x48, 0x8d, 0x0d);  // lea rcx, [behind the jump]
-  e_.u32(8);
-  e_.jump_gs(door == Door::Light   ? offsetof(rt::ThreadBlock, enter_light) + routine * 8
-             : door == Door::Probe ? offsetof(rt::ThreadBlock, enter_probe)
-                                   : offsetof(rt::ThreadBlock, enter_routine));
-  if (!rcx_in_slot_) e_.load_gs(x86::RCX, gs_rcx);
+  if (door != Door::Light) e_.mov32(gs(offsetof(rt::ThreadBlock, exit_id)), routine);
+  if (!rcx_in_slot_) e_.mov(gs(gs_rcx), x86::RCX);
+  uint32_t behind = e_.lea_ahead(x86::RCX);
+  e_.jmp(gs(door == Door::Light   ? offsetof(rt::ThreadBlock, enter_light) + routine * 8
+            : door == Door::Probe ? offsetof(rt::ThreadBlock, enter_probe)
+                                  : offsetof(rt::ThreadBlock, enter_routine)));
+  e_.comes_here(behind);
+  if (!rcx_in_slot_) e_.mov(x86::RCX, gs(gs_rcx));
 }
 
 size_t Lowering::leads_to_cold(uint32_t number, uint32_t argument, Gpr t, Gpr u, uint32_t second) {
@@ -79,10 +79,10 @@ size_t Lowering::leads_to_cold(uint32_t number, uint32_t argument, Gpr t, Gpr u,
 }
 
 void Lowering::keep_rax(const Tail& cold) {
-  if (!cold.rax_in_slot) e_.store_gs(x86::RAX, gs_spill(2));
+  if (!cold.rax_in_slot) e_.mov(gs(gs_spill(2)), x86::RAX);
 }
 void Lowering::take_rax_back(const Tail& cold) {
-  if (!cold.rax_in_slot) e_.load_gs(x86::RAX, gs_spill(2));
+  if (!cold.rax_in_slot) e_.mov(x86::RAX, gs(gs_spill(2)));
 }
 
 // ---- The operations ----
@@ -90,24 +90,24 @@ void Lowering::take_rax_back(const Tail& cold) {
 // ZF: the frames below t are several tail calls that end together, at rsp + `end`. Those are the runtime's: it ends long chains.
 void Lowering::compare_chain(Gpr t, Gpr u, int32_t end) {
   constexpr int several = 3;
-  e_.lea(u, x86::RSP, end | static_cast<int32_t>(rt::FrameIsTail));
-  e_.op(0x33, u, t, rsp_at - several * frame_size());  // xor
-  e_.and_imm(u, ~int8_t{rt::FrameIsMarked | rt::FrameIsCounted});
+  e_.lea(u, at(x86::RSP, end | static_cast<int32_t>(rt::FrameIsTail)));
+  e_.xor_(u, at(t, rsp_at - several * frame_size()));
+  e_.and_(u, ~int8_t{rt::FrameIsMarked | rt::FrameIsCounted});
 }
 
 void Lowering::push_frame(const Op& op, Gpr t, Gpr u) {
   inline_code_->begin_frame(*this, t, u);
-  e_.store_imm(t, site_at, site_of(op));
-  e_.store_imm(t, callee_at, callee_of(op));
-  if (op.value) e_.lea(u, x86::RSP, static_cast<int32_t>(op.value));
-  e_.op(0x89, op.value ? u : x86::RSP, t, rsp_at);
-  e_.lea(t, t, frame_size());
-  e_.store_gs(t, gs_top);
+  e_.mov32(at(t, site_at), site_of(op));
+  e_.mov32(at(t, callee_at), callee_of(op));
+  if (op.value) e_.lea(u, at(x86::RSP, static_cast<int32_t>(op.value)));
+  e_.mov(at(t, rsp_at), op.value ? u : x86::RSP);
+  e_.lea(t, at(t, frame_size()));
+  e_.mov(gs(gs_top), t);
   if (!op.callee.index) return;
-  if (op.flags_are_dead) return e_.add_gs(gs_counter(op.callee), 1);
-  e_.load_gs(t, gs_counter(op.callee));
-  e_.lea(t, t, 1);
-  e_.store_gs(t, gs_counter(op.callee));
+  if (op.flags_are_dead) return e_.inc(gs(gs_counter(op.callee)));
+  e_.mov(t, gs(gs_counter(op.callee)));
+  e_.lea(t, at(t, 1));
+  e_.mov(gs(gs_counter(op.callee)), t);
 }
 
 // Out of line: whoever comes was not called, but jumped to. If it is on the stack of the frame on top, it takes that one's place.
@@ -117,24 +117,24 @@ void Lowering::arrive_by_tail_call(const Tail& tail) {
   Counter callee{tail.argument};
   uint32_t slow[3];
   keep_rax(tail);
-  e_.lea(u, x86::RSP, end);
-  e_.op(0x33, u, t, rsp_at - frame_size());  // xor
-  e_.and_imm(u, ~int8_t{rt::FrameIsTail});
-  slow[0] = e_.jump_if(Emitter::NotEqual);
+  e_.lea(u, at(x86::RSP, end));
+  e_.xor_(u, at(t, rsp_at - frame_size()));
+  e_.and_(u, ~int8_t{rt::FrameIsTail});
+  slow[0] = e_.jcc(Emitter::NotEqual);
   compare_chain(t, u, end);
-  slow[1] = e_.jump_if(Emitter::Equal);
-  e_.load_eax_gs(gs_jump_caller);
-  e_.op32(0x3b, u, t, callee_at - frame_size());  // cmp
-  slow[2] = e_.jump_if(Emitter::NotEqual);
+  slow[1] = e_.jcc(Emitter::Equal);
+  e_.mov32(x86::RAX, gs(gs_jump_caller));
+  e_.cmp32(u, at(t, callee_at - frame_size()));
+  slow[2] = e_.jcc(Emitter::NotEqual);
   inline_code_->begin_frame_at(*this, t);
-  e_.load_eax_gs(gs_jump_site);
-  e_.op32(0x89, u, t, site_at);
-  e_.store_imm(t, callee_at, callee.index);
-  e_.lea(u, x86::RSP, end | rt::FrameIsTail);
-  e_.op(0x89, u, t, rsp_at);
-  e_.lea(t, t, frame_size());
-  e_.store_gs(t, gs_top);
-  e_.add_gs(gs_counter(callee), 1);
+  e_.mov32(x86::RAX, gs(gs_jump_site));
+  e_.mov32(at(t, site_at), u);
+  e_.mov32(at(t, callee_at), callee.index);
+  e_.lea(u, at(x86::RSP, end | rt::FrameIsTail));
+  e_.mov(at(t, rsp_at), u);
+  e_.lea(t, at(t, frame_size()));
+  e_.mov(gs(gs_top), t);
+  e_.inc(gs(gs_counter(callee)));
   take_rax_back(tail);
   jump_back(tail);
   for (uint32_t from : slow) e_.comes_here(from);
@@ -186,15 +186,16 @@ bool Lowering::keeps_flags(const Op& op) const {
 
 void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
   std::vector<uint32_t> slow;  // displacements that lead to the runtime
-  auto slow_if = [&](Emitter::Condition condition) { slow.push_back(e_.jump_if(condition)); };
+  auto slow_if = [&](Emitter::Condition condition) { slow.push_back(e_.jcc(condition)); };
   uint32_t routine = rt::StackLeave, argument = 0, second = 0;
   Tail::Kind kind = Tail::Routine;
   bool keeps = !flags_free && keeps_flags(op);
   rax_in_slot_ = keeps;
   if (keeps) {
-    e_.store_gs(x86::RAX, gs_spill(2));
-    e_.bytes(0x9f, 0x0f, 0x90, 0xc0);  // lahf; seto al
-    e_.store_gs(x86::RAX, gs_spill(3));
+    e_.mov(gs(gs_spill(2)), x86::RAX);
+    e_.lahf();
+    e_.seto_al();
+    e_.mov(gs(gs_spill(3)), x86::RAX);
   }
   switch (op.kind) {
     case Op::PushFrame:
@@ -208,7 +209,7 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
       break;
     case Op::PopFrame:
       load_top(t);
-      e_.op(0x39, x86::RSP, t, rsp_at - frame_size());
+      e_.cmp(at(t, rsp_at - frame_size()), x86::RSP);
       slow_if(Emitter::NotEqual);
       argument = static_cast<uint32_t>(op.value);
       inline_code_->end_frame(*this, op, t, u);
@@ -217,19 +218,19 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
       kind = Tail::Arrival, routine = rt::StackTailArrival;
       argument = op.callee.index;
       load_top(t);
-      e_.compare_imm(t, callee_at - frame_size(), rt::not_arrived);
+      e_.cmp32(at(t, callee_at - frame_size()), rt::not_arrived);
       slow_if(Emitter::NotEqual);
-      e_.store_imm(t, callee_at - frame_size(), argument);
-      e_.add_gs(gs_counter(op.callee), 1);
+      e_.mov32(at(t, callee_at - frame_size()), argument);
+      e_.inc(gs(gs_counter(op.callee)));
       break;
     case Op::ResyncFrames:
       routine = rt::StackResync;
       argument = op.callee.index;
       load_top(t);
-      e_.lea(u, x86::RSP, rt::frame_bits);  // (the lowest bits of Frame::rsp say something else)
-      e_.op(0x39, u, t, rsp_at - frame_size());
+      e_.lea(u, at(x86::RSP, rt::frame_bits));  // (the lowest bits of Frame::rsp say something else)
+      e_.cmp(at(t, rsp_at - frame_size()), u);
       slow_if(Emitter::BelowOrEqual);
-      e_.compare_imm(t, callee_at - frame_size(), op.callee.index);
+      e_.cmp32(at(t, callee_at - frame_size()), op.callee.index);
       slow_if(Emitter::NotEqual);
       if (inline_code_->compare_settled(*this)) slow_if(Emitter::NotEqual);
       break;
@@ -240,8 +241,8 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
                    static_cast<uint32_t>(op.value), op.counter.index, op.callee.index);
       break;
     case Op::SetJumpSite:
-      e_.store_gs_imm(gs_jump_site, op.counter.index);
-      return e_.store_gs_imm(gs_jump_caller, op.callee.index);
+      e_.mov32(gs(gs_jump_site), op.counter.index);
+      return e_.mov32(gs(gs_jump_caller), op.callee.index);
     case Op::Own: inline_code_->own(*this, op, t, u); break;
     default: CHECK(false);
   }
@@ -251,9 +252,10 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
     tails_.back().second = second;
   }
   if (!keeps) return;
-  e_.load_gs(x86::RAX, gs_spill(3));
-  e_.bytes(0x04, 0x7f, 0x9e);  // add al, 0x7f (overflows if it was 1); sahf
-  e_.load_gs(x86::RAX, gs_spill(2));
+  e_.mov(x86::RAX, gs(gs_spill(3)));
+  e_.add_al(0x7f);  // (overflows if it was 1)
+  e_.sahf();
+  e_.mov(x86::RAX, gs(gs_spill(2)));
 }
 
 }  // namespace weir::instrument

@@ -219,7 +219,7 @@ void Lowering::emit_block(BlockId b) {
     bool wants_rax = block.ends == BlockEnd::Syscall;
     if (insns[i].shape->sets_flags()) {  // the runtime must know where steps begin
       mark(Mark::Exact, insns[i].pc);
-      e_.store_gs_imm(offsetof(rt::ThreadBlock, flags_pc), static_cast<uint32_t>(insns[i].next().value));
+      e_.mov32(gs(offsetof(rt::ThreadBlock, flags_pc)), static_cast<uint32_t>(insns[i].next().value));
     }
     if (must_rewrite(insns[i])) rewrite_operand(insns[i], bytes.subspan(from, to - from)), rax_ = -1;
     else if (lends) lend_clock_register(insns.subspan(i, n - i), bytes.subspan(from, to - from), wants_rax);
@@ -249,8 +249,7 @@ void Lowering::copy(std::span<const Insn> insns, std::span<const std::byte> byte
     auto offset = static_cast<uint32_t>(i.pc - insns.front().pc);
     if (s.rip_relative) {
       int64_t distance = i.target - i.next() + moved;
-      CHECK(distance == static_cast<int32_t>(distance));
-      e_.patch_u32(at + offset + s.disp_offset, static_cast<uint32_t>(distance));
+      e_.set_displacement(at + offset + s.disp_offset, distance);
     }
     if (wants_rax && s.writes.gpr & 1) {  // the number of a system call is usually set just before it
       auto b = [&](size_t k) { return static_cast<uint8_t>(bytes[offset + k]); };
@@ -273,7 +272,7 @@ void Lowering::emit_block_end(BlockId b, const Insn& last, std::span<const std::
           probe(in_.plan.ops_of(*i), block.taken == no_block ? x86::RegSet::all() : live_.live_in[block.taken], last.pc);
       mark(Mark::Exact, last.pc);
       if (block.taken != no_block) jump_block(block.taken, b);
-      else jump_out(last.target, 0xe9);
+      else jump_out(last.target);
       break;
     case BlockEnd::Branch: branch(b, last, bytes); break;
     case BlockEnd::Call:
@@ -294,7 +293,7 @@ void Lowering::emit_block_end(BlockId b, const Insn& last, std::span<const std::
     case BlockEnd::Undecodable:
       mark(Mark::Exact, last.pc);
       out_.not_supported++;
-      jump_out(last.pc, 0xe9);  // Weir decides when it is reached
+      jump_out(last.pc);  // Weir decides when it is reached
       break;
   }
 }
@@ -308,18 +307,13 @@ void Lowering::fall_through(BlockId b, AppPc next) {
   if (to == b + 1) return;
   mark(Mark::Exact, next);
   if (to != no_block) jump_block(to, b);
-  else jump_out(next, 0xe9);
+  else jump_out(next);
 }
 
 void Lowering::resolve_fixups() {
   for (const Fixup& x : fixups_) {
-    int64_t distance = int64_t(body_[x.block]) - (x.offset + (x.is_short ? 1 : 4));
-    if (x.is_short) {
-      CHECK(distance == static_cast<int8_t>(distance));
-      e_.patch_u8(x.offset, static_cast<uint8_t>(distance));
-    } else {
-      e_.patch_u32(x.offset, static_cast<uint32_t>(distance));
-    }
+    if (x.is_short) e_.leads_to_short(x.offset, body_[x.block]);
+    else e_.leads_to(x.offset, body_[x.block]);
   }
 }
 

@@ -13,6 +13,7 @@ namespace weir::instrument {
 inline constexpr uint32_t gs_app = offsetof(rt::ThreadBlock, app_gs);  // the base of the program's %gs
 inline constexpr uint32_t gs_rcx = offsetof(rt::ThreadBlock, rcx);
 inline constexpr uint32_t gs_spill(int n) { return offsetof(rt::ThreadBlock, spill) + 8 * n; }
+inline constexpr Xmm clock_register{31};  // where the virtual clock is in one
 inline constexpr uint32_t gs_counter(Counter c) { return rt::counters_offset + 8 * c.index; }
 
 // Sizes of the longest forms, for bounds.
@@ -101,7 +102,7 @@ class Lowering {
   // The part goes back to here, or to where ends_cold() is called with the number that this returns.
   size_t leads_to_cold(uint32_t number, uint32_t argument, x86::Gpr t, x86::Gpr u, uint32_t second = 0);
   void ends_cold(size_t part) { tails_[part].back = e_.offset(); }
-  void jump_back(const Tail& cold) { e_.jump_to(cold.back); }
+  void jump_back(const Tail& cold) { e_.jmp_to(cold.back); }
   // In a cold part: rax, where it is not kept already.
   void keep_rax(const Tail& cold);
   void take_rax_back(const Tail& cold);
@@ -136,7 +137,8 @@ class Lowering {
   void load_target(const x86::Insn& insn, std::span<const std::byte> bytes, bool wide);
   void save_rcx(const x86::Insn& insn);
   void look_up();
-  void jump_out(AppPc target, uint8_t opcode);
+  void go_on();
+  void jump_out(AppPc target);
   void link(uint32_t displacement, AppPc target);
   void emit_tail(const Tail& tail);
   void store_return_address(AppPc address);

@@ -85,46 +85,44 @@ void Lowering::rewrite_operand(const x86::Insn& insn, std::span<const std::byte>
   uint32_t begin = e_.offset();
   mark(Mark::Exact, insn.pc, 0, begin);
   uint8_t restore = rt::RestoreSpill0;
-  for (size_t n = 0; n < wanted; n++) e_.store_gs(scratch[n], gs_spill(static_cast<int>(n)));
+  for (size_t n = 0; n < wanted; n++) e_.mov(gs(gs_spill(static_cast<int>(n))), scratch[n]);
   if (wanted == 2) restore |= rt::RestoreSpill1;
   if (lends) {
     take_vector31();
     restore |= rt::RestoreClock;
   }
   auto [sum, target] = scratch;
-  if (s.uses_gs) e_.load_gs(sum, gs_app);
-  else e_.mov_imm64(sum, insn.target.value);
+  if (s.uses_gs) e_.mov(sum, gs(gs_app));
+  else e_.movabs(sum, insn.target.value);
   uint8_t mod = p.modrm >> 6, rm = p.modrm & 7;
   uint8_t base = rm == 4 ? p.sib & 7 : rm;
   if (is_absolute) {
     uint64_t offset;
     memcpy(&offset, &bytes[s.length - sizeof offset], sizeof offset);
-    e_.mov_imm64(target, offset);
+    e_.movabs(target, offset);
     rm = 4, p.sib = static_cast<uint8_t>(target << 3);
   } else if (!s.uses_gs) {
     p.rest = p.rest.subspan(4);
   } else if (s.rip_relative) {
-    e_.mov_imm64(target, insn.target.value);
+    e_.movabs(target, insn.target.value);
     rm = 4, p.sib = static_cast<uint8_t>(target << 3);
     p.rest = p.rest.subspan(4);
   } else if (mod == 0 && base == 5) {  // no base, disp32
     mod = 2;
   } else {
     auto whole = static_cast<Gpr>(base | p.extends_base << 3);
-    e_.lea_sum(sum, whole);
+    e_.lea(sum, instrument::sum(whole, sum));
     bool pops = p.is_pop && whole == x86::RSP;  // its address is that after the pop
-    if (pops) e_.lea(sum, sum, p.is_wide || !std::ranges::count(p.before, 0x66) ? 8 : 2);
+    if (pops) e_.lea(sum, at(sum, p.is_wide || !std::ranges::count(p.before, 0x66) ? 8 : 2));
   }
   bool add_zero = sum == x86::RBP && mod == 0;  // [rbp] has a displacement
   if (add_zero) mod = 1;
   mark(Mark::Middle, insn.pc, restore, begin, static_cast<uint8_t>(sum | target << 4));
-  for (uint8_t x : p.before) e_.bytes(x);
-  uint8_t reg = p.modrm & 0x38;
-  if (rm == 4) e_.bytes(mod << 6 | reg | 4, (p.sib & 0xf8) | sum);
-  else e_.bytes(mod << 6 | reg | sum);
-  if (add_zero) e_.bytes(0);
-  e_.copy(p.rest);
-  for (size_t n = 0; n < wanted; n++) e_.load_gs(scratch[n], gs_spill(static_cast<int>(n)));
+  Memory operand{.modrm = static_cast<uint8_t>(mod << 6 | (rm == 4 ? 4 : sum)),
+                 .sib = static_cast<uint8_t>((p.sib & 0xf8) | sum),
+                 .displacement_size = add_zero};
+  e_.copy_with(p.before, p.modrm >> 3, operand, p.rest);
+  for (size_t n = 0; n < wanted; n++) e_.mov(scratch[n], gs(gs_spill(static_cast<int>(n))));
   if (lends) give_vector31_back();
 }
 
@@ -140,11 +138,11 @@ void Lowering::gs_register(const x86::Insn& insn, std::span<const std::byte> byt
   mark(Mark::Exact, insn.pc);
   auto r = static_cast<Gpr>((p.modrm & 7) | p.extends_base << 3);
   if ((p.modrm >> 3 & 7) == 1) {
-    e_.load_gs(r, gs_app);
-    if (!p.is_wide) e_.bytes(0x40 | (r >> 3) << 2 | r >> 3, 0x89, 0xc0 | (r & 7) << 3 | (r & 7));  // mov r32, r32
+    e_.mov(r, gs(gs_app));
+    if (!p.is_wide) e_.mov32(r, r);
   } else {
-    e_.store_gs(r, gs_app);
-    if (!p.is_wide) e_.store_gs_imm(gs_app + 4, 0);
+    e_.mov(gs(gs_app), r);
+    if (!p.is_wide) e_.mov32(gs(gs_app + 4), 0);
   }
 }
 

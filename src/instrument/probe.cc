@@ -76,65 +76,56 @@ struct Pool {
   }
 };
 
-// lea r, [a + b + 0] (no flags)
-void lea_sum(Emitter& e, Gpr r, Gpr a, Gpr b) {
-  e.bytes(0x48 | (r >> 3) << 2 | (b >> 3) << 1 | a >> 3, 0x8d, 0x44 | (r & 7) << 3, (b & 7) << 3 | (a & 7), 0);
-}
-
-// add gs:[disp], r (writes flags)
-void add_gs_register(Emitter& e, uint32_t disp, Gpr r) {
-  e.bytes(0x65, 0x48 | (r >> 3) << 2, 0x01, 0x04 | (r & 7) << 3, 0x25);
-  e.u32(disp);
-}
-
 // The cell += value, with as many registers as scratch_count() says.
 void add_to_cell(Emitter& e, uint32_t cell, int64_t value, bool flags_free, const Gpr (&scratch)[2]) {
   if (flags_free) {
-    if (fits(value)) return e.add_gs(cell, int32_t(value));
-    e.mov_imm64(scratch[0], uint64_t(value));
-    return add_gs_register(e, cell, scratch[0]);
+    if (value == 1) return e.inc(gs(cell));
+    if (fits(value)) return e.add(gs(cell), int32_t(value));
+    e.movabs(scratch[0], uint64_t(value));
+    return e.add(gs(cell), scratch[0]);
   }
-  e.load_gs(scratch[0], cell);
+  e.mov(scratch[0], gs(cell));
   if (fits(value)) {
-    e.lea(scratch[0], scratch[0], int32_t(value));
+    e.lea(scratch[0], at(scratch[0], int32_t(value)));
   } else {
-    e.mov_imm64(scratch[1], uint64_t(value));
-    lea_sum(e, scratch[0], scratch[0], scratch[1]);
+    e.movabs(scratch[1], uint64_t(value));
+    e.lea(scratch[0], sum(scratch[0], scratch[1]));
   }
-  e.store_gs(scratch[0], cell);
+  e.mov(gs(cell), scratch[0]);
 }
 
 // An operation that neither skips nor needs more than its temporaries and `scratch`.
-void emit_op(Emitter& e, const Op& op, const Places& at, const Gpr (&scratch)[2], bool flags_free, AppPc app) {
-  Gpr temp = at.reg[static_cast<int>(op.temp)], other = at.reg[static_cast<int>(op.other)];
+void emit_op(Emitter& e, const Op& op, const Places& places, const Gpr (&scratch)[2], bool flags_free, AppPc app) {
+  Gpr temp = places.reg[static_cast<int>(op.temp)], other = places.reg[static_cast<int>(op.other)];
+  uint32_t behind;
   switch (op.kind) {
     case Op::AddCounter: return add_to_cell(e, gs_counter(op.counter), op.value, flags_free, scratch);
     case Op::AddClock:
       // The clock takes turns over its cells: an addition would wait for the one before it in the same cell.
       return add_to_cell(e, gs_counter({static_cast<uint32_t>(app.value >> 2) % Counters::clock_cells}), op.value,
                          flags_free, scratch);
-    case Op::Set: return e.mov_imm64(temp, uint64_t(op.value));
+    case Op::Set: return e.movabs(temp, uint64_t(op.value));
     case Op::GetRegister:
       for (int n = 0; n < 2; n++)
-        if (at.spilled[n] && at.reg[n] == op.reg) return e.load_gs(temp, gs_spill(n));
+        if (places.spilled[n] && places.reg[n] == op.reg) return e.mov(temp, gs(gs_spill(n)));
       return e.mov(temp, op.reg);
-    case Op::LoadCounter: return e.load_gs(temp, gs_counter(op.counter));
-    case Op::StoreCounter: return e.store_gs(temp, gs_counter(op.counter));
-    case Op::Load: CHECK(fits(op.value)); return e.load(temp, other, int32_t(op.value));
-    case Op::Store: CHECK(fits(op.value)); return e.store(temp, other, int32_t(op.value));
+    case Op::LoadCounter: return e.mov(temp, gs(gs_counter(op.counter)));
+    case Op::StoreCounter: return e.mov(gs(gs_counter(op.counter)), temp);
+    case Op::Load: CHECK(fits(op.value)); return e.mov(temp, at_wide(other, int32_t(op.value)));
+    case Op::Store: CHECK(fits(op.value)); return e.mov(at_wide(other, int32_t(op.value)), temp);
     case Op::Add:
-      if (fits(op.value)) return e.lea(temp, temp, int32_t(op.value));
-      e.mov_imm64(scratch[0], uint64_t(op.value));
-      return lea_sum(e, temp, temp, scratch[0]);
+      if (fits(op.value)) return e.lea(temp, at(temp, int32_t(op.value)));
+      e.movabs(scratch[0], uint64_t(op.value));
+      return e.lea(temp, sum(temp, scratch[0]));
     case Op::Call:
-      e.store_gs(at.reg[0], offsetof(rt::ThreadBlock, routine_args));
-      e.store_gs(at.reg[1], offsetof(rt::ThreadBlock, routine_args) + 8);
-      e.store_gs_imm(offsetof(rt::ThreadBlock, exit_id), static_cast<uint32_t>(op.value));
-      e.store_gs(x86::RCX, gs_rcx);
-      e.bytes(0x48, 0x8d, 0x0d);  // lea rcx, [behind the jump]
-      e.u32(8);
-      e.jump_gs(flags_free ? offsetof(rt::ThreadBlock, enter_probe) : offsetof(rt::ThreadBlock, enter_routine));
-      return e.load_gs(x86::RCX, gs_rcx);
+      e.mov(gs(offsetof(rt::ThreadBlock, routine_args)), places.reg[0]);
+      e.mov(gs(offsetof(rt::ThreadBlock, routine_args) + 8), places.reg[1]);
+      e.mov32(gs(offsetof(rt::ThreadBlock, exit_id)), static_cast<uint32_t>(op.value));
+      e.mov(gs(gs_rcx), x86::RCX);
+      behind = e.lea_ahead(x86::RCX);
+      e.jmp(gs(flags_free ? offsetof(rt::ThreadBlock, enter_probe) : offsetof(rt::ThreadBlock, enter_routine)));
+      e.comes_here(behind);
+      return e.mov(x86::RCX, gs(gs_rcx));
     default: break;
   }
 }
@@ -147,26 +138,25 @@ class Skips {
   // Unless temp == value: on to operation `to`. No flags: rcx tells. lea rcx, [temp - value]; jrcxz go on; jmp over
   void skip_unless(Gpr temp, int64_t value, size_t to, bool is_short) {
     int64_t difference = negated(value);
-    e_.store_gs(x86::RCX, gs_spill(2));
+    e_.mov(gs(gs_spill(2)), x86::RCX);
     if (fits(difference)) {
-      e_.lea(x86::RCX, temp, int32_t(difference));
+      e_.lea(x86::RCX, at(temp, int32_t(difference)));
     } else {
-      e_.mov_imm64(x86::RCX, uint64_t(difference));
-      lea_sum(e_, x86::RCX, x86::RCX, temp);
+      e_.movabs(x86::RCX, uint64_t(difference));
+      e_.lea(x86::RCX, sum(x86::RCX, temp));
     }
-    e_.bytes(0xe3, is_short ? 11 : 14);
-    e_.load_gs(x86::RCX, gs_spill(2));
-    e_.bytes(is_short ? 0xeb : 0xe9);
-    skips_.push_back({e_.offset(), to, is_short});
-    is_short ? e_.bytes(0) : e_.u32(0);
-    e_.load_gs(x86::RCX, gs_spill(2));
+    uint32_t goes_on = e_.jrcxz();
+    e_.mov(x86::RCX, gs(gs_spill(2)));
+    skips_.push_back({is_short ? e_.jmp_short() : e_.jmp(), to, is_short});
+    e_.comes_here_short(goes_on);
+    e_.mov(x86::RCX, gs(gs_spill(2)));
   }
   // Operation `to` begins here.
   void arrive(size_t to) {
     for (const Skip& s : skips_) {
       if (s.to != to) continue;
-      if (s.is_short) e_.patch_u8(s.displacement, static_cast<uint8_t>(e_.offset() - s.displacement - 1));
-      else e_.patch_u32(s.displacement, e_.offset() - s.displacement - 4);
+      if (s.is_short) e_.comes_here_short(s.displacement);
+      else e_.comes_here(s.displacement);
     }
   }
 
@@ -190,11 +180,11 @@ void Lowering::arrive(x86::BlockId to, AppPc address) {
               });
   if (wants_rcx && !late) {
     mark(Mark::Exact, address, rt::RestoreRcx, e_.offset() + restore_size);
-    e_.load_gs(x86::RCX, gs_rcx);
+    e_.mov(x86::RCX, gs(gs_rcx));
   }
   for (const Insertion* i : arrivals_) probe(in_.plan.ops_of(*i), live_.live_in[to], address, late);
   if (late) {
-    e_.load_gs(x86::RCX, gs_rcx);
+    e_.mov(x86::RCX, gs(gs_rcx));
     mark(Mark::Run, address);
   }
   arrivals_.clear();
@@ -204,15 +194,15 @@ void Lowering::probe(std::span<const Op> ops, x86::RegSet live, AppPc app, bool 
   rcx_in_slot_ = rcx_in_slot;
   if (rcx_in_slot) live.gpr &= static_cast<uint16_t>(~(1 << x86::RCX));
   bool flags_free = !(live.flags & arithmetic_flags);
-  Places at;
+  Places places;
   bool needs_scratch = false, keep_rcx = false;
   for (const Op& op : ops) {
-    for (int n = 0; n < 2; n++) at.used[n] |= uses_temp(op, n, inline_code_, register_clock_);
+    for (int n = 0; n < 2; n++) places.used[n] |= uses_temp(op, n, inline_code_, register_clock_);
     needs_scratch |= scratch_count(op, flags_free, register_clock_) > 0;
     keep_rcx |= op.kind == Op::SkipUnless && !fits(negated(op.value));
   }
-  bool lends = needs_scratch && !at.used[0];  // the place of A, which no operation uses, serves them all
-  at.used[0] |= lends;
+  bool lends = needs_scratch && !places.used[0];  // the place of A, which no operation uses, serves them all
+  places.used[0] |= lends;
   uint16_t wanted = registers_read(ops) & not_rsp;
   Pool pool{uint16_t(~live.gpr & not_rsp & ~wanted), uint16_t(not_rsp & ~wanted), wanted};
   if (keep_rcx) pool.exclude(x86::RCX);
@@ -222,12 +212,12 @@ void Lowering::probe(std::span<const Op> ops, x86::RegSet live, AppPc app, bool 
   mark(rcx_in_slot ? Mark::Middle : Mark::Exact, app, 0, begin);
   uint8_t restore = 0, numbers = 0;
   for (int n = 0; n < 2; n++) {
-    if (!at.used[n]) continue;
-    at.reg[n] = pool.take(at.spilled[n]);
-    if (!at.spilled[n]) continue;
-    e_.store_gs(at.reg[n], gs_spill(n));
+    if (!places.used[n]) continue;
+    places.reg[n] = pool.take(places.spilled[n]);
+    if (!places.spilled[n]) continue;
+    e_.mov(gs(gs_spill(n)), places.reg[n]);
     restore |= n ? rt::RestoreSpill1 : rt::RestoreSpill0;
-    numbers |= uint8_t(at.reg[n] << 4 * n);
+    numbers |= uint8_t(places.reg[n] << 4 * n);
   }
   if (restore) mark(Mark::Middle, app, restore, begin, numbers);
   Skips skips(e_);
@@ -236,32 +226,32 @@ void Lowering::probe(std::span<const Op> ops, x86::RegSet live, AppPc app, bool 
     const Op& op = ops[k];
     if (op.kind == Op::SkipUnless) {
       size_t to = std::min(k + 1 + op.count, ops.size());
-      skips.skip_unless(at.reg[static_cast<int>(op.temp)], op.value, to,
+      skips.skip_unless(places.reg[static_cast<int>(op.temp)], op.value, to,
                         to - k <= 2);  // one operation is less than 127 bytes
       continue;
     }
     if (op.kind >= Op::PushFrame) {
-      frame_op(op, at.reg[0], at.reg[1], flags_free);
+      frame_op(op, places.reg[0], places.reg[1], flags_free);
       continue;
     }
     if (op.kind == Op::AddClock && register_clock_) {
       advance_clock(op.value);
       continue;
     }
-    Gpr scratch[2] = {at.reg[0], at.reg[0]};
+    Gpr scratch[2] = {places.reg[0], places.reg[0]};
     bool spilled[2] = {false, false};
     Pool rest = pool;
     for (int n = lends ? 1 : 0; n < scratch_count(op, flags_free, register_clock_); n++) {
       scratch[n] = rest.take(spilled[n]);
-      if (spilled[n]) e_.store_gs(scratch[n], gs_spill(2 + n));
+      if (spilled[n]) e_.mov(gs(gs_spill(2 + n)), scratch[n]);
     }
-    emit_op(e_, op, at, scratch, flags_free, app);
+    emit_op(e_, op, places, scratch, flags_free, app);
     for (int n = 0; n < 2; n++)
-      if (spilled[n]) e_.load_gs(scratch[n], gs_spill(2 + n));
+      if (spilled[n]) e_.mov(scratch[n], gs(gs_spill(2 + n)));
   }
   skips.arrive(ops.size());
   for (int n = 0; n < 2; n++)
-    if (at.spilled[n]) e_.load_gs(at.reg[n], gs_spill(n));
+    if (places.spilled[n]) e_.mov(places.reg[n], gs(gs_spill(n)));
   rcx_in_slot_ = false;
   if (!rcx_in_slot) mark(Mark::Run, app);
 }

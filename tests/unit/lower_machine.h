@@ -69,15 +69,15 @@ struct Machine {
     counters = reinterpret_cast<uint64_t*>(p + rt::counters_offset);
     code = reinterpret_cast<std::byte*>(map(room + 4096));
     Emitter e({leave(), 256}, {});
-    e.bytes(0xff, 0x25, 0, 0, 0, 0);  // jmp [rip]
-    e.u64(reinterpret_cast<uint64_t>(weir_test_leave));
+    e.jmp(relative(6));  // behind it
+    e.quad(reinterpret_cast<uint64_t>(weir_test_leave));
     block->enter_routine = block->enter_probe = reinterpret_cast<uint64_t>(leave() + e.offset());
-    e.store_gs(x86::RAX, gs_spill(3));
-    e.load_gs(x86::RAX, offsetof(rt::ThreadBlock, target));
-    e.lea(x86::RAX, x86::RAX, 1);
-    e.store_gs(x86::RAX, offsetof(rt::ThreadBlock, target));  // counts the calls
-    e.load_gs(x86::RAX, gs_spill(3));
-    e.bytes(0xff, 0xe1);  // jmp rcx
+    e.mov(gs(gs_spill(3)), x86::RAX);
+    e.mov(x86::RAX, gs(offsetof(rt::ThreadBlock, target)));
+    e.lea(x86::RAX, at(x86::RAX, 1));
+    e.mov(gs(offsetof(rt::ThreadBlock, target)), x86::RAX);  // counts the calls
+    e.mov(x86::RAX, gs(gs_spill(3)));
+    e.jmp(x86::RCX);
     use_gs(block);
   }
   std::byte* leave() const { return code + room; }

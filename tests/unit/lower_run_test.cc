@@ -183,8 +183,8 @@ TEST(Probe, RandomFunctionsRunAsTheyWould) {
     before.registers.flags = 0x202;
     memcpy(app, s.bytes.data(), s.bytes.size());
     Emitter e({reinterpret_cast<std::byte*>(app) + s.bytes.size() + 0x100, 16}, {});
-    e.bytes(0xff, 0x25, 0, 0, 0, 0);  // jmp [rip]
-    e.u64(reinterpret_cast<uint64_t>(weir_test_leave));
+    e.jmp(relative(6));  // behind it
+    e.quad(reinterpret_cast<uint64_t>(weir_test_leave));
     uint64_t gs[64];
     auto run = [&](const void* code, State& after, bool native_gs) {
       memcpy(gs, before.gs, sizeof gs);

@@ -9,11 +9,17 @@
 
 namespace weir::count {
 
+using instrument::at;
+using instrument::at_wide;
+using instrument::clock_register;
 using instrument::Counter;
 using instrument::Emitter;
+using instrument::gs;
 using instrument::gs_counter;
+using instrument::indexed;
 using instrument::Lowering;
 using instrument::Op;
+using instrument::sum;
 using instrument::Tail;
 using x86::Gpr;
 using Door = Lowering::Door;
@@ -41,7 +47,7 @@ class Inline : public instrument::InlineCode {
   uint32_t frame_size() const override { return size; }
   void begin_frame(Lowering& code, Gpr t, Gpr u) const override;
   bool can_begin_frame_at(bool has_register_clock) const override { return has_register_clock; }
-  void begin_frame_at(Lowering& code, Gpr t) const override { code.emitter().store_clock(t, clock_at); }
+  void begin_frame_at(Lowering& code, Gpr t) const override { code.emitter().vmovdqu64(at(t, clock_at), clock_register); }
   void end_frame(Lowering& code, const Op& op, Gpr t, Gpr u) const override;
   bool compare_settled(Lowering& code) const override;
   Needs needs(const Op& op, bool has_register_clock) const override;
@@ -51,28 +57,28 @@ class Inline : public instrument::InlineCode {
 
 // u = the clock, without flags; t is lost.
 void sum_clock(Emitter& e, Gpr t, Gpr u) {
-  e.load_gs(u, gs_counter({0}));
-  e.load_gs(t, gs_counter({1}));
-  e.lea_sum(u, u, t);
+  e.mov(u, gs(gs_counter({0})));
+  e.mov(t, gs(gs_counter({1})));
+  e.lea(u, sum(u, t));
 }
 // … and from that the self clock.
 void add_bias(Emitter& e, Gpr t, Gpr u) {
-  e.load_gs(t, gs_self_bias);
-  e.lea_sum(u, u, t);
+  e.mov(t, gs(gs_self_bias));
+  e.lea(u, sum(u, t));
 }
 
 // The frame below t ends, and with it what the self clock said in it; u = its own time.
 void take_off(Lowering& code, Gpr t, Gpr u) {
   Emitter& e = code.emitter();
   if (code.has_register_clock()) {
-    e.move_self_clock(u);
-    e.op(0x2b, u, t, self_at - size);
-    e.load_self_clock(t, self_at - size);
+    e.vpextrq(u, clock_register, 1);
+    e.sub(u, at(t, self_at - size));
+    e.vmovhps(clock_register, clock_register, at(t, self_at - size));
   } else {
     code.read_clock(u);
-    e.op_gs(0x03, u, gs_self_bias);
-    e.op(0x2b, u, t, self_at - size);
-    e.op_gs(0x29, u, gs_self_bias);
+    e.add(u, gs(gs_self_bias));
+    e.sub(u, at(t, self_at - size));
+    e.sub(gs(gs_self_bias), u);
   }
   code.take_off(t);
 }
@@ -80,48 +86,48 @@ void take_off(Lowering& code, Gpr t, Gpr u) {
 // What passed since the frame below t was pushed goes to the record; u is lost.
 void add_total(Lowering& code, const Op& op, Gpr t, Gpr u) {
   code.read_clock(u);
-  code.emitter().op(0x2b, u, t, clock_at - size);
-  code.emitter().op_gs(0x01, u, gs_cell(op.counter, runtime::RecordTotal));
+  code.emitter().sub(u, at(t, clock_at - size));
+  code.emitter().add(gs(gs_cell(op.counter, runtime::RecordTotal)), u);
 }
 
 // The record's spread of self times has u in it, or the runtime widens it. u is lost.
 void note_self(Lowering& code, const Op& op, Gpr u) {
   Emitter& e = code.emitter();
   uint32_t spread = gs_cell(op.counter, runtime::RecordSpread);
-  e.op_gs(0x2b, u, spread);
-  e.op_gs(0x3b, u, spread + 8);
-  e.jump_if(Emitter::AboveOrEqual);
+  e.sub(u, gs(spread));
+  e.cmp(u, gs(spread + 8));
+  e.jcc(Emitter::AboveOrEqual);
   code.leads_to_cold(Extreme, spread, u, u);
 }
 
 void begin_leaf(Lowering& code, const Op& op, Gpr t, Gpr u) {
   Emitter& e = code.emitter();
-  e.store_gs_imm(gs_leaf_site, op.counter.index);
-  if (code.has_register_clock()) return e.store_clock_gs(gs_leaf);
+  e.mov32(gs(gs_leaf_site), op.counter.index);
+  if (code.has_register_clock()) return e.vmovdqu64(gs(gs_leaf), clock_register);
   sum_clock(e, t, u);
-  e.store_gs(u, gs_leaf);
+  e.mov(gs(gs_leaf), u);
   add_bias(e, t, u);
-  e.store_gs(u, gs_leaf_self);
+  e.mov(gs(gs_leaf_self), u);
 }
 
 // A function that calls nobody has only time of its own. (What handlers took meanwhile they have added when they ended.) Without a call
 // under way control came by a jump: the table knows one place for an address, whoever leads there.
 void end_leaf(Lowering& code, const Op& op, Gpr u) {
   Emitter& e = code.emitter();
-  e.compare_gs_0(gs_leaf_site);
+  e.cmp32_short(gs(gs_leaf_site), 0);
   e.skip_if(Emitter::Equal, [&] {
     if (code.has_register_clock()) {
-      e.move_self_clock(u);
-      e.op_gs(0x2b, u, gs_leaf_self);
-      e.load_self_clock_gs(gs_leaf_self);
+      e.vpextrq(u, clock_register, 1);
+      e.sub(u, gs(gs_leaf_self));
+      e.vmovhps(clock_register, clock_register, gs(gs_leaf_self));
     } else {
       code.read_clock(u);
-      e.op_gs(0x03, u, gs_self_bias);
-      e.op_gs(0x2b, u, gs_leaf_self);
-      e.op_gs(0x29, u, gs_self_bias);
+      e.add(u, gs(gs_self_bias));
+      e.sub(u, gs(gs_leaf_self));
+      e.sub(gs(gs_self_bias), u);
     }
-    e.op_gs(0x01, u, gs_cell(op.counter, runtime::RecordTotal));
-    e.store_gs_imm(gs_leaf_site, 0);
+    e.add(gs(gs_cell(op.counter, runtime::RecordTotal)), u);
+    e.mov32(gs(gs_leaf_site), 0);
     note_self(code, op, u);
   });
 }
@@ -132,37 +138,34 @@ void end_other_callee(Lowering& code, const Tail& tail) {
   Emitter& e = code.emitter();
   Gpr t = tail.t, u = tail.u;
   uint32_t slow[2];
-  auto record = [](size_t field) { return static_cast<uint32_t>(runtime::others_offset + field); };
+  auto record = [](size_t field) { return at_wide(x86::RAX, static_cast<int32_t>(runtime::others_offset + field)); };
   code.keep_rax(tail);
-  if (u >> 3) e.bytes(0x41);
-  e.bytes(0x69, 0xc0 | (u & 7));  // imul eax, u, …
-  e.u32(runtime::others_hash_callee);
-  e.bytes(0x05);  // add eax, …
-  e.u32(tail.argument * runtime::others_hash_site);
-  e.bytes(0xc1, 0xe8, 32 - runtime::near_others_bits);  // shr eax, …
+  e.imul32(x86::RAX, u, runtime::others_hash_callee);
+  e.add_eax(tail.argument * runtime::others_hash_site);
+  e.shr32(x86::RAX, 32 - runtime::near_others_bits);
   static_assert(sizeof(OtherRecord) == 48);
-  e.bytes(0x48, 0x8d, 0x04, 0x40, 0x48, 0xc1, 0xe0, 4);  // lea rax, [rax + rax*2]; shl rax, 4
-  e.op_gs_rax(0x39, u, record(offsetof(OtherRecord, callee)), false);
-  slow[0] = e.jump_if(Emitter::NotEqual);
-  e.compare_gs_rax_imm(record(offsetof(OtherRecord, site)), tail.argument);
-  slow[1] = e.jump_if(Emitter::NotEqual);
-  e.inc_gs_rax(record(offsetof(OtherRecord, calls)));
+  e.lea(x86::RAX, indexed(x86::RAX, x86::RAX, 2));
+  e.shl(x86::RAX, 4);
+  e.cmp32(gs(record(offsetof(OtherRecord, callee))), u);
+  slow[0] = e.jcc(Emitter::NotEqual);
+  e.cmp32(gs(record(offsetof(OtherRecord, site))), tail.argument);
+  slow[1] = e.jcc(Emitter::NotEqual);
+  e.inc(gs(record(offsetof(OtherRecord, calls))));
   code.leave_function(u);
   e.skip_if(Emitter::NotEqual, [&] {
     code.read_clock(u);
-    e.op(0x2b, u, t, clock_at - size);
-    e.op_gs_rax(0x01, u, record(offsetof(OtherRecord, total)));
+    e.sub(u, at(t, clock_at - size));
+    e.add(gs(record(offsetof(OtherRecord, total))), u);
   });
   take_off(code, t, u);
-  e.op_gs_rax(0x2b, u, record(offsetof(OtherRecord, self.min)));
-  e.op_gs_rax(0x3b, u, record(offsetof(OtherRecord, self.span)));
-  uint32_t extreme = e.jump_if(Emitter::AboveOrEqual);
+  e.sub(u, gs(record(offsetof(OtherRecord, self.min))));
+  e.cmp(u, gs(record(offsetof(OtherRecord, self.span))));
+  uint32_t extreme = e.jcc(Emitter::AboveOrEqual);
   code.take_rax_back(tail);
   code.jump_back(tail);
   e.comes_here(extreme);
   code.set_argument(0, u);
-  e.bytes(0x48, 0x8d, 0x80);  // lea rax, [rax + …]
-  e.u32(record(offsetof(OtherRecord, self)));
+  e.lea(x86::RAX, record(offsetof(OtherRecord, self)));
   code.set_argument(1, x86::RAX);
   code.take_rax_back(tail);
   code.go_through(Door::Light, runtime::Extreme);
@@ -177,14 +180,14 @@ void Inline::begin_frame(Lowering& code, Gpr t, Gpr u) const {
   Emitter& e = code.emitter();
   if (code.has_register_clock()) {
     code.load_top(t);
-    return e.store_clock(t, clock_at);
+    return e.vmovdqu64(at(t, clock_at), clock_register);
   }
   sum_clock(e, t, u);
   code.load_top(t);
-  e.op(0x89, u, t, clock_at);
+  e.mov(at(t, clock_at), u);
   add_bias(e, t, u);
   code.load_top(t);
-  e.op(0x89, u, t, self_at);
+  e.mov(at(t, self_at), u);
 }
 
 void Inline::end_frame(Lowering& code, const Op& op, Gpr t, Gpr u) const {
@@ -195,11 +198,11 @@ void Inline::end_frame(Lowering& code, const Op& op, Gpr t, Gpr u) const {
     take_off(code, t, u);
     return note_self(code, op, u);
   }
-  e.op32(0x8b, u, t, callee_at - size);
-  e.compare_gs32(u, gs_cell(op.counter, runtime::RecordCallee));
-  e.jump_if(Emitter::NotEqual);
+  e.mov32(u, at(t, callee_at - size));
+  e.cmp32(u, gs(gs_cell(op.counter, runtime::RecordCallee)));
+  e.jcc(Emitter::NotEqual);
   size_t other = code.leads_to_cold(OtherCallee, op.counter.index, t, u, static_cast<uint32_t>(op.value));
-  e.add_gs(gs_cell(op.counter, runtime::RecordCalls), 1);
+  e.inc(gs(gs_cell(op.counter, runtime::RecordCalls)));
   code.leave_function(u);
   e.skip_if(Emitter::NotEqual, [&] { add_total(code, op, t, u); });
   take_off(code, t, u);
@@ -209,7 +212,7 @@ void Inline::end_frame(Lowering& code, const Op& op, Gpr t, Gpr u) const {
 
 // A leaf call may be under way.
 bool Inline::compare_settled(Lowering& code) const {
-  code.emitter().compare_gs_0(gs_leaf_site);
+  code.emitter().cmp32_short(gs(gs_leaf_site), 0);
   return true;
 }
 
