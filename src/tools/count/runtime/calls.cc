@@ -182,6 +182,7 @@ void end_handler(ThreadBlock* tb, uint32_t index, uint64_t frame, bool goes_on) 
   if (index != rt::not_interrupted) s.os_call = s.aside[index].os_call, leaf(tb) = s.aside[index].leaf;
   tick(tb);
   stack.settle(frame + rt::handler_frame);
+  s.clock_at_os_call = now(tb);  // (it may go on in an OS call that it was interrupted in)
   LeafCall& interrupted = leaf(tb);  // what the handler took belongs to its total
   if (!goes_on) end_leaf(tb, interrupted);
   if (!interrupted.site) return;

@@ -146,7 +146,7 @@ struct State {
   uint32_t is_in_os_call;  // the thread waits for Weir, and did so while the kernel had it,
   uint64_t waits_since;    // … and since then, where the clock is the time that passes
   uint64_t stamp;          // by_wall: it was so at this time
-  Times clock_at_os_call;  // the clock, as it was at the last OS call
+  Times clock_at_os_call;  // the clock, as it was at the last OS call, or behind a handler
   char name[16];           // of the thread
   SetAside aside[rt::interrupted_count];
 };
