@@ -337,7 +337,9 @@ Result<> summary(View& v) {
   v.out.line();
   // The next command to type, about the function at the top.
   if (v.is_sampled() && v.run.sampling->rate > 0 && t.all() == 0) {
-    v.out.line(fmt::format("no sample: it took less than a period of CPU time. next: weir sample -F 20000 -- {}",
+    bool has_notes = std::ranges::any_of(v.processes, [](const store::ProcessRow& p) { return !p.notes.empty(); });
+    v.out.line(fmt::format("no sample: {}. next: weir sample -F 20000 -- {}",
+                           has_notes ? "see the note" : "it took less than a period of CPU time",
                            printable(quoted_command(run.command))));
     return {};
   }

@@ -161,7 +161,8 @@ void Sampler::collect(Process& p) {
     if (threads.empty()) threads.emplace_back().tid = static_cast<uint32_t>(p.pid);
     threads[0].lost += lost;
   }
-  if (p.is_blind && !p.code.is_complete() && !threads.empty())
+  if (!p.why_unsampled.empty()) p.program.notes.push_back(p.why_unsampled);
+  else if (p.is_blind && !p.code.is_complete() && !threads.empty())
     p.program.notes.push_back("time in the kernel is not in the samples: weir was still reading its code when it ended");
   else if (p.is_blind && (!threads.empty() || p.pid == main_pid_) && p.program.ended_by != "exec")
     p.program.notes.push_back(

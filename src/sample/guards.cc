@@ -158,7 +158,9 @@ void Sampler::code_changed(Process& p) {
 // Of a program that has run without guards.
 void Sampler::begin_late_events(Process& p) {
   if (!by_perf_ || !p.has_ours || p.is_executing || p.is_left_alone || p.waits_since || !p.events.empty()) return;
-  if (p.code.has_library()) (void)begin_stopped(p);
+  if (!p.code.has_library()) return;
+  auto begun = begin_stopped(p);
+  p.why_unsampled = begun ? "" : "it was not sampled: its code was not known when it began, and later " + begun.error().what;
 }
 
 void Sampler::take_news() {
@@ -176,6 +178,7 @@ void Sampler::answer(Process& p) {
     case rt::Ask::Look:
       if (!is_ready_to_run(p)) return;
       told.runs_bare = !p.code.has_library();
+      p.why_unsampled = told.runs_bare ? "it was not sampled: its code was not known in time" : "";
       if (told.runs_bare) end_events(p);
       else begin_events_again(p);
       break;

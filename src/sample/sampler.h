@@ -41,6 +41,7 @@ struct Process {
   Time entered = {};                           // when we were done with it
   std::vector<uint64_t> guarded;               // instructions with a breakpoint
   bool is_blind = false;                       // time in the kernel is not sampled
+  std::string why_unsampled;                   // it has no events since it began: a sentence
   bool is_confined = false;                    // by seccomp: its handler makes no system calls
   bool has_begun = false;                      // it ran before Weir came
   bool has_ours = false;                       // our memory is mapped there, and the signal is ours

@@ -29,4 +29,5 @@ int main(void) {
 S
 LIMIT=60
 sampled "$T/late"
-seen main
+# (On a busy machine Weir may know the code too late, and then cannot begin, as the thread blocks the signal nearly always.)
+[[ $(report summary) == *'was not sampled: its code was not known'* ]] || seen main
