@@ -16,7 +16,7 @@ for view in '' functions tree 'detail main' threads; do
   # shellcheck disable=SC2086
   report $view >"$T/text"
   # (Waiting is measured: on a busy machine there is a column of it.)
-  sed -E 's/ <?[0-9]+\.[0-9]{3} s / /' "$T/text" | grep -E '[0-9]( [kMG])? cycles|[0-9] (m|µ)?s[ ,)]' | grep -Ev 'measured|^  waited' && fail "'$view' of instructions: $(<"$T/text")"
+  sed -E 's/ <?[0-9]+\.[0-9]{3} s / /' "$T/text" | grep -E '[0-9]( [kMG])? cycles|[0-9] (m|µ)?s[ ,)]' | grep -Ev 'measured|^ *waited' && fail "'$view' of instructions: $(<"$T/text")"
 done
 report summary --format json >"$T/json"
 jq -e '.run.total == .run.instructions and .run.cycles == .run.total' "$T/json" >/dev/null || fail "two totals: $(jq .run "$T/json")"
