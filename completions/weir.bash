@@ -102,7 +102,7 @@ _weir_report() {
     *)
       _weir_words
       if [[ $last == -* ]]; then
-        _weir_offer "$last" -W '--thread= --process= --filter= --sort= --limit= --format= --os-calls= --with-waits --without-waits --cpu= --source-map= --sites --blocks --merge-clones --parts --fold-inlined --color=
+        _weir_offer "$last" -W '--thread= --process= --filter= --sort= --limit= --format= --os-calls= --with-waits --without-waits --cpu= --source-map= --sites --blocks --merge-clones --parts --fold-inlined --check --color=
           --no-pager --help'
         [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace 2>/dev/null || true
       elif ((_weir_count == 0)); then
