@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "engine/space.h"
+#include "instrument/cache_placement.h"
 #include "x86/encoding.h"
 #include "x86/liveness.h"
 
@@ -272,11 +273,13 @@ Result<CachePc> Space::lower(Translation& t) {
   x86::Liveness live = needs_all ? x86::liveness(f) : x86::liveness_at_entries(f, x86::RCX);
   TRY(Room room, take_room(arena, aligned(bound + guards_bound(t) + 256), static_cast<uint32_t>(2 * f.insns.size())));
   x86::ReadMemory code = [&](AppPc at, size_t size) { return t.code_at(at, size); };
-  instrument::lower({f, live, t.plan, code, arena.memory->mapping.bytes().subspan(arena.used, bound),
-                     arena.base + static_cast<int64_t>(arena.used), table_address_, room.first_exit,
-                     [&](AppPc a) { return arena.is_volatile && !arena.code.contains(a) ? CachePc{} : find(a); },
-                     tool_->services().clock, tool_->inline_code()},
-                    t.lowered);
+  instrument::CachePlacement placement(table_address_, room.first_exit, [&](AppPc a) {
+    return arena.is_volatile && !arena.code.contains(a) ? CachePc{} : find(a);
+  });
+  instrument::lower(
+      {f, live, t.plan, code, arena.memory->mapping.bytes().subspan(arena.used, bound),
+       arena.base + static_cast<int64_t>(arena.used), placement, tool_->services().clock, tool_->inline_code()},
+      t.lowered);
   auto exits = static_cast<uint32_t>(t.lowered.exits.size());
   stats_.functions++;
   stats_.blocks += f.blocks.size();

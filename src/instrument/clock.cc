@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/processor.h"
 #include "instrument/lowering.h"
 
 namespace weir::instrument {
@@ -16,8 +15,8 @@ constexpr Zmm zmm31{31};
 
 }  // namespace
 
-uint32_t clock_register_offset() {
-  uint32_t area = processor().high_zmm_offset;
+uint32_t clock_register_offset(const Processor& processor) {
+  uint32_t area = processor.high_zmm_offset;
   return area ? area + (31 - 16) * 64 : 0;
 }
 
@@ -32,14 +31,14 @@ void begin_clock(std::byte* memory) {
 // u = the clock.
 void Lowering::read_clock(x86::Gpr u) {
   if (register_clock_) return e_.vmovq(u, clock_register);
-  e_.mov(u, gs(gs_counter({0})));
-  e_.add(u, gs(gs_counter({1})));
+  e_.mov(u, thread(gs_counter({0})));
+  e_.add(u, thread(gs_counter({1})));
 }
 
 void Lowering::advance_clock(int64_t by) {
   if (by >= rt::min_step && by < rt::min_step + rt::step_count) {
     uint32_t step = rt::steps_offset + 8 * static_cast<uint32_t>(by - rt::min_step);
-    return e_.vpaddq(clock_register, clock_register, gs(step));
+    return e_.vpaddq(clock_register, clock_register, thread(step));
   }
   e_.vpaddq(clock_register, clock_register, relative(0));
   literals_.push_back({static_cast<uint64_t>(by), e_.offset() - 4});
@@ -57,12 +56,12 @@ void Lowering::emit_literals() {
 
 // zmm31 becomes the program's, and the clock's again.
 void Lowering::take_vector31() {
-  e_.vmovdqu64(gs(gs_away), clock_register);
-  e_.vmovdqu64(zmm31, gs(gs_zmm31));
+  e_.vmovdqu64(thread(gs_away), clock_register);
+  e_.vmovdqu64(zmm31, thread(gs_zmm31));
 }
 void Lowering::give_vector31_back() {
-  e_.vmovdqu64(gs(gs_zmm31), zmm31);
-  e_.vmovdqu64(clock_register, gs(gs_away));
+  e_.vmovdqu64(thread(gs_zmm31), zmm31);
+  e_.vmovdqu64(clock_register, thread(gs_away));
 }
 
 // Instructions that use zmm31. A fault among them finds the clock in the thread block.

@@ -4,14 +4,15 @@
 // The program's own zmm31 is in the thread block meanwhile; instructions that use it get it for as long as they need it.
 #pragma once
 
+#include "base/processor.h"
 #include "x86/insn.h"
 
 namespace weir::instrument {
 
 // Where zmm31 is in the extended state of a signal frame. 0: the processor has none, the clock is in memory.
-uint32_t clock_register_offset();
+uint32_t clock_register_offset(const Processor& processor = weir::processor());
 
-// The clock of a thread that begins: `memory` is its thread block.
+// The clock of a thread that begins on this machine: `memory` is its thread block.
 void begin_clock(std::byte* memory);
 
 constexpr bool uses_clock_register(const x86::Insn& insn) { return (insn.shape->reads.vec | insn.shape->writes.vec) >> 31; }

@@ -17,10 +17,15 @@ void Emitter::encode(Size size, uint8_t opcode, uint8_t reg, const ProgramOperan
   copy(m.and_modrm.subspan(1));
 }
 
+void Emitter::note_place(uint8_t* begin, const uint8_t* displacement) {
+  *begin = segment_;
+  places_->push_back(static_cast<uint32_t>(displacement - begin_));
+}
+
 // c4, R X B m m m m m, W v v v v L p p
 void Emitter::vex(Prefix prefix, uint8_t opcode, uint8_t reg, const Memory& m) {
   uint8_t* begin = p_;
-  if (m.segment) bytes(m.segment);
+  if (m.is_thread) bytes(gs);
   bytes(0xc4, inverted(reg, 3, 7) | inverted(m.rex, 1, 6) | inverted(m.rex, 0, 5) | F0f, 0xf8 | prefix, opcode);
   p_ = put_operand(begin, p_, reg, m, 0);
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <vector>
 
 #include "base/address.h"
 #include "base/result.h"
@@ -46,6 +47,10 @@ class Emitter {
   CachePc pc() const { return base_ + (p_ - begin_); }
   CachePc pc_at(uint32_t offset) const { return base_ + offset; }
   bool has_room(size_t n) const { return p_ + n <= end_; }
+
+  // How a thread's memory is reached, if not with %gs: with another segment, by displacements that are yet to be completed. `places` gets
+  // where they stand.
+  void reach_thread(uint8_t segment, std::vector<uint32_t>& places) { segment_ = segment, places_ = &places; }
 
   // ---- What is no instruction of Weir's ----
   // Instructions of the program.
@@ -208,11 +213,13 @@ class Emitter {
   }
   uint32_t ahead() { return put(uint32_t{0}), offset() - 4; }
   // The instruction begins at `begin`, and ends with an immediate of that size.
-  uint8_t* put_operand(const uint8_t* begin, uint8_t* p, uint8_t reg, const Memory& m, uint8_t immediate) {
+  uint8_t* put_operand(uint8_t* begin, uint8_t* p, uint8_t reg, const Memory& m, uint8_t immediate) {
     *p++ = static_cast<uint8_t>(m.modrm | (reg & 7) << 3);
     if (m.has_sib()) *p++ = m.sib;
     if (m.displacement_size == 1) *p++ = static_cast<uint8_t>(m.displacement);
     if (m.displacement_size != 4) return p;
+    if (m.is_thread && places_) [[unlikely]]
+      note_place(begin, p);
     int32_t displacement = m.displacement;
     if (m.is_relative) displacement -= static_cast<int32_t>(p + 4 + immediate - begin);
     memcpy(p, &displacement, 4);
@@ -220,7 +227,7 @@ class Emitter {
   }
   void encode(Size size, uint8_t opcode, uint8_t reg, const Memory& m, uint8_t immediate = 0) {
     uint8_t* p = p_;
-    if (m.segment) *p++ = m.segment;
+    if (m.is_thread) *p++ = gs;
     if (auto rex = static_cast<uint8_t>(size | (reg >> 3) << 2 | m.rex)) *p++ = 0x40 | rex;
     *p++ = opcode;
     p_ = put_operand(p_, p, reg, m, immediate);
@@ -238,6 +245,7 @@ class Emitter {
     bytes(opcode | (r & 7));
   }
   void encode(Size size, uint8_t opcode, uint8_t reg, const ProgramOperand& m);
+  [[gnu::cold, gnu::noinline]] void note_place(uint8_t* begin, const uint8_t* displacement);
   // A bit of a register's number, at its place. Prefixes of vector instructions have them inverted.
   static constexpr uint8_t inverted(unsigned number, int bit, int place) {
     return static_cast<uint8_t>((~number >> bit & 1) << place);
@@ -249,8 +257,8 @@ class Emitter {
           form.opcode);
   }
   void evex(const Evex& form, uint8_t reg, uint8_t second, Memory m, uint8_t immediate = 0) {
-    const uint8_t* begin = p_;
-    if (m.segment) bytes(m.segment);
+    uint8_t* begin = p_;
+    if (m.is_thread) bytes(gs);
     evex_prefix(form, reg, second, m.rex);
     if (m.displacement_size == 1) {
       CHECK(m.displacement % form.unit == 0);
@@ -269,6 +277,9 @@ class Emitter {
   uint8_t* p_;
   uint8_t* end_;
   CachePc base_;
+  static constexpr uint8_t gs = 0x65;
+  uint8_t segment_ = gs;  // see reach_thread()
+  std::vector<uint32_t>* places_ = nullptr;
 };
 
 }  // namespace weir::instrument

@@ -42,12 +42,12 @@ void InlineCode::end_frame(Lowering& code, const Op& op, Gpr t, Gpr u) const {
 
 // ---- For the tool's inline code ----
 
-void Lowering::load_top(Gpr t) { e_.mov(t, gs(gs_top)); }
-void Lowering::leave_function(Counter callee) { e_.dec(gs(gs_counter(callee))); }
-void Lowering::leave_function(Gpr callee) { e_.dec(gs(scaled(callee, 8, rt::counters_offset))); }
+void Lowering::load_top(Gpr t) { e_.mov(t, thread(gs_top)); }
+void Lowering::leave_function(Counter callee) { e_.dec(thread(gs_counter(callee))); }
+void Lowering::leave_function(Gpr callee) { e_.dec(thread(scaled(callee, 8, rt::counters_offset))); }
 void Lowering::take_off(Gpr t) {
   e_.lea(t, at(t, -frame_size()));
-  e_.mov(gs(gs_top), t);
+  e_.mov(thread(gs_top), t);
 }
 
 // The runtime does it. Registers are kept, and flags where they must. (Of a return one argument is enough.)
@@ -56,19 +56,19 @@ void Lowering::call_routine(Door door, uint32_t routine, uint32_t a, uint32_t b)
   if (routine != rt::StackLeave) set_argument(1, b);
   go_through(door, routine);
 }
-void Lowering::set_argument(uint32_t n, uint32_t value) { e_.mov(gs(gs_argument(n)), static_cast<int32_t>(value)); }
-void Lowering::set_argument(uint32_t n, Gpr value) { e_.mov(gs(gs_argument(n)), value); }
+void Lowering::set_argument(uint32_t n, uint32_t value) { e_.mov(thread(gs_argument(n)), static_cast<int32_t>(value)); }
+void Lowering::set_argument(uint32_t n, Gpr value) { e_.mov(thread(gs_argument(n)), value); }
 
 void Lowering::go_through(Door door, uint32_t routine) {
   CHECK(door != Door::Light || routine < rt::light_routines);
-  if (door != Door::Light) e_.mov32(gs(offsetof(rt::ThreadBlock, exit_id)), routine);
-  if (!rcx_in_slot_) e_.mov(gs(gs_rcx), x86::RCX);
+  if (door != Door::Light) e_.mov32(thread(offsetof(rt::ThreadBlock, exit_id)), routine);
+  if (!rcx_in_slot_) e_.mov(thread(gs_rcx), x86::RCX);
   uint32_t behind = e_.lea_ahead(x86::RCX);
-  e_.jmp(gs(door == Door::Light   ? offsetof(rt::ThreadBlock, enter_light) + routine * 8
-            : door == Door::Probe ? offsetof(rt::ThreadBlock, enter_probe)
-                                  : offsetof(rt::ThreadBlock, enter_routine)));
+  placement_.enter(*this, door == Door::Light   ? offsetof(rt::ThreadBlock, enter_light) + routine * 8
+                          : door == Door::Probe ? offsetof(rt::ThreadBlock, enter_probe)
+                                                : offsetof(rt::ThreadBlock, enter_routine));
   e_.comes_here(behind);
-  if (!rcx_in_slot_) e_.mov(x86::RCX, gs(gs_rcx));
+  if (!rcx_in_slot_) e_.mov(x86::RCX, thread(gs_rcx));
 }
 
 size_t Lowering::leads_to_cold(uint32_t number, uint32_t argument, Gpr t, Gpr u, uint32_t second) {
@@ -79,10 +79,10 @@ size_t Lowering::leads_to_cold(uint32_t number, uint32_t argument, Gpr t, Gpr u,
 }
 
 void Lowering::keep_rax(const Tail& cold) {
-  if (!cold.rax_in_slot) e_.mov(gs(gs_spill(2)), x86::RAX);
+  if (!cold.rax_in_slot) e_.mov(thread(gs_spill(2)), x86::RAX);
 }
 void Lowering::take_rax_back(const Tail& cold) {
-  if (!cold.rax_in_slot) e_.mov(x86::RAX, gs(gs_spill(2)));
+  if (!cold.rax_in_slot) e_.mov(x86::RAX, thread(gs_spill(2)));
 }
 
 // ---- The operations ----
@@ -102,12 +102,12 @@ void Lowering::push_frame(const Op& op, Gpr t, Gpr u) {
   if (op.value) e_.lea(u, at(x86::RSP, static_cast<int32_t>(op.value)));
   e_.mov(at(t, rsp_at), op.value ? u : x86::RSP);
   e_.lea(t, at(t, frame_size()));
-  e_.mov(gs(gs_top), t);
+  e_.mov(thread(gs_top), t);
   if (!op.callee.index) return;
-  if (op.flags_are_dead) return e_.inc(gs(gs_counter(op.callee)));
-  e_.mov(t, gs(gs_counter(op.callee)));
+  if (op.flags_are_dead) return e_.inc(thread(gs_counter(op.callee)));
+  e_.mov(t, thread(gs_counter(op.callee)));
   e_.lea(t, at(t, 1));
-  e_.mov(gs(gs_counter(op.callee)), t);
+  e_.mov(thread(gs_counter(op.callee)), t);
 }
 
 // Out of line: whoever comes was not called, but jumped to. If it is on the stack of the frame on top, it takes that one's place.
@@ -123,18 +123,18 @@ void Lowering::arrive_by_tail_call(const Tail& tail) {
   slow[0] = e_.jcc(Emitter::NotEqual);
   compare_chain(t, u, end);
   slow[1] = e_.jcc(Emitter::Equal);
-  e_.mov32(x86::RAX, gs(gs_jump_caller));
+  e_.mov32(x86::RAX, thread(gs_jump_caller));
   e_.cmp32(u, at(t, callee_at - frame_size()));
   slow[2] = e_.jcc(Emitter::NotEqual);
   inline_code_->begin_frame_at(*this, t);
-  e_.mov32(x86::RAX, gs(gs_jump_site));
+  e_.mov32(x86::RAX, thread(gs_jump_site));
   e_.mov32(at(t, site_at), u);
   e_.mov32(at(t, callee_at), callee.index);
   e_.lea(u, at(x86::RSP, end | rt::FrameIsTail));
   e_.mov(at(t, rsp_at), u);
   e_.lea(t, at(t, frame_size()));
-  e_.mov(gs(gs_top), t);
-  e_.inc(gs(gs_counter(callee)));
+  e_.mov(thread(gs_top), t);
+  e_.inc(thread(gs_counter(callee)));
   take_rax_back(tail);
   jump_back(tail);
   for (uint32_t from : slow) e_.comes_here(from);
@@ -192,10 +192,10 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
   bool keeps = !flags_free && keeps_flags(op);
   rax_in_slot_ = keeps;
   if (keeps) {
-    e_.mov(gs(gs_spill(2)), x86::RAX);
+    e_.mov(thread(gs_spill(2)), x86::RAX);
     e_.lahf();
     e_.seto_al();
-    e_.mov(gs(gs_spill(3)), x86::RAX);
+    e_.mov(thread(gs_spill(3)), x86::RAX);
   }
   switch (op.kind) {
     case Op::PushFrame:
@@ -221,7 +221,7 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
       e_.cmp32(at(t, callee_at - frame_size()), rt::not_arrived);
       slow_if(Emitter::NotEqual);
       e_.mov32(at(t, callee_at - frame_size()), argument);
-      e_.inc(gs(gs_counter(op.callee)));
+      e_.inc(thread(gs_counter(op.callee)));
       break;
     case Op::ResyncFrames:
       routine = rt::StackResync;
@@ -241,8 +241,8 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
                    static_cast<uint32_t>(op.value), op.counter.index, op.callee.index);
       break;
     case Op::SetJumpSite:
-      e_.mov32(gs(gs_jump_site), op.counter.index);
-      return e_.mov32(gs(gs_jump_caller), op.callee.index);
+      e_.mov32(thread(gs_jump_site), op.counter.index);
+      return e_.mov32(thread(gs_jump_caller), op.callee.index);
     case Op::Own: inline_code_->own(*this, op, t, u); break;
     default: CHECK(false);
   }
@@ -252,10 +252,10 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
     tails_.back().second = second;
   }
   if (!keeps) return;
-  e_.mov(x86::RAX, gs(gs_spill(3)));
+  e_.mov(x86::RAX, thread(gs_spill(3)));
   e_.add_al(0x7f);  // (overflows if it was 1)
   e_.sahf();
-  e_.mov(x86::RAX, gs(gs_spill(2)));
+  e_.mov(x86::RAX, thread(gs_spill(2)));
 }
 
 }  // namespace weir::instrument

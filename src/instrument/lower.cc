@@ -69,8 +69,8 @@ void lower(const Input& input, Lowered& result) {
   x86::Liveness live = input.liveness;
   for (x86::RegSet& set : live.live_in) set.gpr |= read;
   for (x86::RegSet& set : live.live_out) set.gpr |= read;
-  Lowering({input.function, live, input.plan, input.code, input.out, input.base, input.table, input.first_exit, input.find,
-            input.has_clock, input.inline_code},
+  Lowering({input.function, live, input.plan, input.code, input.out, input.base, input.placement, input.has_clock,
+            input.inline_code},
            result)
       .run();
 }
@@ -80,6 +80,7 @@ Lowering::Lowering(const Input& in, Lowered& out)
       out_(out),
       f_(in.function),
       live_(in.liveness),
+      placement_(in.placement),
       e_(in.out, in.base),
       scratch_(scratch_of(out)),
       body_(scratch_.body),
@@ -91,8 +92,11 @@ Lowering::Lowering(const Input& in, Lowered& out)
       tails_(scratch_.tails),
       literals_(scratch_.literals),
       inline_code_(in.inline_code),
-      register_clock_(in.has_clock && clock_register_offset()),
-      has_far_operands_(count_far_operands(in.function, in.base)) {
+      register_clock_(in.has_clock && clock_register_offset(in.placement.facts().processor)),
+      takes_gs_(in.placement.facts().takes_gs),
+      knows_distances_(in.placement.facts().knows_distances),
+      has_table_(in.placement.facts().has_table),
+      has_far_operands_(knows_distances_ && count_far_operands(in.function, in.base)) {
   placed_.clear(), edges_.clear(), arrivals_.clear(), fixups_.clear(), tails_.clear(), literals_.clear();
   out_.size = 0;
   out_.blocks.clear();
@@ -100,6 +104,7 @@ Lowering::Lowering(const Input& in, Lowered& out)
   out_.exits.clear();
   out_.marks.clear();
   out_.not_supported = 0;
+  placement_.begin(*this);
 }
 
 void Lowering::run() {
@@ -123,7 +128,7 @@ void Lowering::run() {
   for (BlockId b = 0; b < f_.blocks.size(); b++) emit_block(b);
   for (AppPc target : f_.jump_targets)
     if (BlockId b = f_.block_at(target); b != no_block && target != f_.entry) {
-      if (is_live(b, x86::RCX)) tails_.push_back({Tail::TableEntry, 0, nullptr, target, b});
+      if (has_table_ && is_live(b, x86::RCX)) tails_.push_back({Tail::TableEntry, 0, nullptr, target, b});
       else out_.table.push_back({target, body_[b]});
     }
   mark(Mark::Middle, f_.entry);
@@ -217,9 +222,9 @@ void Lowering::emit_block(BlockId b) {
     while (lends && !uses_clock_register(insns[n - 1])) n--;
     auto from = static_cast<size_t>(insns[i].pc - block.begin), to = static_cast<size_t>(insns[n - 1].next() - block.begin);
     bool wants_rax = block.ends == BlockEnd::Syscall;
-    if (insns[i].shape->sets_flags()) {  // the runtime must know where steps begin
+    if (insns[i].shape->sets_flags() && placement_.facts().tells_steps) {
       mark(Mark::Exact, insns[i].pc);
-      e_.mov32(gs(offsetof(rt::ThreadBlock, flags_pc)), static_cast<uint32_t>(insns[i].next().value));
+      e_.mov32(thread(offsetof(rt::ThreadBlock, flags_pc)), static_cast<uint32_t>(insns[i].next().value));
     }
     if (must_rewrite(insns[i])) rewrite_operand(insns[i], bytes.subspan(from, to - from)), rax_ = -1;
     else if (lends) lend_clock_register(insns.subspan(i, n - i), bytes.subspan(from, to - from), wants_rax);
@@ -248,8 +253,9 @@ void Lowering::copy(std::span<const Insn> insns, std::span<const std::byte> byte
     const x86::Shape& s = *i.shape;
     auto offset = static_cast<uint32_t>(i.pc - insns.front().pc);
     if (s.rip_relative) {
-      int64_t distance = i.target - i.next() + moved;
-      e_.set_displacement(at + offset + s.disp_offset, distance);
+      uint32_t displacement = at + offset + s.disp_offset;
+      if (knows_distances_) e_.set_displacement(displacement, i.target - i.next() + moved);
+      else placement_.names(*this, displacement, at + offset + s.length, i.target);
     }
     if (wants_rax && s.writes.gpr & 1) {  // the number of a system call is usually set just before it
       auto b = [&](size_t k) { return static_cast<uint8_t>(bytes[offset + k]); };
@@ -276,14 +282,15 @@ void Lowering::emit_block_end(BlockId b, const Insn& last, std::span<const std::
       break;
     case BlockEnd::Branch: branch(b, last, bytes); break;
     case BlockEnd::Call:
-      if (last.kind() == x86::Kind::Call) call(b, last);
-      else indirect_call(b, last, bytes);
+      if (last.kind() == x86::Kind::Call) placement_.call(*this, last);
+      else placement_.indirect_call(*this, last, bytes);
+      return_site(b, last.next());
       break;
     case BlockEnd::IndirectJump:
-      if (last.kind() == x86::Kind::FarReturn) far_return(last, bytes);
-      else indirect_jump(last, bytes);
+      if (last.kind() == x86::Kind::FarReturn) placement_.far_return(*this, last, bytes);
+      else placement_.indirect_jump(*this, last, bytes);
       break;
-    case BlockEnd::Return: return_(last, bytes); break;
+    case BlockEnd::Return: placement_.return_(*this, last, bytes); break;
     case BlockEnd::Syscall: system_call(b, last); break;
     case BlockEnd::Trap:
       mark(Mark::Run, last.pc);

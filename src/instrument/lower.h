@@ -1,10 +1,10 @@
 // From a lifted function and a plan to machine code.
 //
-// Rules that everything else relies on:
+// Where the code is placed is asked of a Placement (placement.h). Rules that everything else relies on:
 //  - At the begin of every block, and before every instruction that is copied, the program's state is exact.
-//  - A transfer through the table (return, indirect jump or call) leaves the program's rcx in the slot `rcx` of the thread
+//  - In the code cache, a transfer through the table (return, indirect jump or call) leaves the program's rcx in the slot `rcx` of the thread
 //    block; the place that the table names takes it back if it is live there. Direct transfers do not.
-//  - A call pushes the cache address that follows it, for the processor's return prediction; its thunk then puts the
+//  - A call there pushes the cache address that follows it, for the processor's return prediction; its thunk then puts the
 //    program's return address in its place. A return looks its address up in the table, and returns to what it finds.
 //  - Nothing is pushed on the program's stack that the program does not push, and no flag or register is changed that
 //    is live.
@@ -64,12 +64,14 @@ struct Lowered {
   uint32_t entry = 0;              // where direct calls of the function go
   std::vector<BlockPlace> blocks;  // by app pc
   std::vector<TableEntry> table;
-  std::vector<Exit> exits;     // numbered from Input::first_exit
+  std::vector<Exit> exits;     // in the order of their numbers
   std::vector<Mark> marks;     // by offset
   uint32_t not_supported = 0;  // instructions that could not be translated
   struct Scratch;
   std::shared_ptr<Scratch> scratch;  // reused from one function to the next
 };
+
+class Placement;
 
 struct Input {
   const x86::Function& function;
@@ -77,11 +79,9 @@ struct Input {
   const Plan& plan;
   const x86::ReadMemory& code;
   std::span<std::byte> out;
-  CachePc base;    // where `out` will be executed
-  uint64_t table;  // where the table is in the target
-  uint32_t first_exit;
-  std::function<CachePc(AppPc)> find;  // a direct target that is translated already, or 0
-  bool has_clock = false;              // Services::clock
+  CachePc base;  // where `out` will be executed; in an object file, from the begin of its section
+  Placement& placement;
+  bool has_clock = false;  // Services::clock
   const InlineCode* inline_code = nullptr;
 };
 

@@ -1,11 +1,12 @@
-// The state of one lowering, shared by its parts: blocks (lower.cc), control transfers (transfer.cc), probes (probe.cc,
-// frame.cc, clock.cc).
+// The state of one lowering, shared by its parts: blocks (lower.cc), transfers inside the function (transfer.cc), operands that are
+// rewritten (operand.cc), probes (probe.cc, frame.cc, clock.cc), and the placement, which writes what leads out of the function.
 #pragma once
 
 #include "instrument/clock.h"
 #include "instrument/emitter.h"
 #include "instrument/inline_code.h"
 #include "instrument/lower.h"
+#include "instrument/placement.h"
 #include "rt/abi.h"
 
 namespace weir::instrument {
@@ -37,11 +38,11 @@ struct Placed {
 // Code that is emitted behind the function: what a call goes through, what a miss does, what a link waits at.
 struct Tail {
   enum Kind : uint8_t {
-    CallThunk,
+    CallThunk,  // of the code cache,
     IndirectCallThunk,
     IndirectMiss,
     ReturnMiss,
-    LinkStub,
+    LinkStub,  // … up to here
     TableEntry,
     Edge,
     Routine,
@@ -113,12 +114,32 @@ class Lowering {
   void leave_function(x86::Gpr callee);
   void take_off(x86::Gpr t);
 
+  // ---- For the placement ----
+  const Input& input() const { return in_; }
+  Lowered& result() { return out_; }
+  // From here on. What the mark before says already is not said again.
+  void mark(Mark::Kind kind, AppPc app, uint8_t restore = 0, uint32_t resume = ~0u, uint8_t spilled = 0) {
+    uint32_t offset = e_.offset(), app_offset = static_cast<uint32_t>(app - f_.bounds.begin);
+    if (kind == Mark::Run && !out_.marks.empty()) {
+      const Mark& last = out_.marks.back();
+      if (last.kind == Mark::Run && last.app - last.offset == app_offset - offset) return;
+    }
+    out_.marks.push_back({offset, app_offset, resume == ~0u ? offset : resume, kind, restore, spilled});
+  }
+  // The instructions as they are, but for what they name; rax_ is noted where that is wanted.
+  void copy(std::span<const x86::Insn> insns, std::span<const std::byte> bytes, bool wants_rax = false);
+  std::span<const std::byte> bytes_of(const x86::Insn& insn) { return in_.code(insn.pc, insn.shape->length); }
+  bool has_far_operand(const x86::Insn& insn) const { return has_far_operands_ && is_out_of_reach(insn, in_.base); }
+  // For Placement::tail().
+  void put_off(const Tail& tail) { tails_.push_back(tail); }
+  // A direct jump out of the function.
+  void jump_out(AppPc target);
+
  private:
   // lower.cc
   void place_probes();
   void emit_entry();
   void emit_block(x86::BlockId b);
-  void copy(std::span<const x86::Insn> insns, std::span<const std::byte> bytes, bool wants_rax);
   void emit_block_end(x86::BlockId b, const x86::Insn& last, std::span<const std::byte> bytes);
   void fall_through(x86::BlockId b, AppPc next);
   void resolve_fixups();
@@ -127,22 +148,9 @@ class Lowering {
   bool is_surely_near(x86::BlockId from, x86::BlockId to) const;
   void jump_block(x86::BlockId target, x86::BlockId from);
   void branch(x86::BlockId b, const x86::Insn& insn, std::span<const std::byte> bytes);
-  void call(x86::BlockId b, const x86::Insn& insn);
-  void indirect_call(x86::BlockId b, const x86::Insn& insn, std::span<const std::byte> bytes);
-  void indirect_jump(const x86::Insn& insn, std::span<const std::byte> bytes);
-  void return_(const x86::Insn& insn, std::span<const std::byte> bytes);
-  void far_return(const x86::Insn& insn, std::span<const std::byte> bytes);
   void system_call(x86::BlockId b, const x86::Insn& insn);
   void return_site(x86::BlockId b, AppPc address);
-  void load_target(const x86::Insn& insn, std::span<const std::byte> bytes, bool wide);
-  void save_rcx(const x86::Insn& insn);
-  void look_up();
-  void go_on();
-  void jump_out(AppPc target);
-  void link(uint32_t displacement, AppPc target);
   void emit_tail(const Tail& tail);
-  void store_return_address(AppPc address);
-  CachePc known(AppPc target) const;
 
   // probe.cc
   void probe(std::span<const Op> ops, x86::RegSet live, AppPc app, bool rcx_in_slot = false);
@@ -166,29 +174,18 @@ class Lowering {
   void lend_clock_register(std::span<const x86::Insn> insns, std::span<const std::byte> bytes, bool wants_rax);
   void emit_literals();
 
-  // gs.cc
-  bool must_rewrite(const x86::Insn& insn) const {
-    return insn.shape->uses_gs || (has_far_operands_ && is_out_of_reach(insn, in_.base));
-  }
+  // operand.cc
+  bool must_rewrite(const x86::Insn& insn) const { return (insn.shape->uses_gs && takes_gs_) || has_far_operand(insn); }
   void rewrite_operand(const x86::Insn& insn, std::span<const std::byte> bytes);
   void gs_register(const x86::Insn& insn, std::span<const std::byte> bytes);
 
-  // From here on. What the mark before says already is not said again.
-  void mark(Mark::Kind kind, AppPc app, uint8_t restore = 0, uint32_t resume = ~0u, uint8_t spilled = 0) {
-    uint32_t offset = e_.offset(), app_offset = static_cast<uint32_t>(app - f_.bounds.begin);
-    if (kind == Mark::Run && !out_.marks.empty()) {
-      const Mark& last = out_.marks.back();
-      if (last.kind == Mark::Run && last.app - last.offset == app_offset - offset) return;
-    }
-    out_.marks.push_back({offset, app_offset, resume == ~0u ? offset : resume, kind, restore, spilled});
-  }
   bool is_live(x86::BlockId b, x86::Gpr r) const { return live_.live_in[b].gpr >> r & 1; }
-  std::span<const std::byte> bytes_of(const x86::Insn& insn) { return in_.code(insn.pc, insn.shape->length); }
 
   const Input& in_;
   Lowered& out_;
   const x86::Function& f_;
   const x86::Liveness& live_;
+  Placement& placement_;
   Emitter e_;
   Lowered::Scratch& scratch_;
   std::vector<uint32_t>& body_;   // per block: offset of its body, ~0 while unknown
@@ -200,7 +197,7 @@ class Lowering {
   std::vector<Tail>& tails_;
   std::vector<Literal>& literals_;
   const InlineCode* const inline_code_;
-  const bool register_clock_, has_far_operands_;
+  const bool register_clock_, takes_gs_, knows_distances_, has_table_, has_far_operands_;
   int64_t rax_ = -1;                                // the system call number, where it is known
   bool rcx_in_slot_ = false, rax_in_slot_ = false;  // of the program, in the probe that is being emitted
 };

@@ -5,12 +5,13 @@
 
 #include <cstdint>
 
+#include "base/result.h"
 #include "x86/insn.h"
 
 namespace weir::instrument {
 
 struct Memory {
-  uint8_t segment = 0;  // its prefix; 0: none
+  bool is_thread = false;  // it is what the thread has, at that offset: Emitter::reach_thread()
   uint8_t modrm = 0, sib = 0;
   uint8_t rex = 0;  // the bits that extend base and index: B and X
   uint8_t displacement_size = 0;
@@ -76,10 +77,12 @@ constexpr Memory relative(int32_t distance) {
   return {.modrm = encoding::without_base, .displacement_size = 4, .is_relative = true, .displacement = distance};
 }
 
-constexpr Memory gs(Memory m) {
-  m.segment = 0x65;
+// What a thread has, at an offset from its thread block (rt/abi.h), which has 32 bits.
+constexpr Memory thread(Memory m) {
+  CHECK(m.displacement_size == 4 && !m.is_relative);
+  m.is_thread = true;
   return m;
 }
-constexpr Memory gs(uint32_t displacement) { return gs(absolute(static_cast<int32_t>(displacement))); }
+constexpr Memory thread(uint32_t offset) { return thread(absolute(static_cast<int32_t>(offset))); }
 
 }  // namespace weir::instrument

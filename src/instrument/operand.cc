@@ -85,14 +85,14 @@ void Lowering::rewrite_operand(const x86::Insn& insn, std::span<const std::byte>
   uint32_t begin = e_.offset();
   mark(Mark::Exact, insn.pc, 0, begin);
   uint8_t restore = rt::RestoreSpill0;
-  for (size_t n = 0; n < wanted; n++) e_.mov(gs(gs_spill(static_cast<int>(n))), scratch[n]);
+  for (size_t n = 0; n < wanted; n++) e_.mov(thread(gs_spill(static_cast<int>(n))), scratch[n]);
   if (wanted == 2) restore |= rt::RestoreSpill1;
   if (lends) {
     take_vector31();
     restore |= rt::RestoreClock;
   }
   auto [sum, target] = scratch;
-  if (s.uses_gs) e_.mov(sum, gs(gs_app));
+  if (s.uses_gs) e_.mov(sum, thread(gs_app));
   else e_.movabs(sum, insn.target.value);
   uint8_t mod = p.modrm >> 6, rm = p.modrm & 7;
   uint8_t base = rm == 4 ? p.sib & 7 : rm;
@@ -122,7 +122,7 @@ void Lowering::rewrite_operand(const x86::Insn& insn, std::span<const std::byte>
                  .sib = static_cast<uint8_t>((p.sib & 0xf8) | sum),
                  .displacement_size = add_zero};
   e_.copy_with(p.before, p.modrm >> 3, operand, p.rest);
-  for (size_t n = 0; n < wanted; n++) e_.mov(scratch[n], gs(gs_spill(static_cast<int>(n))));
+  for (size_t n = 0; n < wanted; n++) e_.mov(scratch[n], thread(gs_spill(static_cast<int>(n))));
   if (lends) give_vector31_back();
 }
 
@@ -138,11 +138,11 @@ void Lowering::gs_register(const x86::Insn& insn, std::span<const std::byte> byt
   mark(Mark::Exact, insn.pc);
   auto r = static_cast<Gpr>((p.modrm & 7) | p.extends_base << 3);
   if ((p.modrm >> 3 & 7) == 1) {
-    e_.mov(r, gs(gs_app));
+    e_.mov(r, thread(gs_app));
     if (!p.is_wide) e_.mov32(r, r);
   } else {
-    e_.mov(gs(gs_app), r);
-    if (!p.is_wide) e_.mov32(gs(gs_app + 4), 0);
+    e_.mov(thread(gs_app), r);
+    if (!p.is_wide) e_.mov32(thread(gs_app + 4), 0);
   }
 }
 

@@ -79,25 +79,24 @@ struct Pool {
 // The cell += value, with as many registers as scratch_count() says.
 void add_to_cell(Emitter& e, uint32_t cell, int64_t value, bool flags_free, const Gpr (&scratch)[2]) {
   if (flags_free) {
-    if (value == 1) return e.inc(gs(cell));
-    if (fits(value)) return e.add(gs(cell), int32_t(value));
+    if (value == 1) return e.inc(thread(cell));
+    if (fits(value)) return e.add(thread(cell), int32_t(value));
     e.movabs(scratch[0], uint64_t(value));
-    return e.add(gs(cell), scratch[0]);
+    return e.add(thread(cell), scratch[0]);
   }
-  e.mov(scratch[0], gs(cell));
+  e.mov(scratch[0], thread(cell));
   if (fits(value)) {
     e.lea(scratch[0], at(scratch[0], int32_t(value)));
   } else {
     e.movabs(scratch[1], uint64_t(value));
     e.lea(scratch[0], sum(scratch[0], scratch[1]));
   }
-  e.mov(gs(cell), scratch[0]);
+  e.mov(thread(cell), scratch[0]);
 }
 
 // An operation that neither skips nor needs more than its temporaries and `scratch`.
 void emit_op(Emitter& e, const Op& op, const Places& places, const Gpr (&scratch)[2], bool flags_free, AppPc app) {
   Gpr temp = places.reg[static_cast<int>(op.temp)], other = places.reg[static_cast<int>(op.other)];
-  uint32_t behind;
   switch (op.kind) {
     case Op::AddCounter: return add_to_cell(e, gs_counter(op.counter), op.value, flags_free, scratch);
     case Op::AddClock:
@@ -107,25 +106,16 @@ void emit_op(Emitter& e, const Op& op, const Places& places, const Gpr (&scratch
     case Op::Set: return e.movabs(temp, uint64_t(op.value));
     case Op::GetRegister:
       for (int n = 0; n < 2; n++)
-        if (places.spilled[n] && places.reg[n] == op.reg) return e.mov(temp, gs(gs_spill(n)));
+        if (places.spilled[n] && places.reg[n] == op.reg) return e.mov(temp, thread(gs_spill(n)));
       return e.mov(temp, op.reg);
-    case Op::LoadCounter: return e.mov(temp, gs(gs_counter(op.counter)));
-    case Op::StoreCounter: return e.mov(gs(gs_counter(op.counter)), temp);
+    case Op::LoadCounter: return e.mov(temp, thread(gs_counter(op.counter)));
+    case Op::StoreCounter: return e.mov(thread(gs_counter(op.counter)), temp);
     case Op::Load: CHECK(fits(op.value)); return e.mov(temp, at_wide(other, int32_t(op.value)));
     case Op::Store: CHECK(fits(op.value)); return e.mov(at_wide(other, int32_t(op.value)), temp);
     case Op::Add:
       if (fits(op.value)) return e.lea(temp, at(temp, int32_t(op.value)));
       e.movabs(scratch[0], uint64_t(op.value));
       return e.lea(temp, sum(temp, scratch[0]));
-    case Op::Call:
-      e.mov(gs(offsetof(rt::ThreadBlock, routine_args)), places.reg[0]);
-      e.mov(gs(offsetof(rt::ThreadBlock, routine_args) + 8), places.reg[1]);
-      e.mov32(gs(offsetof(rt::ThreadBlock, exit_id)), static_cast<uint32_t>(op.value));
-      e.mov(gs(gs_rcx), x86::RCX);
-      behind = e.lea_ahead(x86::RCX);
-      e.jmp(gs(flags_free ? offsetof(rt::ThreadBlock, enter_probe) : offsetof(rt::ThreadBlock, enter_routine)));
-      e.comes_here(behind);
-      return e.mov(x86::RCX, gs(gs_rcx));
     default: break;
   }
 }
@@ -133,12 +123,12 @@ void emit_op(Emitter& e, const Op& op, const Places& places, const Gpr (&scratch
 // Jumps over operations, which are not emitted yet.
 class Skips {
  public:
-  explicit Skips(Emitter& e) : e_(e) {}
+  Skips(Emitter& e, const Memory& slot) : e_(e), slot_(slot) {}  // (a slot for rcx)
 
   // Unless temp == value: on to operation `to`. No flags: rcx tells. lea rcx, [temp - value]; jrcxz go on; jmp over
   void skip_unless(Gpr temp, int64_t value, size_t to, bool is_short) {
     int64_t difference = negated(value);
-    e_.mov(gs(gs_spill(2)), x86::RCX);
+    e_.mov(slot_, x86::RCX);
     if (fits(difference)) {
       e_.lea(x86::RCX, at(temp, int32_t(difference)));
     } else {
@@ -146,10 +136,10 @@ class Skips {
       e_.lea(x86::RCX, sum(x86::RCX, temp));
     }
     uint32_t goes_on = e_.jrcxz();
-    e_.mov(x86::RCX, gs(gs_spill(2)));
+    e_.mov(x86::RCX, slot_);
     skips_.push_back({is_short ? e_.jmp_short() : e_.jmp(), to, is_short});
     e_.comes_here_short(goes_on);
-    e_.mov(x86::RCX, gs(gs_spill(2)));
+    e_.mov(x86::RCX, slot_);
   }
   // Operation `to` begins here.
   void arrive(size_t to) {
@@ -167,6 +157,7 @@ class Skips {
     bool is_short;
   };
   Emitter& e_;
+  const Memory slot_;
   std::vector<Skip> skips_;
 };
 
@@ -174,17 +165,17 @@ class Skips {
 
 // Through the table control comes with rcx in its slot. If it is live it is taken back: behind the probes, if they can use it until then.
 void Lowering::arrive(x86::BlockId to, AppPc address) {
-  bool wants_rcx = is_live(to, x86::RCX);
+  bool wants_rcx = has_table_ && is_live(to, x86::RCX);
   bool late = wants_rcx && !arrivals_.empty() && std::ranges::all_of(arrivals_, [&](const Insertion* i) {
                 return std::ranges::all_of(in_.plan.ops_of(*i), [this](const Op& op) { return ends_a_call(op); });
               });
   if (wants_rcx && !late) {
     mark(Mark::Exact, address, rt::RestoreRcx, e_.offset() + restore_size);
-    e_.mov(x86::RCX, gs(gs_rcx));
+    e_.mov(x86::RCX, thread(gs_rcx));
   }
   for (const Insertion* i : arrivals_) probe(in_.plan.ops_of(*i), live_.live_in[to], address, late);
   if (late) {
-    e_.mov(x86::RCX, gs(gs_rcx));
+    e_.mov(x86::RCX, thread(gs_rcx));
     mark(Mark::Run, address);
   }
   arrivals_.clear();
@@ -215,12 +206,12 @@ void Lowering::probe(std::span<const Op> ops, x86::RegSet live, AppPc app, bool 
     if (!places.used[n]) continue;
     places.reg[n] = pool.take(places.spilled[n]);
     if (!places.spilled[n]) continue;
-    e_.mov(gs(gs_spill(n)), places.reg[n]);
+    e_.mov(thread(gs_spill(n)), places.reg[n]);
     restore |= n ? rt::RestoreSpill1 : rt::RestoreSpill0;
     numbers |= uint8_t(places.reg[n] << 4 * n);
   }
   if (restore) mark(Mark::Middle, app, restore, begin, numbers);
-  Skips skips(e_);
+  Skips skips(e_, thread(gs_spill(2)));
   for (size_t k = 0; k < ops.size(); k++) {
     skips.arrive(k);
     const Op& op = ops[k];
@@ -238,20 +229,25 @@ void Lowering::probe(std::span<const Op> ops, x86::RegSet live, AppPc app, bool 
       advance_clock(op.value);
       continue;
     }
+    if (op.kind == Op::Call) {
+      for (uint32_t n = 0; n < 2; n++) set_argument(n, places.reg[n]);
+      go_through(flags_free ? Door::Probe : Door::Routine, static_cast<uint32_t>(op.value));
+      continue;
+    }
     Gpr scratch[2] = {places.reg[0], places.reg[0]};
     bool spilled[2] = {false, false};
     Pool rest = pool;
     for (int n = lends ? 1 : 0; n < scratch_count(op, flags_free, register_clock_); n++) {
       scratch[n] = rest.take(spilled[n]);
-      if (spilled[n]) e_.mov(gs(gs_spill(2 + n)), scratch[n]);
+      if (spilled[n]) e_.mov(thread(gs_spill(2 + n)), scratch[n]);
     }
     emit_op(e_, op, places, scratch, flags_free, app);
     for (int n = 0; n < 2; n++)
-      if (spilled[n]) e_.mov(scratch[n], gs(gs_spill(2 + n)));
+      if (spilled[n]) e_.mov(scratch[n], thread(gs_spill(2 + n)));
   }
   skips.arrive(ops.size());
   for (int n = 0; n < 2; n++)
-    if (places.spilled[n]) e_.mov(places.reg[n], gs(gs_spill(n)));
+    if (places.spilled[n]) e_.mov(places.reg[n], thread(gs_spill(n)));
   rcx_in_slot_ = false;
   if (!rcx_in_slot) mark(Mark::Run, app);
 }

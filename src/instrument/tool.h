@@ -1,8 +1,7 @@
 // The interface of a tool: it is given a lifted function with its analysis, and says what to insert where.
 //
-// A tool never sees a code cache or an object file: the dynamic engine and the static rewriter serve the same tools. What it
-// inserts is a few abstract operations; lowering turns them into the cheapest instructions, in dead registers where
-// there are any. Counters are cells of 64 bits, one set for every thread, so that nothing is locked and nothing is lost.
+// A tool never sees a code cache or an object file: where its code will lie is a placement's (placement.h). What it inserts is a
+// few abstract operations; lowering turns them into the cheapest instructions, in dead registers where there are any. Counters are cells of 64 bits, one set for every thread, so that nothing is locked and nothing is lost.
 #pragma once
 
 #include <cstdint>

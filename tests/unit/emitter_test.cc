@@ -105,14 +105,16 @@ std::vector<Operand> operands() {
   for (int32_t n : {1, 128, INT32_MAX}) all.push_back({absolute(n), fmt::format("[{:#x}]", n)});
   for (int64_t n : {0, -100, 0x7fff'0000})
     all.push_back({relative(static_cast<int32_t>(n)), fmt::format("[{:#x}]", base + n)});
-  for (size_t i = 0, n = all.size(); i < n; i++) all.push_back({gs(all[i].memory), all[i].text});
-  all.push_back({gs(0x1'0008u), "[0x10008]"});
+  for (size_t i = 0, n = all.size(); i < n; i++)
+    if (all[i].memory.displacement_size == 4 && !all[i].memory.is_relative)
+      all.push_back({thread(all[i].memory), all[i].text});
+  all.push_back({thread(0x1'0008u), "[0x10008]"});
   return all;
 }
 
 // (Zydis names no segment that nobody has written.)
 std::string shown(const char* size, const Operand& o) {
-  return fmt::format("{} ptr {}{}", size, o.memory.segment ? "gs:" : "", o.text);
+  return fmt::format("{} ptr {}{}", size, o.memory.is_thread ? "gs:" : "", o.text);
 }
 
 TEST(Emitter, OperandsInMemory) {
@@ -136,7 +138,7 @@ TEST(Emitter, OperandsInMemory) {
       is(fmt::format("cmp {}, {}", r64, q), [&](Emitter& e) { e.cmp(r, m); });
       is(fmt::format("cmp {}, {}", d, r32), [&](Emitter& e) { e.cmp32(m, r); });
       is(fmt::format("cmp {}, {}", r32, d), [&](Emitter& e) { e.cmp32(r, m); });
-      if (!m.segment) is(fmt::format("lea {}, {}", r64, o.text), [&](Emitter& e) { e.lea(r, m); });
+      if (!m.is_thread) is(fmt::format("lea {}, {}", r64, o.text), [&](Emitter& e) { e.lea(r, m); });
       if (HasFatalFailure()) return;
     }
   }
@@ -206,17 +208,17 @@ TEST(Emitter, Lengths) {
     written(emit, &size);
     return size;
   };
-  EXPECT_EQ(length([](Emitter& e) { e.mov(x86::RCX, gs(8)); }), 9u);
+  EXPECT_EQ(length([](Emitter& e) { e.mov(x86::RCX, thread(8)); }), 9u);
   EXPECT_EQ(length([](Emitter& e) { e.lea(x86::RCX, at(x86::RCX, 127)); }), 4u);
   EXPECT_EQ(length([](Emitter& e) { e.lea(x86::RCX, at(x86::RCX, 128)); }), 7u);
   EXPECT_EQ(length([](Emitter& e) { e.lea(x86::RCX, at_wide(x86::RCX, 1)); }), 7u);
   EXPECT_EQ(length([](Emitter& e) { e.lea(x86::RCX, at(x86::RCX, 0)); }), 4u);
   EXPECT_EQ(length([](Emitter& e) { e.lea(x86::RCX, at(x86::RCX)); }), 3u);
   EXPECT_EQ(length([](Emitter& e) { e.lea(x86::RSP, at(x86::RSP, 8)); }), 5u);
-  EXPECT_EQ(length([](Emitter& e) { e.add(gs(8), 127); }), 10u);
-  EXPECT_EQ(length([](Emitter& e) { e.add(gs(8), 128); }), 13u);
-  EXPECT_EQ(length([](Emitter& e) { e.cmp32(gs(8), 0u); }), 12u);
-  EXPECT_EQ(length([](Emitter& e) { e.cmp32_short(gs(8), 0); }), 9u);
+  EXPECT_EQ(length([](Emitter& e) { e.add(thread(8), 127); }), 10u);
+  EXPECT_EQ(length([](Emitter& e) { e.add(thread(8), 128); }), 13u);
+  EXPECT_EQ(length([](Emitter& e) { e.cmp32(thread(8), 0u); }), 12u);
+  EXPECT_EQ(length([](Emitter& e) { e.cmp32_short(thread(8), 0); }), 9u);
 }
 
 TEST(Emitter, Transfers) {
@@ -324,6 +326,7 @@ TEST(EmitterDeath, WhatCannotBeWritten) {
   EXPECT_DEATH(written([](Emitter& e) { e.leads_to_short(e.jmp_short(), 130); }), "internal error");
   EXPECT_DEATH(written([](Emitter& e) { e.set_displacement(e.jmp(), int64_t{1} << 31); }), "internal error");
   EXPECT_DEATH(written([](Emitter& e) { e.vmovdqu64(at(x86::RAX, 8), Xmm{1}); }), "internal error");
+  EXPECT_DEATH(written([](Emitter& e) { e.inc(thread(at(x86::RAX, 8))); }), "internal error");
 }
 
 template <size_t n>
@@ -353,6 +356,20 @@ TEST(Emitter, PartsOfTheProgram) {
   auto by = of({7});
   is("shl qword ptr [rbp], 0x7", [&](Emitter& e) { e.copy_with(shl_by, 4, at(x86::RBP, 0), by); });
   is("shl qword ptr [rax], 0x7", [&](Emitter& e) { e.copy(of({0x48, 0xc1, 0x20, 7})); });
+}
+
+// A thread may be reached by another segment, with displacements that relocations complete.
+TEST(Emitter, PlacesOfThreads) {
+  std::vector<uint32_t> places;
+  EXPECT_EQ(written([&](Emitter& e) {
+              e.reach_thread(0x64, places);
+              e.mov(x86::RAX, thread(8u)), e.inc(thread(at_wide(x86::RAX, 16))), e.mov(x86::RAX, at(x86::RCX, 8));
+              e.vmovdqu64(thread(32u), Xmm{31});
+              e.add(thread(24u), 5);
+            }),
+            "mov rax, qword ptr fs:[0x8]; inc qword ptr fs:[rax+0x10]; mov rax, qword ptr [rcx+0x8]; "
+            "vmovdqu64 xmmword ptr fs:[0x20], xmm31; add qword ptr fs:[0x18], 0x5");
+  EXPECT_EQ(places, (std::vector<uint32_t>{5, 13, 29, 38}));
 }
 
 TEST(Emitter, Numbers) {

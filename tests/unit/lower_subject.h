@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "instrument/cache_placement.h"
 #include "instrument/lower.h"
 #include "instrument/lowering.h"
 #include "rt/abi.h"
@@ -170,15 +171,14 @@ struct Subjects {
 inline Lowered lowered(const Subjects& s, const Plan& plan, std::span<std::byte> code, CachePc base,
                        std::function<CachePc(AppPc)> find, uint64_t table = rt::table_base) {
   Lowered out;
+  CachePlacement placement(table, 1000, std::move(find));
   lower({.function = s.f,
          .liveness = s.live,
          .plan = plan,
          .code = s.read,
          .out = code,
          .base = base,
-         .table = table,
-         .first_exit = 1000,
-         .find = std::move(find)},
+         .placement = placement},
         out);
   return out;
 }

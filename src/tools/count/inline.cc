@@ -14,13 +14,13 @@ using instrument::at_wide;
 using instrument::clock_register;
 using instrument::Counter;
 using instrument::Emitter;
-using instrument::gs;
 using instrument::gs_counter;
 using instrument::indexed;
 using instrument::Lowering;
 using instrument::Op;
 using instrument::sum;
 using instrument::Tail;
+using instrument::thread;
 using x86::Gpr;
 using Door = Lowering::Door;
 
@@ -56,14 +56,16 @@ class Inline : public instrument::InlineCode {
 };
 
 // u = the clock, without flags; t is lost.
-void sum_clock(Emitter& e, Gpr t, Gpr u) {
-  e.mov(u, gs(gs_counter({0})));
-  e.mov(t, gs(gs_counter({1})));
+void sum_clock(Lowering& code, Gpr t, Gpr u) {
+  Emitter& e = code.emitter();
+  e.mov(u, thread(gs_counter({0})));
+  e.mov(t, thread(gs_counter({1})));
   e.lea(u, sum(u, t));
 }
 // … and from that the self clock.
-void add_bias(Emitter& e, Gpr t, Gpr u) {
-  e.mov(t, gs(gs_self_bias));
+void add_bias(Lowering& code, Gpr t, Gpr u) {
+  Emitter& e = code.emitter();
+  e.mov(t, thread(gs_self_bias));
   e.lea(u, sum(u, t));
 }
 
@@ -76,9 +78,9 @@ void take_off(Lowering& code, Gpr t, Gpr u) {
     e.vmovhps(clock_register, clock_register, at(t, self_at - size));
   } else {
     code.read_clock(u);
-    e.add(u, gs(gs_self_bias));
+    e.add(u, thread(gs_self_bias));
     e.sub(u, at(t, self_at - size));
-    e.sub(gs(gs_self_bias), u);
+    e.sub(thread(gs_self_bias), u);
   }
   code.take_off(t);
 }
@@ -87,47 +89,47 @@ void take_off(Lowering& code, Gpr t, Gpr u) {
 void add_total(Lowering& code, const Op& op, Gpr t, Gpr u) {
   code.read_clock(u);
   code.emitter().sub(u, at(t, clock_at - size));
-  code.emitter().add(gs(gs_cell(op.counter, runtime::RecordTotal)), u);
+  code.emitter().add(thread(gs_cell(op.counter, runtime::RecordTotal)), u);
 }
 
 // The record's spread of self times has u in it, or the runtime widens it. u is lost.
 void note_self(Lowering& code, const Op& op, Gpr u) {
   Emitter& e = code.emitter();
   uint32_t spread = gs_cell(op.counter, runtime::RecordSpread);
-  e.sub(u, gs(spread));
-  e.cmp(u, gs(spread + 8));
+  e.sub(u, thread(spread));
+  e.cmp(u, thread(spread + 8));
   e.jcc(Emitter::AboveOrEqual);
   code.leads_to_cold(Extreme, spread, u, u);
 }
 
 void begin_leaf(Lowering& code, const Op& op, Gpr t, Gpr u) {
   Emitter& e = code.emitter();
-  e.mov32(gs(gs_leaf_site), op.counter.index);
-  if (code.has_register_clock()) return e.vmovdqu64(gs(gs_leaf), clock_register);
-  sum_clock(e, t, u);
-  e.mov(gs(gs_leaf), u);
-  add_bias(e, t, u);
-  e.mov(gs(gs_leaf_self), u);
+  e.mov32(thread(gs_leaf_site), op.counter.index);
+  if (code.has_register_clock()) return e.vmovdqu64(thread(gs_leaf), clock_register);
+  sum_clock(code, t, u);
+  e.mov(thread(gs_leaf), u);
+  add_bias(code, t, u);
+  e.mov(thread(gs_leaf_self), u);
 }
 
 // A function that calls nobody has only time of its own. (What handlers took meanwhile they have added when they ended.) Without a call
 // under way control came by a jump: the table knows one place for an address, whoever leads there.
 void end_leaf(Lowering& code, const Op& op, Gpr u) {
   Emitter& e = code.emitter();
-  e.cmp32_short(gs(gs_leaf_site), 0);
+  e.cmp32_short(thread(gs_leaf_site), 0);
   e.skip_if(Emitter::Equal, [&] {
     if (code.has_register_clock()) {
       e.vpextrq(u, clock_register, 1);
-      e.sub(u, gs(gs_leaf_self));
-      e.vmovhps(clock_register, clock_register, gs(gs_leaf_self));
+      e.sub(u, thread(gs_leaf_self));
+      e.vmovhps(clock_register, clock_register, thread(gs_leaf_self));
     } else {
       code.read_clock(u);
-      e.add(u, gs(gs_self_bias));
-      e.sub(u, gs(gs_leaf_self));
-      e.sub(gs(gs_self_bias), u);
+      e.add(u, thread(gs_self_bias));
+      e.sub(u, thread(gs_leaf_self));
+      e.sub(thread(gs_self_bias), u);
     }
-    e.add(gs(gs_cell(op.counter, runtime::RecordTotal)), u);
-    e.mov32(gs(gs_leaf_site), 0);
+    e.add(thread(gs_cell(op.counter, runtime::RecordTotal)), u);
+    e.mov32(thread(gs_leaf_site), 0);
     note_self(code, op, u);
   });
 }
@@ -146,20 +148,20 @@ void end_other_callee(Lowering& code, const Tail& tail) {
   static_assert(sizeof(OtherRecord) == 48);
   e.lea(x86::RAX, indexed(x86::RAX, x86::RAX, 2));
   e.shl(x86::RAX, 4);
-  e.cmp32(gs(record(offsetof(OtherRecord, callee))), u);
+  e.cmp32(thread(record(offsetof(OtherRecord, callee))), u);
   slow[0] = e.jcc(Emitter::NotEqual);
-  e.cmp32(gs(record(offsetof(OtherRecord, site))), tail.argument);
+  e.cmp32(thread(record(offsetof(OtherRecord, site))), tail.argument);
   slow[1] = e.jcc(Emitter::NotEqual);
-  e.inc(gs(record(offsetof(OtherRecord, calls))));
+  e.inc(thread(record(offsetof(OtherRecord, calls))));
   code.leave_function(u);
   e.skip_if(Emitter::NotEqual, [&] {
     code.read_clock(u);
     e.sub(u, at(t, clock_at - size));
-    e.add(gs(record(offsetof(OtherRecord, total))), u);
+    e.add(thread(record(offsetof(OtherRecord, total))), u);
   });
   take_off(code, t, u);
-  e.sub(u, gs(record(offsetof(OtherRecord, self.min))));
-  e.cmp(u, gs(record(offsetof(OtherRecord, self.span))));
+  e.sub(u, thread(record(offsetof(OtherRecord, self.min))));
+  e.cmp(u, thread(record(offsetof(OtherRecord, self.span))));
   uint32_t extreme = e.jcc(Emitter::AboveOrEqual);
   code.take_rax_back(tail);
   code.jump_back(tail);
@@ -182,10 +184,10 @@ void Inline::begin_frame(Lowering& code, Gpr t, Gpr u) const {
     code.load_top(t);
     return e.vmovdqu64(at(t, clock_at), clock_register);
   }
-  sum_clock(e, t, u);
+  sum_clock(code, t, u);
   code.load_top(t);
   e.mov(at(t, clock_at), u);
-  add_bias(e, t, u);
+  add_bias(code, t, u);
   code.load_top(t);
   e.mov(at(t, self_at), u);
 }
@@ -199,10 +201,10 @@ void Inline::end_frame(Lowering& code, const Op& op, Gpr t, Gpr u) const {
     return note_self(code, op, u);
   }
   e.mov32(u, at(t, callee_at - size));
-  e.cmp32(u, gs(gs_cell(op.counter, runtime::RecordCallee)));
+  e.cmp32(u, thread(gs_cell(op.counter, runtime::RecordCallee)));
   e.jcc(Emitter::NotEqual);
   size_t other = code.leads_to_cold(OtherCallee, op.counter.index, t, u, static_cast<uint32_t>(op.value));
-  e.inc(gs(gs_cell(op.counter, runtime::RecordCalls)));
+  e.inc(thread(gs_cell(op.counter, runtime::RecordCalls)));
   code.leave_function(u);
   e.skip_if(Emitter::NotEqual, [&] { add_total(code, op, t, u); });
   take_off(code, t, u);
@@ -212,7 +214,7 @@ void Inline::end_frame(Lowering& code, const Op& op, Gpr t, Gpr u) const {
 
 // A leaf call may be under way.
 bool Inline::compare_settled(Lowering& code) const {
-  code.emitter().cmp32_short(gs(gs_leaf_site), 0);
+  code.emitter().cmp32_short(thread(gs_leaf_site), 0);
   return true;
 }
 
