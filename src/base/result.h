@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,9 +15,18 @@
 
 namespace weir {
 
+// What callers ask of an error. (What it becomes as an exit status is cli/main.cc's to say.)
+enum class ErrorKind : uint8_t {
+  Failed,      // nobody asks
+  NotFound,    // of a program that is to be run: there is none
+  CannotRun,   // …: there is one, and it cannot be executed
+  NoCode,      // of an address: nothing can be executed there
+  WouldChange  // it takes a change of what may not be changed now
+};
+
 struct Error {
-  std::string what;       // "what: why", and the remedy where there is one
-  int exit_status = 125;  // 126: cannot be run, 127: not found
+  std::string what;  // "what: why", and the remedy where there is one
+  ErrorKind kind = ErrorKind::Failed;
 };
 
 template <class T = void>
@@ -25,6 +35,11 @@ using Result = std::expected<T, Error>;
 template <class... Args>
 std::unexpected<Error> fail(fmt::format_string<Args...> format, Args&&... args) {
   return std::unexpected(Error{fmt::format(format, std::forward<Args>(args)...)});
+}
+
+template <class... Args>
+std::unexpected<Error> fail(ErrorKind kind, fmt::format_string<Args...> format, Args&&... args) {
+  return std::unexpected(Error{fmt::format(format, std::forward<Args>(args)...), kind});
 }
 
 // fail() with the text of errno behind it.

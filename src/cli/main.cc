@@ -58,6 +58,15 @@ Result<int> dispatch(int argc, char** argv) {
   return fail("{}: unknown verb; see: weir help", verb);
 }
 
+// As a shell gives them.
+int status_of(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::NotFound: return 127;
+    case ErrorKind::CannotRun: return 126;
+    default: return 125;
+  }
+}
+
 }  // namespace
 
 }  // namespace weir::cli
@@ -70,5 +79,5 @@ int main(int argc, char** argv) {
   if (status && *status >= weir::process::by_signal) weir::process::end_as(*status);
   if (status) return *status;
   weir::say("{}", status.error().what);
-  return status.error().exit_status;
+  return weir::cli::status_of(status.error().kind);
 }

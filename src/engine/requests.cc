@@ -219,7 +219,7 @@ rt::GoOn Server::go_on(Process& p, uint32_t slot, const Transfer& transfer) {
     if (site && site->kind == instrument::Exit::Return) stats_.slow_returns++;
     return answer;
   }
-  if (to.error().exit_status != Space::no_code) end_with_message(p, to.error().what);
+  if (to.error().kind != ErrorKind::NoCode) end_with_message(p, to.error().what);
   bool canonical = static_cast<int64_t>(target.value << 16) >> 16 == static_cast<int64_t>(target.value);
   bool may_go = canonical && !p.space->is_own(target);  // (there is nothing, as far as the program knows)
   answer.native = may_go || !site ? rt::NativeTarget : rt::NativeSite;

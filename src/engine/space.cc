@@ -18,7 +18,6 @@ constexpr uint32_t first_common_link = 0xC000'0000, common_links = 1 << 23, max_
                    many_common_arenas = 112;  // others are far away
 constexpr AppRange far_arenas = {{rt::far_arenas_begin}, {rt::runtime_base}};
 constexpr AppRange vsyscall = {{0xffff'ffff'ff60'0000}, {0xffff'ffff'ff60'1000}};
-constexpr int may_not_grow = -2;                               // exit_status of an error
 constexpr uint64_t reach = (uint64_t{2} << 30) - (64u << 20);  // of a 32-bit displacement, with some room
 
 // For nearly any function.
@@ -85,7 +84,7 @@ Region* Space::region_at(AppPc pc) {
 
 bool Space::prepare(AppPc pc, pid_t pid, bool may_grow) {
   auto region = find_region(pc, pid, may_grow);
-  if (!region) return region.error().exit_status != may_not_grow;
+  if (!region) return region.error().kind != ErrorKind::WouldChange;
   Arena& arena = arenas_[(*region)->arena];
   constexpr size_t enough_links = 1 << 18;  // for nearly any function
   bool has_links = arena.all_links() + enough_links <= arena.max_links;
@@ -173,7 +172,7 @@ Result<Region*> Space::find_region(AppPc pc, pid_t pid, bool may_grow) {
       r.offset += static_cast<uint64_t>(begin - r.range.begin);
       r.range = {begin, std::min(r.range.end, around.end)};
     }
-    if (!may_grow) return std::unexpected(Error{"shared", may_not_grow});
+    if (!may_grow) return fail(ErrorKind::WouldChange, "{:#x} is in memory that is not known yet", pc.value);
     if (!has_table_for(r.range))
       return fail("code at {:#x}, whose place in weir's table is memory of the program now", r.range.begin.value);
     Region* added = add_region(r, image ? *image : nullptr, false);
@@ -183,7 +182,7 @@ Result<Region*> Space::find_region(AppPc pc, pid_t pid, bool may_grow) {
     return added;
   }
   if (all.empty()) return fail("its memory map cannot be read");
-  return std::unexpected(Error{fmt::format("{:#x} is not executable", pc.value), no_code});
+  return fail(ErrorKind::NoCode, "{:#x} is not executable", pc.value);
 }
 
 Result<> Space::know(AppPc pc, pid_t pid) {

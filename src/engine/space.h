@@ -64,7 +64,6 @@ struct SpaceStats {
 class Space {
  public:
   static constexpr pid_t no_process = 0;
-  static constexpr int no_code = -1;  // exit_status of an error of translate(): nothing can be executed there
   using MakeTool = std::function<std::unique_ptr<instrument::Tool>()>;
   // What threads are about to map, or to unmap, at this very moment.
   using Takings = std::function<std::vector<AppRange>()>;

@@ -211,7 +211,7 @@ Result<> Space::cut_out(Translation& t) {
   const x86::Shape* shape = first == x86::no_block ? nullptr : f.insns_of(f.blocks[first])[0].shape;
   if (shape && shape->known && shape->uses_gs)
     return fail("its instruction at {:#x} uses %gs in a way that is not supported", t.pc.value);
-  return std::unexpected(Error{fmt::format("{:#x} cannot be translated", t.pc.value), no_code});
+  return fail(ErrorKind::NoCode, "{:#x} cannot be translated", t.pc.value);
 }
 
 Result<> Space::plan(Translation& t) {

@@ -34,17 +34,15 @@ bool is_foreign(const std::string& file) {
 
 Error exec_error(const std::string& file, int error) {
   if (error == ENOEXEC && is_foreign(file))
-    return {file + ": is not an x86-64 program; Weir runs native 64-bit programs", 126};
+    return {file + ": is not an x86-64 program; Weir runs native 64-bit programs", ErrorKind::CannotRun};
   if (error == ENOEXEC && !is_elf(file))
-    return {file + ": is neither a program nor a script with a #! line; try: weir run -- sh " + file, 126};
-  if (error == ENOENT && access(file.c_str(), F_OK) == 0) return {file + ": its interpreter is missing", 127};
-  return {fmt::format("{}: {}", file, strerror(error)), error == ENOENT ? 127 : 126};
+    return {file + ": is neither a program nor a script with a #! line; try: weir run -- sh " + file, ErrorKind::CannotRun};
+  if (error == ENOENT && access(file.c_str(), F_OK) == 0)
+    return {file + ": its interpreter is missing", ErrorKind::NotFound};
+  return {fmt::format("{}: {}", file, strerror(error)), error == ENOENT ? ErrorKind::NotFound : ErrorKind::CannotRun};
 }
 
 Result<std::string> find_program(const std::string& name) {
-  auto cannot = [&](int status, const std::string& why) {
-    return std::unexpected(Error{fmt::format("{}: {}", name, why), status});
-  };
   std::vector<std::string> candidates;
   if (name.find('/') != std::string::npos) {
     candidates.push_back(name);
@@ -56,22 +54,24 @@ Result<std::string> find_program(const std::string& name) {
       begin = end + 1;
     }
   }
-  int status = 127;
+  auto kind = ErrorKind::NotFound;
   std::string why = "not found";
+  auto cannot = [&](const char* reason) { kind = ErrorKind::CannotRun, why = reason; };
   for (const std::string& c : candidates) {
     struct stat st;
     if (stat(c.c_str(), &st)) {
-      if (errno != ENOENT && errno != ENOTDIR && status == 127) status = 126, why = strerror(errno);
+      if (errno != ENOENT && errno != ENOTDIR && kind == ErrorKind::NotFound) cannot(strerror(errno));
       continue;
     }
-    if (S_ISDIR(st.st_mode)) status = 126, why = "is a directory";
-    else if (access(c.c_str(), X_OK)) status = 126, why = "not executable; make it so with chmod +x";
+    if (S_ISDIR(st.st_mode)) cannot("is a directory");
+    else if (access(c.c_str(), X_OK)) cannot("not executable; make it so with chmod +x");
     else if ((st.st_mode & (S_ISUID | S_ISGID)) && geteuid() != 0 && st.st_uid != geteuid())
-      return cannot(126, "is a setuid program, which the kernel does not let us watch; run weir as root");
+      return fail(ErrorKind::CannotRun, "{}: is a setuid program, which the kernel does not let us watch; run weir as root",
+                  name);
     else return is_foreign(c) ? Result<std::string>(std::unexpected(exec_error(c, ENOEXEC))) : c;
   }
-  if (name.empty()) return cannot(127, "no program given");
-  return cannot(status, why);
+  if (name.empty()) return fail(ErrorKind::NotFound, ": no program given");
+  return fail(kind, "{}: {}", name, why);
 }
 
 }  // namespace weir::process

@@ -7,7 +7,7 @@
 
 namespace weir::process {
 
-// The file that execvp() would take. An error has the exit status that a shell would give: 127 not found, 126 not to be run.
+// The file that execvp() would take. An error is NotFound or CannotRun, as a shell tells them apart.
 Result<std::string> find_program(const std::string& name);
 
 // Why execve() refused the file with `error`, in words that help.

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "process/executable.h"
 #include "process/threads.h"
 #include "process/tracee.h"
 
@@ -33,6 +34,21 @@ TEST(Stat, NamesWithBracketsAndBlanks) {
   EXPECT_EQ(zombie.number(StatStartTime), stopped.number(StatStartTime));
   waitpid(pid, &status, 0);
   EXPECT_EQ(stat_of(pid).words[StatState], "");
+}
+
+// Callers ask of an error what kind it is, and nothing else. (The statuses that follow: tests/run/bad-program.sh and its kin.)
+TEST(FindProgram, TellsMissingOnesFromThoseThatCannotRun) {
+  auto kind = [](const char* name) { return find_program(name).error().kind; };
+  EXPECT_TRUE(find_program("sh"));
+  EXPECT_EQ(kind("/no/such/program"), ErrorKind::NotFound);
+  EXPECT_EQ(kind("no-such-program"), ErrorKind::NotFound);
+  EXPECT_EQ(kind(""), ErrorKind::NotFound);
+  EXPECT_EQ(kind("/etc/passwd"), ErrorKind::CannotRun);
+  EXPECT_EQ(kind("/etc"), ErrorKind::CannotRun);
+  EXPECT_EQ(exec_error("/etc/passwd", ENOEXEC).kind, ErrorKind::CannotRun);
+  EXPECT_EQ(exec_error("/no/such/program", ENOENT).kind, ErrorKind::NotFound);
+  EXPECT_EQ(exec_error("/bin/sh", ENOENT).kind, ErrorKind::NotFound);  // its interpreter is
+  EXPECT_EQ(read_whole("/no/such/file").error().kind, ErrorKind::Failed);
 }
 
 // a process may be gone between the opening of its file and the reading. (Of a thread that has ended the file says ESRCH.)
