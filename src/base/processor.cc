@@ -3,6 +3,7 @@
 #include <cpuid.h>
 #include <sys/auxv.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -32,6 +33,21 @@ bool find_protection_keys() {
   return __get_cpuid_count(feature_leaf, 0, &eax, &ebx, &ecx, &edx) && (ecx & in_use);
 }
 
+std::vector<StateComponent> find_state() {
+  constexpr uint32_t state_leaf = 13, os_uses_xsave = 1u << 27;
+  uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !(ecx & os_uses_xsave)) return {};
+  uint32_t low = 0, high = 0;
+  asm("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  uint64_t in_use = uint64_t{high} << 32 | low;
+  std::vector<StateComponent> all;
+  for (uint8_t number = 2; number < 63; number++)
+    if (uint32_t size, offset; (in_use >> number & 1) && __get_cpuid_count(state_leaf, number, &size, &offset, &ecx, &edx))
+      all.push_back({number, offset + size});
+  std::ranges::sort(all, {}, &StateComponent::end);
+  return all;
+}
+
 }  // namespace
 
 Result<Processor> processor_of_level(std::string_view level) {
@@ -49,6 +65,7 @@ Result<Processor> processor_of_level(std::string_view level) {
   if (!wanted || wanted == 4) p.high_zmm_offset = find_high_zmm();
   p.has_wide_compares = p.high_zmm_offset && __builtin_cpu_supports("avx512bw");
   p.has_protection_keys = find_protection_keys();
+  p.state = find_state();
   return p;
 }
 

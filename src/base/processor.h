@@ -5,10 +5,17 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
 namespace weir {
+
+// A part of the extended state (xsave) that the system has switched on, beyond the registers of x87 and SSE.
+struct StateComponent {
+  uint8_t number;
+  uint32_t end;  // in the standard form of the area
+};
 
 struct Processor {
   bool has_fsgsbase = false;  // rdfsbase and its kin work, by the processor and by the kernel (v3)
@@ -17,6 +24,7 @@ struct Processor {
   bool has_wide_compares = false;  // of 64 bytes at once, into a mask: AVX-512BW (v4)
   // The kernel makes execute-only memory so; elsewhere a processor can read what it can execute. (At any level: it is the program's memory.)
   bool has_protection_keys = false;
+  std::vector<StateComponent> state = {};  // by `end`; at any level, too
 };
 
 // With everything that this machine has up to a level; "": everything. Levels that do not exist, or that it lacks, are refused.

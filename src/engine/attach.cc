@@ -195,6 +195,7 @@ Result<> Server::attach(pid_t pid) {
   for (size_t i = 0; i < registers.size(); i++) {
     rt::ThreadBlock* tb = block(p.slots[i]);
     tb->app_gs = std::exchange(registers[i].gs_base, Slots::address(p.slots[i]));
+    tb->app_fs = registers[i].fs_base;
     pid_t tid = tids[i];
     (*space)->tool().begin_thread({.memory = memory_of(p.slots[i]), .name = process::thread_name(pid, tid)});
     // The program's zmm31 goes to the thread block: the register is the clock's, which begins at 0.

@@ -42,8 +42,7 @@ bool Space::tell_places(CachePc pc) {
                static_cast<int32_t>(at.resume.value - (line + i)),
                static_cast<uint8_t>(at.place),
                static_cast<uint8_t>(at.restore),
-               static_cast<uint8_t>(at.spilled),
-               0};
+               static_cast<uint16_t>(at.spilled)};
   }
   __atomic_store_n(&r.line, line, __ATOMIC_RELEASE);
   uint32_t number = next_place_ + 1;

@@ -121,6 +121,8 @@ Answer Server::handle(Process& p, uint32_t slot, const Posted& r) {
     case rt::Request::Mapped:
       if (auto ok = mapped(p, slot, r.as<rt::MappedRequest>()); !ok) end_with_message(p, ok.error().what);
       break;
+    case rt::Request::Tool: return p.space->tool().answer(asking(slot), r.as<rt::ToolRequest>());
+    case rt::Request::Drain: p.space->tool().drain(asking(slot)); break;
     case rt::Request::None:
     case rt::Request::Settle:
     case rt::Request::Hello:
@@ -164,6 +166,10 @@ rt::SlotAnswer Server::begin_thread(Process& p, uint32_t slot, const rt::NewThre
                                 .is_fork = !(r.clone_flags & CLONE_THREAD),
                                 .pc = p.space->where({block(slot)->regs.gpr[1]}).app});
   return {child};
+}
+
+instrument::Asking Server::asking(uint32_t slot) const {
+  return {static_cast<uint32_t>(slots_[slot].pid), static_cast<uint32_t>(slots_[slot].tid), memory_of(slot)};
 }
 
 void Server::drop_thread(uint32_t slot, const rt::NoThreadRequest& r) {

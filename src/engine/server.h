@@ -115,6 +115,7 @@ class Server {
   rt::GoOn transfer(Process& p, uint32_t slot, const rt::IndirectRequest& r);
   rt::GoOn renew(Process& p, uint32_t slot, const rt::StaleRequest& r);
   rt::WhereAnswer where(Process& p, const rt::WhereRequest& r);
+  instrument::Asking asking(uint32_t slot) const;
   rt::SlotAnswer begin_thread(Process& p, uint32_t slot, const rt::NewThreadRequest& r);
   void drop_thread(uint32_t slot, const rt::NoThreadRequest& r);
   void change(Process& p, const rt::ChangeRequest& r);

@@ -235,7 +235,7 @@ Result<> Space::plan(Translation& t) {
     return region.image->has_frame(v) ? IsPart::Perhaps : IsPart::Hole;
   };
   tool_->plan({t.function, region.image_index, region.bias, code, image_code, bounds_at, is_part, region.is_pristine,
-               region.is_volatile},
+               region.is_volatile, region.image.get()},
               counters_, t.plan);
   if (counters_.size() > rt::max_counters)
     return fail("too many counters: the program is too large for this tool, or --cache-mb too small");

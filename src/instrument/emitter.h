@@ -38,7 +38,7 @@ class Emitter {
  public:
   using Gpr = x86::Gpr;
   // The low four bits of a jcc's opcode.
-  enum Condition : uint8_t { AboveOrEqual = 3, Equal = 4, NotEqual = 5, BelowOrEqual = 6 };
+  enum Condition : uint8_t { Below = 2, AboveOrEqual = 3, Equal = 4, NotEqual = 5, BelowOrEqual = 6 };
 
   Emitter(std::span<std::byte> out, CachePc base)
       : begin_(reinterpret_cast<uint8_t*>(out.data())), p_(begin_), end_(begin_ + out.size()), base_(base) {}
@@ -112,6 +112,65 @@ class Emitter {
   void lahf() { bytes(0x9f); }
   void sahf() { bytes(0x9e); }
   void seto_al() { bytes(0x0f, 0x90, 0xc0); }
+
+  // ---- Operations of probes (operate.cc) ----
+  // In as few bytes as the number takes.
+  void set(Gpr to, uint64_t imm) {
+    if (imm == static_cast<uint32_t>(imm)) return mov32(to, static_cast<uint32_t>(imm));
+    if (auto value = static_cast<int32_t>(imm); static_cast<int64_t>(imm) == value) {
+      encode(Qword, 0xc7, 0, to), put(value);
+    } else {
+      movabs(to, imm);
+    }
+  }
+  void lea32(Gpr to, const Memory& m) { encode(Dword, 0x8d, to, m); }
+  void xchg(Gpr a, Gpr b) { encode(Qword, 0x87, a, b); }
+  void movzx_byte(Gpr to, Gpr from) { encode_0f(Dword, 0xb6, to, from, {.is_byte = true}); }
+  void movsx_word(Gpr to, Gpr from) { encode_0f(Qword, 0xbf, to, from); }
+  void movsxd(Gpr to, Gpr from) { encode(Qword, 0x63, to, from); }
+  void movsxd(Gpr to, const Memory& from) { encode(Qword, 0x63, to, from); }
+  // 1, 2, 4 or 8 bytes, with zeros above them; and back.
+  void load(Gpr to, const Memory& from, unsigned size) {
+    if (size > 2) return encode(size == 8 ? Qword : Dword, 0x8b, to, from);
+    encode_0f(Dword, size == 1 ? 0xb6 : 0xb7, to, from);
+  }
+  void store(const Memory& to, Gpr from, unsigned size) {
+    if (size == 1) return encode(from >= x86::RSP ? AnyRex : Dword, 0x88, from, to);
+    Memory m = to;
+    if (size == 2) bytes(0x66), m.displacement -= m.is_relative;  // (it counts from behind this prefix)
+    encode(size == 8 ? Qword : Dword, 0x89, from, m);
+  }
+  enum Arithmetic : uint8_t { Add = 0, Or = 1, And = 4, Subtract = 5, Xor = 6, Compare = 7 };
+  void arithmetic(Arithmetic op, Gpr to, Gpr from) { encode(Qword, op << 3 | 1, from, to); }
+  void arithmetic(Arithmetic op, Gpr to, int32_t imm) {
+    if (imm == static_cast<int8_t>(imm)) encode(Qword, 0x83, op, to), put(static_cast<int8_t>(imm));
+    else encode(Qword, 0x81, op, to), put(imm);
+  }
+  void and32(Gpr r, uint32_t imm) { encode(Dword, 0x81, 4, r), put(imm); }
+  void test(Gpr a, Gpr b) { encode(Qword, 0x85, b, a); }
+  void bt(Gpr r, uint8_t bit) { encode_0f(Qword, 0xba, 4, r), put(bit); }
+  enum Shift : uint8_t { Left = 4, Right = 5, RightSigned = 7 };
+  void shift(Shift op, Gpr r, uint8_t by) { encode(Qword, 0xc1, op, r), put(by); }
+  void shift_by_cl(Shift op, Gpr r) { encode(Qword, 0xd3, op, r); }
+  void imul(Gpr to, Gpr by) { encode_0f(Qword, 0xaf, to, by); }
+  void imul(Gpr to, Gpr a, int32_t imm) { encode(Qword, 0x69, to, a), put(imm); }
+  void popcnt(Gpr to, Gpr from) { encode_0f(Qword, 0xb8, to, from, {.prefix = 0xf3}); }
+  void rdfsbase(Gpr to) { encode_0f(Qword, 0xae, 0, to, {.prefix = 0xf3}); }
+  void lodsb() { bytes(0xac); }
+  void kmovw(Gpr to, Mask from) { bytes(0xc5, inverted(to, 3, 7) | 0x78, 0x93, 0xc0 | (to & 7) << 3 | from.number); }
+  // The top bits of bytes; of elements of 4 or 8 bytes (vmovmskps, vmovmskpd); of the bytes of an MMX register.
+  void pmovmskb(Gpr to, Xmm from) { encode_0f(Dword, 0xd7, to, static_cast<Gpr>(from.number), {.prefix = 0x66}); }
+  void vmovmsk(Gpr to, Xmm from, bool is_wide, bool is_256) {
+    bytes(0xc4, inverted(to, 3, 7) | 0x40 | inverted(from.number, 3, 5) | F0f, 0x78 | is_256 << 2 | is_wide, 0x50,
+          0xc0 | (to & 7) << 3 | (from.number & 7));
+  }
+  void pmovmskb_mmx(Gpr to, uint8_t from) { encode_0f(Dword, 0xd7, to, static_cast<Gpr>(from)); }
+  void vmovdqu_ymm(const Memory& to, Xmm from) {
+    const uint8_t* begin = p_;
+    if (to.segment) bytes(to.segment);
+    bytes(0xc4, inverted(from.number, 3, 7) | inverted(to.rex, 1, 6) | inverted(to.rex, 0, 5) | F0f, 0x7e, 0x7f);
+    p_ = put_operand(begin, p_, from.number, to, 0);
+  }
 
   // ---- Transfers ----
   // Those without a target return where their displacement is: it leads to where comes_here() or comes_here_short() is called with that.
@@ -187,7 +246,7 @@ class Emitter {
   void kmovq(Gpr to, Mask from) { vex(F2, 0x93, to, static_cast<Gpr>(from.number)); }
 
  private:
-  enum Size : uint8_t { Dword = 0, Qword = 8 };  // REX.W
+  enum Size : uint8_t { Dword = 0, Qword = 8, AnyRex = 0x40 };  // REX.W; a REX that says nothing
   // The last byte of an EVEX prefix, but for its bit of a register.
   enum EvexBits : uint8_t { broadcasts = 0x10, L512 = 0x40, zeroes = 0x80 };
   enum Map : uint8_t { F0f = 1, F0f3a = 3 };
@@ -238,6 +297,24 @@ class Emitter {
     *p++ = opcode;
     *p++ = static_cast<uint8_t>(0xc0 | (reg & 7) << 3 | (rm & 7));
     p_ = p;
+  }
+  struct Form0f {
+    uint8_t prefix = 0;
+    bool is_byte = false;  // the operand is a register of one byte
+  };
+  void encode_0f(Size size, uint8_t opcode, uint8_t reg, Gpr rm) { encode_0f(size, opcode, reg, rm, Form0f{}); }
+  void encode_0f(Size size, uint8_t opcode, uint8_t reg, Gpr rm, Form0f form) {
+    if (form.prefix) bytes(form.prefix);
+    auto rex = static_cast<uint8_t>(size | (reg >> 3) << 2 | rm >> 3);
+    if (rex || form.is_byte) bytes(0x40 | rex);
+    bytes(0x0f, opcode, 0xc0 | (reg & 7) << 3 | (rm & 7));
+  }
+  void encode_0f(Size size, uint8_t opcode, uint8_t reg, const Memory& m) {
+    uint8_t* p = p_;
+    if (m.segment) *p++ = m.segment;
+    if (auto rex = static_cast<uint8_t>(size | (reg >> 3) << 2 | m.rex)) *p++ = 0x40 | rex;
+    *p++ = 0x0f, *p++ = opcode;
+    p_ = put_operand(p_, p, reg, m, 0);
   }
   // The register is in the opcode.
   void opcode_with(Size size, uint8_t opcode, Gpr r) {

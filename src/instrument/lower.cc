@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "instrument/lowering.h"
+#include "instrument/operations.h"
 
 namespace weir::instrument {
 
@@ -20,6 +21,12 @@ namespace {
 uint32_t probe_bound(std::span<const Op> ops) {
   constexpr uint32_t spill_bound = 36, long_op_bound = 72;
   uint32_t bound = 0, spill = 0;
+  if (std::ranges::any_of(ops, is_general)) {
+    constexpr uint32_t begin_and_end = 160;
+    bound = begin_and_end;
+    for (const Op& op : ops) bound += operation_bound(op);
+    return bound;
+  }
   for (const Op& op : ops) {
     bool adds = op.kind == Op::AddCounter || op.kind == Op::AddClock;
     if (op.kind >= Op::PushFrame) bound += (op.kind == Op::PopFrame ? 10 : 5) * long_op_bound;
@@ -91,13 +98,14 @@ Lowering::Lowering(const Input& in, Lowered& out)
       fixups_(scratch_.fixups),
       tails_(scratch_.tails),
       literals_(scratch_.literals),
+      cold_parts_(scratch_.cold_parts),
       inline_code_(in.inline_code),
       register_clock_(in.has_clock && clock_register_offset(in.placement.facts().processor)),
       takes_gs_(in.placement.facts().takes_gs),
       knows_distances_(in.placement.facts().knows_distances),
       has_table_(in.placement.facts().has_table),
       has_far_operands_(knows_distances_ && count_far_operands(in.function, in.base)) {
-  placed_.clear(), edges_.clear(), arrivals_.clear(), fixups_.clear(), tails_.clear(), literals_.clear();
+  placed_.clear(), edges_.clear(), arrivals_.clear(), fixups_.clear(), tails_.clear(), literals_.clear(), cold_parts_.clear();
   out_.size = 0;
   out_.blocks.clear();
   out_.table.clear();
@@ -207,8 +215,10 @@ void Lowering::emit_block(BlockId b) {
   uint32_t plain = block.count - (ends_with_transfer ? 1 : 0);
   uint32_t i = 0;
   auto probes_before = [&](uint32_t at) {
+    insn_ = &insns[at];
     for (; p != placed_.end() && p->insn == block.first + at && !p->after; ++p)
       probe(in_.plan.ops_of(*p->insertion), live_before(at), insns[at].pc);
+    insn_ = nullptr;
   };
   while (i < plain) {
     probes_before(i);

@@ -44,8 +44,9 @@ struct Mark {
   uint32_t resume;  // offset at which to go on when the state has been put right
   Kind kind;
   uint8_t restore;  // rt::Restore bits
-  uint8_t spilled;  // the registers in spill[0] and spill[1], four bits each
+  uint16_t spilled;  // the registers in spill[0] to spill[3], four bits each
 };
+static_assert(sizeof(Mark) == 16);
 
 struct TableEntry {
   AppPc app;

@@ -7,6 +7,7 @@
 #include "instrument/inline_code.h"
 #include "instrument/lower.h"
 #include "instrument/placement.h"
+#include "instrument/probe_state.h"
 #include "rt/abi.h"
 
 namespace weir::instrument {
@@ -16,6 +17,10 @@ inline constexpr uint32_t gs_rcx = offsetof(rt::ThreadBlock, rcx);
 inline constexpr uint32_t gs_spill(int n) { return offsetof(rt::ThreadBlock, spill) + 8 * n; }
 inline constexpr Xmm clock_register{31};  // where the virtual clock is in one
 inline constexpr uint32_t gs_counter(Counter c) { return rt::counters_offset + 8 * c.index; }
+// The clock takes turns over its cells: an addition would wait for the one before it in the same cell.
+inline constexpr uint32_t gs_clock(AppPc at) {
+  return gs_counter({static_cast<uint32_t>(at.value >> 2) % Counters::clock_cells});
+}
 
 // Sizes of the longest forms, for bounds.
 inline constexpr uint32_t restore_size = 9, transfer_bound = 64, special_bound = 128, tail_bound = 96, probe_op_bound = 48;
@@ -47,13 +52,14 @@ struct Tail {
     Edge,
     Routine,
     Arrival,
-    Own,  // of the tool's inline code
+    Own,   // of the tool's inline code
+    Cold,  // operations of a probe
   };
   Kind kind;
   uint32_t from;  // offset of the 32-bit displacement that leads here
   const x86::Insn* insn = nullptr;
   AppPc target = {};
-  uint32_t number = 0;                // bytes that a return pops; a block; an exit; a routine; Own: the tool's
+  uint32_t number = 0;  // bytes that a return pops; a block; an exit; a routine; Own: the tool's; a cold part
   uint32_t argument = 0, second = 0;  // Routine: A, B; Arrival: the callee; Own: the tool's
   uint32_t back = 0;                  // where to go on
   x86::Gpr t = x86::RAX, u = x86::RAX;
@@ -78,6 +84,7 @@ struct Lowered::Scratch {
   std::vector<Fixup> fixups;
   std::vector<Tail> tails;
   std::vector<Literal> literals;
+  std::vector<ColdPart> cold_parts;
 };
 Lowered::Scratch& scratch_of(Lowered& lowered);
 // Registers that a probe reads.
@@ -118,7 +125,7 @@ class Lowering {
   const Input& input() const { return in_; }
   Lowered& result() { return out_; }
   // From here on. What the mark before says already is not said again.
-  void mark(Mark::Kind kind, AppPc app, uint8_t restore = 0, uint32_t resume = ~0u, uint8_t spilled = 0) {
+  void mark(Mark::Kind kind, AppPc app, uint8_t restore = 0, uint32_t resume = ~0u, uint16_t spilled = 0) {
     uint32_t offset = e_.offset(), app_offset = static_cast<uint32_t>(app - f_.bounds.begin);
     if (kind == Mark::Run && !out_.marks.empty()) {
       const Mark& last = out_.marks.back();
@@ -136,6 +143,8 @@ class Lowering {
   void jump_out(AppPc target);
 
  private:
+  friend class Operations;
+
   // lower.cc
   void place_probes();
   void emit_entry();
@@ -155,6 +164,12 @@ class Lowering {
   // probe.cc
   void probe(std::span<const Op> ops, x86::RegSet live, AppPc app, bool rcx_in_slot = false);
   void arrive(x86::BlockId to, AppPc address);
+  void call_with_temps(const Op& op, x86::Gpr a, x86::Gpr b, bool flags_free);
+
+  // operate.cc
+  void operate(std::span<const Op> ops, x86::RegSet live, AppPc app);
+  void leads_to_cold(uint32_t from, const ColdPart& part);
+  void emit_cold_part(const Tail& tail);
 
   // frame.cc
   void frame_op(const Op& op, x86::Gpr t, x86::Gpr u, bool flags_free);
@@ -196,8 +211,10 @@ class Lowering {
   std::vector<Fixup>& fixups_;
   std::vector<Tail>& tails_;
   std::vector<Literal>& literals_;
+  std::vector<ColdPart>& cold_parts_;
   const InlineCode* const inline_code_;
   const bool register_clock_, takes_gs_, knows_distances_, has_table_, has_far_operands_;
+  const x86::Insn* insn_ = nullptr;                 // that the probe which is being emitted stands before; null: none
   int64_t rax_ = -1;                                // the system call number, where it is known
   bool rcx_in_slot_ = false, rax_in_slot_ = false;  // of the program, in the probe that is being emitted
 };

@@ -77,6 +77,23 @@ constexpr Memory relative(int32_t distance) {
   return {.modrm = encoding::without_base, .displacement_size = 4, .is_relative = true, .displacement = distance};
 }
 
+// [base + index * scale + displacement], whichever of the registers there are; as short as can be.
+constexpr Memory address(uint8_t base, uint8_t index, int scale, int32_t displacement) {
+  constexpr uint8_t none = 0xff;
+  if (base == none && index == none) return absolute(displacement);
+  if (base == none) return scaled(static_cast<x86::Gpr>(index), scale, displacement);
+  bool needs_none = displacement == 0 && (base & 7) != x86::RBP;
+  auto b = static_cast<x86::Gpr>(base);
+  if (index == none) return needs_none ? at(b) : at(b, displacement);
+  bool is_short = displacement == static_cast<int8_t>(displacement);
+  auto i = static_cast<x86::Gpr>(index);
+  if (needs_none) return indexed(b, i, scale);
+  Memory m =
+      is_short ? indexed(b, i, scale, encoding::displacement8, 1) : indexed(b, i, scale, encoding::displacement32, 4);
+  m.displacement = displacement;
+  return m;
+}
+
 // What a thread has, at an offset from its thread block (rt/abi.h), which has 32 bits.
 constexpr Memory thread(Memory m) {
   CHECK(m.displacement_size == 4 && !m.is_relative);

@@ -99,10 +99,7 @@ void emit_op(Emitter& e, const Op& op, const Places& places, const Gpr (&scratch
   Gpr temp = places.reg[static_cast<int>(op.temp)], other = places.reg[static_cast<int>(op.other)];
   switch (op.kind) {
     case Op::AddCounter: return add_to_cell(e, gs_counter(op.counter), op.value, flags_free, scratch);
-    case Op::AddClock:
-      // The clock takes turns over its cells: an addition would wait for the one before it in the same cell.
-      return add_to_cell(e, gs_counter({static_cast<uint32_t>(app.value >> 2) % Counters::clock_cells}), op.value,
-                         flags_free, scratch);
+    case Op::AddClock: return add_to_cell(e, gs_clock(app), op.value, flags_free, scratch);
     case Op::Set: return e.movabs(temp, uint64_t(op.value));
     case Op::GetRegister:
       for (int n = 0; n < 2; n++)
@@ -181,7 +178,19 @@ void Lowering::arrive(x86::BlockId to, AppPc address) {
   arrivals_.clear();
 }
 
+void Lowering::call_with_temps(const Op& op, Gpr a, Gpr b, bool flags_free) {
+  e_.mov(gs(offsetof(rt::ThreadBlock, routine_args)), a);
+  e_.mov(gs(offsetof(rt::ThreadBlock, routine_args) + 8), b);
+  e_.mov32(gs(offsetof(rt::ThreadBlock, exit_id)), static_cast<uint32_t>(op.value));
+  e_.mov(gs(gs_rcx), x86::RCX);
+  uint32_t behind = e_.lea_ahead(x86::RCX);
+  e_.jmp(gs(flags_free ? offsetof(rt::ThreadBlock, enter_probe) : offsetof(rt::ThreadBlock, enter_routine)));
+  e_.comes_here(behind);
+  e_.mov(x86::RCX, gs(gs_rcx));
+}
+
 void Lowering::probe(std::span<const Op> ops, x86::RegSet live, AppPc app, bool rcx_in_slot) {
+  if (std::ranges::any_of(ops, is_general)) return operate(ops, live, app);
   rcx_in_slot_ = rcx_in_slot;
   if (rcx_in_slot) live.gpr &= static_cast<uint16_t>(~(1 << x86::RCX));
   bool flags_free = !(live.flags & arithmetic_flags);
@@ -241,7 +250,8 @@ void Lowering::probe(std::span<const Op> ops, x86::RegSet live, AppPc app, bool 
       scratch[n] = rest.take(spilled[n]);
       if (spilled[n]) e_.mov(thread(gs_spill(2 + n)), scratch[n]);
     }
-    emit_op(e_, op, places, scratch, flags_free, app);
+    if (op.kind == Op::Call) call_with_temps(op, places.reg[0], places.reg[1], flags_free);
+    else emit_op(e_, op, places, scratch, flags_free, app);
     for (int n = 0; n < 2; n++)
       if (spilled[n]) e_.mov(scratch[n], thread(gs_spill(2 + n)));
   }

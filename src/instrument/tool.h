@@ -16,6 +16,10 @@
 #include "rt/abi.h"
 #include "x86/function.h"
 
+namespace weir::elf {
+class Image;
+}
+
 namespace weir::instrument {
 
 // A 64-bit cell, one for every thread.
@@ -24,7 +28,11 @@ struct Counter {
 };
 
 // A register of the probe itself; lowering finds it a dead one, or spills.
-enum class Temp : uint8_t { A, B };
+enum class Temp : uint8_t { A, B, C, D };
+constexpr int temps = 4;
+
+// How two numbers compare that have no sign.
+enum class Condition : uint8_t { Equal, NotEqual, Below, AboveOrEqual };
 
 // One operation of a probe.
 struct Op {
@@ -35,11 +43,35 @@ struct Op {
     GetRegister,   // temp = register of the program
     LoadCounter,   // temp = counter
     StoreCounter,  // counter = temp
-    Load,          // temp = the 8 bytes at [other + value]
-    Store,         // the 8 bytes at [other + value] = temp
+    Load,          // temp = the `size` bytes at [other + value], and zeros above them
+    Store,         // the `size` bytes at [other + value] = temp
     Add,           // temp += value
     SkipUnless,    // unless temp == value: skip the next `count` operations
     Call,          // routine number `value` of the tool's runtime part, with temps A and B as arguments
+    // What follows is lowered by operate.cc, and so is a probe with Temp::C or D, with a `size` or with `by_temp`: there the temp
+    // `other` stands in place of `value` (AddCounter, Set, Add and those up to ColdIf). Such a probe has none of the operations from
+    // PushFrame on.
+    And,           // temp &= value
+    Or,            // temp |= value
+    Xor,           // temp ^= value
+    ShiftLeft,     // temp <<= value, and zeros come in; of the value the lowest 6 bits count
+    ShiftRight,    // temp >>= value, the same
+    Multiply,      // temp *= value
+    SkipIf,        // if temp is so to value (`condition`): skip the next `count` operations
+    ColdIf,        // only if it is: the next `count` operations, which stand out of line
+    AddIndexed,    // the counter number `counter` + temp += value
+    GetWord,       // temp = word number `value` of what the tool's probes touch (rt::ThreadBlock::tool)
+    SetWord,       // that word = temp
+    GetResult,     // temp = what the routine that was called last has left in rt::ThreadBlock::routine_args[0]
+    // Of memory operand number `count` of the instruction that the probe stands before (x86/operands.h).
+    GetAddress,    // temp = the lowest address that it accesses, or would if its count or its mask were not 0
+    GetExtent,     // temp = how many bytes it accesses; with Extent::State: at most
+    GetSelected,   // Masked, Packed and Indexed: bit n of temp: element n is accessed
+    GetElement,    // Indexed: temp = the address of its element number `value`
+    GetTarget,     // temp = where the transfer goes that the probe stands before: an address of the program
+    // The thread's buffer (Services::buffer, rt/buffer.h).
+    BeginRecord,   // temp = where a record of `value` bytes goes; where there is no room, the buffer is emptied first
+    EndRecord,     // the record of `value` bytes is whole
     // The parallel stack (rt/frames.h): `counter` is the site of a call, `callee` the counter of a function.
     PushFrame,  // a call of `callee` (none: whoever arrives) begins, which ends `value` bytes above rsp (and rt::FrameBits)
     PopFrame,   // it has returned, to the function whose counter is number `value`
@@ -54,6 +86,9 @@ struct Op {
   Temp other = Temp::B;
   x86::Gpr reg = x86::RAX;
   uint8_t count = 0;
+  uint8_t size = 8;      // 1, 2, 4, 8
+  bool by_temp = false;  // `other` in place of `value`
+  Condition condition = Condition::Equal;
   bool flags_are_dead = false;  // PushFrame: the callee overwrites them, as far as the tool knows
   bool goes_back = false;       // PushFrame: a tail call that others may come from again and again
   Counter counter = {};
@@ -82,8 +117,11 @@ struct Insertion {
 class Plan {
  public:
   void insert(Where where, uint32_t index, std::initializer_list<Op> ops) {
+    insert(where, index, std::span(ops.begin(), ops.size()));
+  }
+  void insert(Where where, uint32_t index, std::span<const Op> ops) {
     insertions_.push_back({where, index, static_cast<uint32_t>(ops_.size()), static_cast<uint32_t>(ops.size())});
-    ops_.insert(ops_.end(), ops);
+    ops_.insert(ops_.end(), ops.begin(), ops.end());
   }
   void clear() {
     insertions_.clear();
@@ -113,6 +151,7 @@ struct Subject {
   const std::function<IsPart(AppPc)>& is_part;      // … or of none
   bool is_pristine;                                 // its code is that of a file, and will stay so
   bool is_volatile;                                 // it may be rewritten; whatever leads here comes to function.entry
+  const elf::Image* file = nullptr;                 // of the image; null: it has none
 };
 
 // What a thread leaves: its cells, and its memory as rt/abi.h and the tool's runtime part describe it. Most threads of a large program run little of it: all cells
@@ -154,6 +193,12 @@ struct ThreadStart {
   std::string name = {};  // where it is known
 };
 
+// A thread that asks Weir, and waits.
+struct Asking {
+  uint32_t pid, tid;
+  std::byte* memory;
+};
+
 class InlineCode;
 
 // A tool belongs to one code space: the program of one or more processes that share their translations. When a process
@@ -176,6 +221,10 @@ class Tool {
   virtual std::optional<int> exit_status(const std::byte* /*memory*/) const { return {}; }
   // This process goes on for one that was killed: all that plan() did there is known here, if it was published (base/published.h).
   virtual void adopt() {}
+  // Its runtime part asks, in words of their own.
+  virtual rt::ToolAnswer answer(const Asking& /*thread*/, const rt::ToolRequest& /*request*/) { return {}; }
+  // The thread's buffer is full (rt/buffer.h): what is in it is gone when this returns.
+  virtual void drain(const Asking& /*thread*/) {}
   // A thread has ended (or is being looked at).
   virtual void collect(const ThreadData& thread) = 0;
 };

@@ -107,6 +107,7 @@ void Lowering::emit_tail(const Tail& t) {
     case Tail::Routine:
     case Tail::Arrival:
     case Tail::Own: emit_frame_tail(t); break;
+    case Tail::Cold: return emit_cold_part(t);
     case Tail::Edge: {
       const x86::Block& block = f_.blocks[t.number];
       for (const Insertion* i : std::ranges::equal_range(edges_, t.number, {}, &Insertion::index))

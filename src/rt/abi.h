@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rt/buffer.h"
 #include "rt/clock.h"
 #include "rt/frames.h"
 #include "rt/requests.h"
@@ -72,7 +73,8 @@ constexpr uint32_t place_line = 64;
 struct PlaceAnswer {
   uint64_t app;
   int32_t resume;  // less the cache pc
-  uint8_t place, restore, spilled, pad;
+  uint8_t place, restore;
+  uint16_t spilled;
 };
 struct PlaceRecord {
   uint64_t line;  // the cache pc of its first byte; 0 while it is being written
@@ -176,7 +178,8 @@ constexpr uint32_t signal_stack_size = 8 << 10;
 // The routines of a tool's runtime part (rt/hooks.h) are called by number. The first come up often, and have doors of their own.
 constexpr uint32_t light_routines = 5;
 constexpr uint32_t no_routine = light_routines;  // what a light routine leaves that has done all
-constexpr uint32_t add_to_counter = 1 << 16;     // for every tool: counter number A += B
+// For every tool: counter number A += B; the thread's buffer is emptied (rt/buffer.h).
+constexpr uint32_t add_to_counter = 1 << 16, empty_buffer = add_to_counter + 1;
 static_assert(StackMiddleJump < light_routines && StackResync > no_routine);
 constexpr uint32_t door_count = 6 + light_routines;  // ThreadBlock::enter_link and those behind it
 struct Hooks;
@@ -253,8 +256,12 @@ struct ThreadBlock {
 
   Call calls[max_calls];
   Range taking;  // addresses that the program is about to change; `end` is written last, and is 0 where there are none
+  uint64_t more_spills[5];  // the program's rax, while a probe has the flags there; what one operation borrows
+  uint64_t app_fs;          // the base of the program's %fs, kept where nothing else tells it (arch_prctl, clone)
+  uint8_t indices[64];      // of a gather
+  BufferState buffer;
   // Their tops are not near a multiple of 4 KiB from what translated code touches: loads there would seem to depend on what was pushed.
-  uint8_t room[256];
+  uint8_t room[120];
   alignas(64) uint8_t signal_stack[signal_stack_size];
   alignas(64) uint8_t stack[rt_stack_size];
 };

@@ -29,6 +29,8 @@ struct Hooks {
   void (*handler_ends)(ThreadBlock*, uint32_t index, uint64_t frame, bool goes_on);
   // The virtual clock will begin again: what was noted of it is to be as if it had been so all the time.
   void (*clock_restarts)(ThreadBlock*, Times by);
+  // The thread's buffer is full (rt/buffer.h), and is to be empty behind this. Null: Weir empties it.
+  void (*buffer_is_full)(ThreadBlock*) = nullptr;
 };
 constexpr uint32_t not_interrupted = interrupted_count;
 

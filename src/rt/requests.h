@@ -33,6 +33,8 @@ enum class Request : uint32_t {
   Mapped,
   Settle,
   Called,
+  Tool,
+  Drain,
 };
 
 // ---- Answers ------------------------------------------------------------------------------------------------------
@@ -74,7 +76,10 @@ enum Restore : uint64_t {
   RestoreSpill1 = 4,  // … and in spill[1] (number in `spilled` >> 4 & 15)
   SetRcxToPc = 8,     // behind a system call: rcx is the program's pc
   RestoreClock = 16,  // zmm31 is the program's, the clock is in `clock_away`
-  HasPlaces = 32,     // of an answer only: the process has mapped the places
+  RestoreFlags = 32,  // rax has the flags, as lahf and seto leave them; the program's is in more_spills[0]
+  RestoreSpill2 = 64,   // … and in spill[2] (number in `spilled` >> 8 & 15)
+  RestoreSpill3 = 128,  // … and in spill[3] (number in `spilled` >> 12 & 15)
+  HasPlaces = 256,      // of an answer only: the process has mapped the places
 };
 struct WhereAnswer {
   uint64_t app;  // the program's address
@@ -212,6 +217,20 @@ struct MappedRequest {
 // It is answered when nothing is claimed any more: see SpacePage::claim.
 struct SettleRequest {
   static constexpr Request kind = Request::Settle;
+  using Answer = NoAnswer;
+};
+// A tool's runtime part asks its live half, in words of their own.
+struct ToolAnswer {
+  uint64_t words[4];
+};
+struct ToolRequest {
+  static constexpr Request kind = Request::Tool;
+  using Answer = ToolAnswer;
+  uint64_t words[4];
+};
+// The thread's buffer (rt/buffer.h) is full. When it is answered, it is empty.
+struct DrainRequest {
+  static constexpr Request kind = Request::Drain;
   using Answer = NoAnswer;
 };
 // The calls that came with an answer have been made.

@@ -276,11 +276,22 @@ void rt_guard(ThreadBlock* tb) {
   tb->regs.pc = ask(tb, StaleRequest{guard->app_pc, guard->cache_pc}).pc;
 }
 
+static void drain(ThreadBlock* tb) {
+  if (tb->hooks && tb->hooks->buffer_is_full) return tb->hooks->buffer_is_full(tb);
+  ask(tb, DrainRequest{});
+  tb->buffer.next = tb->buffer.begin;
+}
+
 // A probe calls. rcx holds where to go on; the program's is in the slot, and the code there takes it back.
 void rt_routine(ThreadBlock* tb) {
   uint64_t a = tb->routine_args[0], b = tb->routine_args[1];
-  if (tb->exit_id != add_to_counter) call_hook(tb, &Hooks::routine, tb->exit_id, a, b);
-  else if (a < max_counters) cells(tb)[a] += b;
+  if (tb->exit_id == add_to_counter) {
+    if (a < max_counters) cells(tb)[a] += b;
+  } else if (tb->exit_id == empty_buffer) {
+    drain(tb);
+  } else {
+    call_hook(tb, &Hooks::routine, tb->exit_id, a, b);
+  }
   tb->regs.pc = tb->regs.gpr[1];
 }
 

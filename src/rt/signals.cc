@@ -129,10 +129,19 @@ bool keep_in_runtime(ThreadBlock* tb, int sig, const SigInfo* info, UContext* uc
   return true;
 }
 
+// The flags as lahf and seto have left them in rax.
+uint64_t with_flags_in(uint64_t eflags, uint64_t rax) {
+  constexpr uint64_t in_ah = 0xd5, overflow = 0x800;
+  return (eflags & ~(in_ah | overflow)) | (rax >> 8 & in_ah) | (rax & 1 ? overflow : 0);
+}
+
 void mend_frame(ThreadBlock* tb, UContext* uc, const Spot& at) {
+  if (at.restore & RestoreFlags) uc->eflags = with_flags_in(uc->eflags, uc->rax), uc->rax = tb->more_spills[0];
   if (at.restore & RestoreRcx) uc->rcx = tb->rcx;
   if (at.restore & RestoreSpill0) *frame_register(uc, at.spilled & 15) = tb->spill[0];
   if (at.restore & RestoreSpill1) *frame_register(uc, at.spilled >> 4 & 15) = tb->spill[1];
+  if (at.restore & RestoreSpill2) *frame_register(uc, at.spilled >> 8 & 15) = tb->spill[2];
+  if (at.restore & RestoreSpill3) *frame_register(uc, at.spilled >> 12 & 15) = tb->spill[3];
   if (at.restore & SetRcxToPc) uc->rcx = at.app;
   uc->rip = at.app;
 }

@@ -17,6 +17,7 @@ constexpr uint64_t page_size = 4096;
 constexpr uint64_t entry_length = 15;  // of the instructions before `inline`
 constexpr int64_t restart = -512;      // no error that a program ever sees: the kernel's ERESTARTSYS
 constexpr uint64_t PROT_WRITE = 2, PROT_EXEC = 4, PROT_GROWSDOWN = 0x01000000, MREMAP_FIXED = 2;
+constexpr uint64_t CLONE_SETTLS = 0x80000;
 constexpr uint64_t MAP_PRIVATE = 2, MAP_TYPE = 15, MAP_FIXED = 0x10, MAP_ANONYMOUS = 0x20, MAP_32BIT = 0x40,
                    MAP_FIXED_NOREPLACE = 0x100000;
 
@@ -346,14 +347,14 @@ ThreadBlock* block_of(uint64_t slot) { return reinterpret_cast<ThreadBlock*>(blo
 
 // fork, vfork, clone, clone3: the child gets a thread block of its own before it runs.
 int64_t new_thread(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
-  uint64_t flags = 0, stack = 0;
+  uint64_t flags = 0, stack = 0, tls = a[4];
   if (nr == SYS_vfork) flags = CLONE_VM | CLONE_VFORK;
   if (nr == SYS_clone) flags = a[0], stack = a[1];
   if (nr == SYS_clone3) {
     CloneArgs args;
     if (a[1] < sizeof args || !read_memory(reinterpret_cast<void*>(a[0]), &args, sizeof args))
       return own_call(tb, nr, a[0], a[1]);
-    flags = args.flags;
+    flags = args.flags, tls = args.tls;
     if (args.stack) stack = args.stack + args.stack_size;
   }
   uint64_t mask = block_signals(tb);
@@ -365,6 +366,7 @@ int64_t new_thread(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   if (stack) child->regs.gpr[4] = stack;
   child->regs.pc = tb->regs.gpr[1] + syscall_length;
   child->app_gs = tb->app_gs;
+  child->app_fs = (flags & CLONE_SETTLS) ? tls : tb->app_fs;
   memcpy(child->clock.zmm31, tb->clock.zmm31, sizeof tb->clock.zmm31);
   child->quiet = tb->quiet;
   child->elsewhere = tb->elsewhere;
@@ -404,13 +406,15 @@ int64_t exec(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
 }
 
 int64_t arch_prctl(ThreadBlock* tb, const uint64_t* a) {
-  constexpr uint64_t set_gs = 0x1001, get_gs = 0x1004;
+  constexpr uint64_t set_gs = 0x1001, set_fs = 0x1002, get_gs = 0x1004;
   if (a[0] == set_gs) {
     tb->app_gs = a[1];
     return 0;
   }
   if (a[0] == get_gs) return write_memory(reinterpret_cast<void*>(a[1]), &tb->app_gs, 8) ? 0 : -EFAULT;
-  return own_call(tb, SYS_arch_prctl, a[0], a[1]);
+  int64_t result = own_call(tb, SYS_arch_prctl, a[0], a[1]);
+  if (a[0] == set_fs && !is_error(result)) tb->app_fs = a[1];
+  return result;
 }
 
 // A seccomp filter might kill us for a call of our own: from here on the runtime makes none to wait, and none to block signals.

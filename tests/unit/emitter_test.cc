@@ -201,6 +201,84 @@ TEST(Emitter, Registers) {
   is("nop", [](Emitter& e) { e.nop(); });
 }
 
+// What probes compute with.
+TEST(Emitter, Operations) {
+  auto is = [&](const std::string& name, auto emit) { ASSERT_EQ(written(emit), name); };
+  constexpr const char* names8[] = {"al",  "cl",  "dl",   "bl",   "spl",  "bpl",  "sil",  "dil",
+                                    "r8b", "r9b", "r10b", "r11b", "r12b", "r13b", "r14b", "r15b"};
+  auto names16 = [](Gpr r) { return r < 8 ? std::string(names32[r] + 1) : std::string("r") + std::to_string(r) + "w"; };
+  constexpr const char* arithmetic[] = {"add", "or", "", "", "and", "sub", "xor", "cmp"};
+  constexpr Emitter::Arithmetic kinds[] = {Emitter::Add,      Emitter::Or,  Emitter::And,
+                                           Emitter::Subtract, Emitter::Xor, Emitter::Compare};
+  constexpr const char* shifts[] = {"", "", "", "", "shl", "shr", "", "sar"};
+  for (Gpr r : registers()) {
+    const char *r64 = names64[r], *r32 = names32[r];
+    for (Gpr q : registers()) {
+      is(fmt::format("xchg {}, {}", names64[q], r64), [&](Emitter& e) { e.xchg(r, q); });
+      is(fmt::format("movzx {}, {}", r32, names8[q]), [&](Emitter& e) { e.movzx_byte(r, q); });
+      is(fmt::format("movsx {}, {}", r64, names16(q)), [&](Emitter& e) { e.movsx_word(r, q); });
+      is(fmt::format("movsxd {}, {}", r64, names32[q]), [&](Emitter& e) { e.movsxd(r, q); });
+      is(fmt::format("test {}, {}", r64, names64[q]), [&](Emitter& e) { e.test(r, q); });
+      is(fmt::format("imul {}, {}", r64, names64[q]), [&](Emitter& e) { e.imul(r, q); });
+      is(fmt::format("popcnt {}, {}", r64, names64[q]), [&](Emitter& e) { e.popcnt(r, q); });
+      for (auto kind : kinds)
+        is(fmt::format("{} {}, {}", arithmetic[kind], r64, names64[q]), [&](Emitter& e) { e.arithmetic(kind, r, q); });
+      for (int32_t n : numbers)
+        is(fmt::format("imul {}, {}, {}", r64, names64[q], hex_signed(n)), [&](Emitter& e) { e.imul(r, q, n); });
+    }
+    for (int32_t n : numbers) {
+      for (auto kind : kinds)
+        is(fmt::format("{} {}, {}", arithmetic[kind], r64, hex_signed(n)), [&](Emitter& e) { e.arithmetic(kind, r, n); });
+      is(fmt::format("and {}, {}", r32, hex_signed(n)), [&](Emitter& e) { e.and32(r, static_cast<uint32_t>(n)); });
+      bool is_low = n >= 0;
+      is(fmt::format("mov {}, {}", is_low ? r32 : r64, hex_signed(n)),
+         [&](Emitter& e) { e.set(r, static_cast<uint64_t>(int64_t{n})); });
+    }
+    is(fmt::format("mov {}, 0x123456789abcdef0", r64), [&](Emitter& e) { e.set(r, 0x1234'5678'9abc'def0); });
+    for (uint8_t n : {1, 4, 63}) {
+      for (auto kind : {Emitter::Left, Emitter::Right, Emitter::RightSigned})
+        is(fmt::format("{} {}, {:#x}", shifts[kind], r64, n), [&](Emitter& e) { e.shift(kind, r, n); });
+      is(fmt::format("bt {}, {:#x}", r64, n), [&](Emitter& e) { e.bt(r, n); });
+    }
+    is(fmt::format("shl {}, cl", r64), [&](Emitter& e) { e.shift_by_cl(Emitter::Left, r); });
+    is(fmt::format("rdfsbase {}", r64), [&](Emitter& e) { e.rdfsbase(r); });
+    for (uint8_t n = 0; n < 16; n++) {
+      is(fmt::format("pmovmskb {}, xmm{}", r32, n), [&](Emitter& e) { e.pmovmskb(r, Xmm{n}); });
+      is(fmt::format("vmovmskps {}, xmm{}", r32, n), [&](Emitter& e) { e.vmovmsk(r, Xmm{n}, false, false); });
+      is(fmt::format("vmovmskpd {}, ymm{}", r32, n), [&](Emitter& e) { e.vmovmsk(r, Xmm{n}, true, true); });
+    }
+    for (uint8_t n = 0; n < 8; n++) {
+      is(fmt::format("pmovmskb {}, mm{}", r32, n), [&](Emitter& e) { e.pmovmskb_mmx(r, n); });
+      is(fmt::format("kmovw {}, k{}", r32, n), [&](Emitter& e) { e.kmovw(r, Mask{n}); });
+    }
+    if (HasFatalFailure()) return;
+  }
+  is("lodsb", [](Emitter& e) { e.lodsb(); });
+  EXPECT_EQ(Emitter::Below, 2);
+  std::vector<Operand> all = operands();
+  for (Gpr b : registers())
+    for (int32_t n : {1, 128})
+      all.push_back({address(b, x86::RCX, 8, n), displaced(fmt::format("{}+rcx*8", names64[b]), n)});
+  for (const Operand& o : all) {
+    const Memory& m = o.memory;
+    for (Gpr r : registers()) {
+      if (!m.segment) is(fmt::format("lea {}, {}", names32[r], o.text), [&](Emitter& e) { e.lea32(r, m); });
+      is(fmt::format("movzx {}, {}", names32[r], shown("byte", o)), [&](Emitter& e) { e.load(r, m, 1); });
+      is(fmt::format("movzx {}, {}", names32[r], shown("word", o)), [&](Emitter& e) { e.load(r, m, 2); });
+      is(fmt::format("mov {}, {}", names32[r], shown("dword", o)), [&](Emitter& e) { e.load(r, m, 4); });
+      is(fmt::format("mov {}, {}", names64[r], shown("qword", o)), [&](Emitter& e) { e.load(r, m, 8); });
+      is(fmt::format("movsxd {}, {}", names64[r], shown("dword", o)), [&](Emitter& e) { e.movsxd(r, m); });
+      is(fmt::format("mov {}, {}", shown("byte", o), names8[r]), [&](Emitter& e) { e.store(m, r, 1); });
+      if (!m.segment) is(fmt::format("mov {}, {}", shown("word", o), names16(r)), [&](Emitter& e) { e.store(m, r, 2); });
+      is(fmt::format("mov {}, {}", shown("dword", o), names32[r]), [&](Emitter& e) { e.store(m, r, 4); });
+      is(fmt::format("mov {}, {}", shown("qword", o), names64[r]), [&](Emitter& e) { e.store(m, r, 8); });
+      is(fmt::format("vmovdqu {}, ymm{}", shown("ymmword", o), int(r)),
+         [&](Emitter& e) { e.vmovdqu_ymm(m, Xmm{uint8_t(r)}); });
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
 // How long instructions are is what bounds and marks rely on.
 TEST(Emitter, Lengths) {
   auto length = [](auto emit) {

@@ -72,11 +72,11 @@ struct Machine {
     e.jmp(relative(6));  // behind it
     e.quad(reinterpret_cast<uint64_t>(weir_test_leave));
     block->enter_routine = block->enter_probe = reinterpret_cast<uint64_t>(leave() + e.offset());
-    e.mov(thread(gs_spill(3)), x86::RAX);
+    e.mov(thread(offsetof(rt::ThreadBlock, regs)), x86::RAX);  // as the runtime's doors do
     e.mov(x86::RAX, thread(offsetof(rt::ThreadBlock, target)));
     e.lea(x86::RAX, at(x86::RAX, 1));
     e.mov(thread(offsetof(rt::ThreadBlock, target)), x86::RAX);  // counts the calls
-    e.mov(x86::RAX, thread(gs_spill(3)));
+    e.mov(x86::RAX, thread(offsetof(rt::ThreadBlock, regs)));
     e.jmp(x86::RCX);
     use_gs(block);
   }

@@ -25,6 +25,7 @@ struct Model {
         case Op::ResyncFrames:
         case Op::SetJumpSite:
         case Op::CallWith: FAIL() << "not modelled: tests/run/profile-*.sh"; break;
+        default: FAIL() << "operations_test"; break;
         case Op::AddCounter: counters[op.counter.index] += value; break;
         case Op::AddClock: counters[(app.value >> 2) % Counters::clock_cells] += value; break;
         case Op::Set: t = value; break;
