@@ -39,7 +39,7 @@ _weir() {
   last=${words[-1]}
   if ((${#words[@]} > 1)) && [[ ${words[-2]} == --@(tool|json|output|log-file|cpu|clock|paths|os-calls|os-model|pid|seconds|cache-mb|frequency|event|unwind|confidence|source) ]]; then last=${words[-2]}=$last; fi
   case $last in
-    --tool=*) _weir_offer "${last#*=}" -W 'none icount' ;;
+    --tool=*) _weir_offer "${last#*=}" -W 'none icount memory' ;;
     --json=* | --output=* | --log-file=*) _weir_offer "${last#*=}" -f ;;
     --clock=*)
       if [[ ${COMP_WORDS[1]} == sample ]]; then _weir_offer "${last#*=}" -W 'cpu wall'; else _weir_offer "${last#*=}" -W 'cycles instructions wall'; fi

@@ -1,4 +1,4 @@
-// weir run: the engine with no tool, or with icount.
+// weir run: the engine with no tool, or with one that counts.
 
 #include <fstream>
 #include <map>
@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/write_file.h"
+#include "cli/memory.h"
 #include "cli/run_options.h"
 #include "tools/icount/icount.h"
 
@@ -118,13 +119,14 @@ Result<Settings> parse(Words& words, bool& done) {
       "  weir run -- make -j2\n"
       "  weir run --stats -- ls -l\n"
       "  weir run --tool=icount --json counts.json -- sort big.txt\n"
+      "  weir run --tool=memory --json accesses.json -- sort big.txt\n"
       "  weir run --tool=icount --pid 1234 --seconds 10\n"};
   app.name("weir run");
-  app.add_option("--tool", s.tool, "none: only translate; icount: count executed instructions and blocks")
-      ->check(CLI::IsMember({"none", "icount"}))
+  app.add_option("--tool", s.tool, "none: only translate; icount: count executed instructions and blocks; memory: loads and stores")
+      ->check(CLI::IsMember({"none", "icount", "memory"}))
       ->capture_default_str();
-  app.add_option("--json", s.json, "write the counts of icount there")->type_name("FILE");
-  app.add_flag("--blocks", s.blocks, "with --json: the count of every basic block, too");
+  app.add_option("--json", s.json, "write what the tool has counted there")->type_name("FILE");
+  app.add_flag("--blocks", s.blocks, "of icount, with --json: the count of every basic block, too");
   app.add_flag("--stats", s.stats, "print what the engine did");
   app.add_flag("--no-archive", s.no_archive, "neither use nor keep translations of earlier runs");
   app.add_flag("--keep-addresses", s.keep_addresses, "leave images where the kernel puts them (without the archive)");
@@ -134,14 +136,15 @@ Result<Settings> parse(Words& words, bool& done) {
   TRY(bool go_on, parse_options(app, words));
   done = !go_on;
   if (done) return s;
-  if (!s.json.empty() && s.tool != "icount") return fail("--json has nothing to write without --tool=icount");
+  if (!s.json.empty() && s.tool == "none") return fail("--json has nothing to write without --tool=icount or memory");
   if (s.blocks && s.json.empty()) return fail("--blocks needs --json FILE");
+  if (s.blocks && s.tool != "icount") return fail("--blocks needs --tool=icount");
   TRY(s.json, file_name("--json", s.json));
   TRY_VOID(check_run_options(s.run, words, "run"));
   return s;
 }
 
-void print_words(const Settings& s, const Counts& counts, const engine::Outcome& outcome) {
+void print_words(const Settings& s, const Counts& counts, const MemoryCounts& accesses, const engine::Outcome& outcome) {
   bool quiet = s.run.quiet || outcome.end == engine::Outcome::Behind;
   if (outcome.end == engine::Outcome::LeftRunning && !quiet && s.tool != "none")
     say("some processes outlive the program: {}",
@@ -149,6 +152,7 @@ void print_words(const Settings& s, const Counts& counts, const engine::Outcome&
   if (s.stats || s.run.verbose) say_stats(outcome.stats);
   if (s.tool == "icount" && !quiet)
     say("{} instructions, {} blocks", with_commas(counts.total.instructions), with_commas(counts.total.blocks));
+  if (s.tool == "memory" && !quiet) accesses.print();
 }
 
 }  // namespace
@@ -160,6 +164,7 @@ Result<int> run(Words words) {
   bool is_new = !s.json.empty() && access(s.json.c_str(), F_OK) != 0;
   if (!s.json.empty() && !std::ofstream(s.json, std::ios::app)) return cannot_write(s.json);  // (told before the run)
   Counts counts;
+  MemoryCounts accesses;
   engine::Options options = engine_options(s.run, words);
   options.keep_addresses = s.keep_addresses;
   if (s.tool == "icount") {
@@ -168,17 +173,24 @@ Result<int> run(Words words) {
       add_program(counts, static_cast<icount::Icount&>(tool), run, s.blocks);
       if (s.run.verbose) say_ended(run);
     };
+  } else if (s.tool == "memory") {
+    options.make_tool = [] { return std::make_unique<memory::Memory>(); };
+    options.runtime_part = memory::Memory::runtime_part;
+    options.on_program_end = [&](instrument::Tool& tool, const profile::LiveRun& run) {
+      accesses.add(static_cast<memory::Memory&>(tool), run);
+      if (s.run.verbose) say_ended(run);
+    };
   } else {
     options.make_tool = [&] { return std::make_unique<NoTool>(!s.no_archive && !s.run.cache_mb); };
     if (s.run.verbose) options.on_program_end = [](instrument::Tool&, const profile::LiveRun& run) { say_ended(run); };
   }
   options.write = [&](const engine::Outcome& outcome) -> Result<> {
     if (s.json.empty()) return {};
-    return write_file(s.json, outcome.weir, [&](const Sink& sink) { return sink(to_json(counts, s.blocks)), Result<>(); });
+    return write_file(s.json, outcome.weir, [&](const Sink& sink) { return sink(s.tool == "memory" ? accesses.json() : to_json(counts, s.blocks)), Result<>(); });
   };
   options.tell = [&](const engine::Outcome& outcome) -> Result<> {
     if (outcome.cut_short) say_cut_short(outcome, s.json);
-    else print_words(s, counts, outcome);
+    else print_words(s, counts, accesses, outcome);
     return {};
   };
   Result<int> status = engine::run(options);

@@ -11,6 +11,7 @@
 #   refused STATUS PATTERN PROGRAM...       the same of a program that neither weir run nor weir profile can run; no profile is left
 #   count CMD ARGS...        runs under icount (must succeed); `json EXPRESSION` then prints a value, with j the JSON
 #   oracle PROGRAM ARGS...   the executed instructions that icount counts equal those of a single-stepped native run
+#   accesses PROGRAM ARGS... the loads and stores that the tool memory counts equal those of a single-stepped native run
 #   profile CMD ARGS...      runs under `weir profile`, with OPTIONS, and must end with STATUS; `ask SQL` then asks the store,
 #                            `report VIEW...` prints a report of it
 #   sampled CMD ARGS...      the same as `same`, under `weir sample` alone, RATE times a second (20,000); `ask` and `report` then tell of it
@@ -186,6 +187,33 @@ oracle() {
   again=$(stepped "$@")  # (the loader takes another path where a package was just installed)
   if [[ $again != "$stepped" ]]; then oracle "$@"; return; fi
   fail "$*: icount $(json 'j["instructions"]'), single-stepped $stepped instructions"
+}
+# The loads and stores that `weir run --tool=memory` counts equal those of a single-stepped native run (tests/unit/memory_steps.cc).
+accesses() {
+  local steps=$HERE/../../build/tests/memory_steps
+  [[ -x $steps ]] || skip "memory_steps is not built"
+  STATUS=any TOOLS='' same_status env -i GLIBC_TUNABLES=$NO_RSEQ setarch -R "$steps" "$T/steps.json" "$@"
+  run count env -i GLIBC_TUNABLES=$NO_RSEQ setarch -R "$WEIR" run -q --keep-addresses --tool=memory --json "$T/count.json" -- "$@"
+  [[ $(<"$T/count.status") == $(<"$T/native.status") ]] || fail "$*: status $(<"$T/count.status"), natively $(<"$T/native.status"): $(<"$T/count.err")"
+  python3 - "$T" "$*" <<'P' || fail "$*: not as single-stepped"
+import json, sys
+t = sys.argv[1]
+steps, ours = json.load(open(f"{t}/steps.json")), json.load(open(f"{t}/count.json"))
+wrong = 0
+def compare(what, a, b):
+    global wrong
+    for key in ("loads", "stores", "bytes_read", "bytes_written"):
+        if a.get(key, 0) != b.get(key, 0): print(f"{what} {key}: single-stepped {a.get(key, 0)}, counted {b.get(key, 0)}"); wrong += 1
+compare("all", steps, ours)
+for part in ("by_kind", "by_size"):
+    for name in sorted(steps[part].keys() | ours[part].keys()): compare(f"{part} {name}", steps[part].get(name, {}), ours[part].get(name, {}))
+for key in ("loads", "stores", "bytes_read", "bytes_written"):
+    for part in ("by_kind", "by_size", "images"):
+        if sum(c[key] for c in ours[part].values()) != ours[key]: print(f"{part} {key}: the sum is another"); wrong += 1
+if ours["loads"] < 300: print("hardly anything was counted"); wrong += 1
+print(f"{sys.argv[2]}: {ours['loads']} loads, {ours['stores']} stores")
+sys.exit(bool(wrong))
+P
 }
 profile() {
   rm -f "$T/run.weir"
