@@ -166,8 +166,8 @@ class Emitter {
   }
   void pmovmskb_mmx(Gpr to, uint8_t from) { encode_0f(Dword, 0xd7, to, static_cast<Gpr>(from)); }
   void vmovdqu_ymm(const Memory& to, Xmm from) {
-    const uint8_t* begin = p_;
-    if (to.segment) bytes(to.segment);
+    uint8_t* begin = p_;
+    if (to.is_thread) bytes(gs);
     bytes(0xc4, inverted(from.number, 3, 7) | inverted(to.rex, 1, 6) | inverted(to.rex, 0, 5) | F0f, 0x7e, 0x7f);
     p_ = put_operand(begin, p_, from.number, to, 0);
   }
@@ -311,7 +311,7 @@ class Emitter {
   }
   void encode_0f(Size size, uint8_t opcode, uint8_t reg, const Memory& m) {
     uint8_t* p = p_;
-    if (m.segment) *p++ = m.segment;
+    if (m.is_thread) *p++ = gs;
     if (auto rex = static_cast<uint8_t>(size | (reg >> 3) << 2 | m.rex)) *p++ = 0x40 | rex;
     *p++ = 0x0f, *p++ = opcode;
     p_ = put_operand(p_, p, reg, m, 0);

@@ -123,6 +123,7 @@ class Lowering {
 
   // ---- For the placement ----
   const Input& input() const { return in_; }
+  const Processor& processor() const { return placement_.facts().processor; }
   Lowered& result() { return out_; }
   // From here on. What the mark before says already is not said again.
   void mark(Mark::Kind kind, AppPc app, uint8_t restore = 0, uint32_t resume = ~0u, uint16_t spilled = 0) {

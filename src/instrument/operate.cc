@@ -102,8 +102,8 @@ bool writes_flags(const Op& op) {
   }
 }
 // Is the address one that only arithmetic with flags tells?
-bool writes_flags(const MemoryOperand& o) {
-  bool adds_base = o.segment == x86::Segment::Gs || (o.segment == x86::Segment::Fs && !processor().has_fsgsbase);
+bool writes_flags(const MemoryOperand& o, const Processor& processor) {
+  bool adds_base = o.segment == x86::Segment::Gs || (o.segment == x86::Segment::Fs && !processor.has_fsgsbase);
   return adds_base || o.extent == Extent::BitString || o.extent == Extent::Line || o.extent == Extent::Repeated;
 }
 
@@ -145,7 +145,7 @@ void Operations::begin(std::span<const Op> ops, x86::RegSet live) {
     wants_flags |= writes_flags(op);
     may_fault |= op.kind == Op::Load || op.kind == Op::Store || op.kind == Op::GetTarget;
     if (op.kind == Op::GetRegister) s_.wanted |= bit(op.reg);
-    if (names_operand(op.kind)) s_.wanted |= registers_of(operand_of(op)), wants_flags |= writes_flags(operand_of(op));
+    if (names_operand(op.kind)) s_.wanted |= registers_of(operand_of(op)), wants_flags |= writes_flags(operand_of(op), processor());
     if (op.kind == Op::GetTarget) want_target(wants_flags);
   }
   s_.flags_free = !(live.flags & arithmetic_flags) || wants_flags;
@@ -189,7 +189,7 @@ void Operations::want_target(bool& wants_flags) {
   CHECK(s_.insn);
   if (s_.insn->kind() == x86::Kind::CallIndirect || s_.insn->kind() == x86::Kind::JumpIndirect)
     if (uint8_t r = target_register(*s_.insn, bytes_); r != x86::no_register) s_.wanted |= bit(r);
-  for (const MemoryOperand& o : operands_) s_.wanted |= registers_of(o), wants_flags |= writes_flags(o);
+  for (const MemoryOperand& o : operands_) s_.wanted |= registers_of(o), wants_flags |= writes_flags(o, processor());
 }
 
 Gpr Operations::take(bool& spilled) {

@@ -179,14 +179,9 @@ void Lowering::arrive(x86::BlockId to, AppPc address) {
 }
 
 void Lowering::call_with_temps(const Op& op, Gpr a, Gpr b, bool flags_free) {
-  e_.mov(gs(offsetof(rt::ThreadBlock, routine_args)), a);
-  e_.mov(gs(offsetof(rt::ThreadBlock, routine_args) + 8), b);
-  e_.mov32(gs(offsetof(rt::ThreadBlock, exit_id)), static_cast<uint32_t>(op.value));
-  e_.mov(gs(gs_rcx), x86::RCX);
-  uint32_t behind = e_.lea_ahead(x86::RCX);
-  e_.jmp(gs(flags_free ? offsetof(rt::ThreadBlock, enter_probe) : offsetof(rt::ThreadBlock, enter_routine)));
-  e_.comes_here(behind);
-  e_.mov(x86::RCX, gs(gs_rcx));
+  set_argument(0, a);
+  set_argument(1, b);
+  go_through(flags_free ? Door::Probe : Door::Routine, static_cast<uint32_t>(op.value));
 }
 
 void Lowering::probe(std::span<const Op> ops, x86::RegSet live, AppPc app, bool rcx_in_slot) {
