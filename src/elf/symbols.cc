@@ -31,25 +31,6 @@ uint64_t count_by_gnu_hash(Bytes hash) {
   }
 }
 
-// .dynsym by the dynamic segment, for a file without section headers: its length is that of its hash table.
-Bytes dynamic_symbols(const Contents& contents) {
-  const Segment* dynamic = contents.find(PT_DYNAMIC);
-  if (!dynamic) return {};
-  Bytes entries = slice(contents.file, dynamic->offset, dynamic->file_size);
-  Bytes symbols;
-  uint64_t count = 0;
-  for (uint64_t at = 0;; at += sizeof(Elf64_Dyn)) {
-    auto entry = load<Elf64_Dyn>(entries, at);
-    if (!entry || entry->d_tag == DT_NULL) break;
-    if (entry->d_tag == DT_SYMTAB) symbols = contents.at({entry->d_un.d_ptr});
-    if (entry->d_tag == DT_GNU_HASH) count = std::max(count, count_by_gnu_hash(contents.at({entry->d_un.d_ptr})));
-    // DT_HASH: buckets, chains, …; there is a chain for each symbol.
-    if (entry->d_tag == DT_HASH)
-      count = std::max<uint64_t>(count, load<uint32_t>(contents.at({entry->d_un.d_ptr}), 4).value_or(0));
-  }
-  return slice(symbols, 0, count * sizeof(Elf64_Sym));
-}
-
 bool is_function(const Elf64_Sym& s) {
   int type = ELF64_ST_TYPE(s.st_info);
   // Hand-written assembly often leaves out the type.
@@ -70,6 +51,24 @@ Symbols::Name kind_of(std::string_view name) {
 }
 
 }  // namespace
+
+Bytes dynamic_symbols(const Contents& contents) {
+  const Segment* dynamic = contents.find(PT_DYNAMIC);
+  if (!dynamic) return {};
+  Bytes entries = slice(contents.file, dynamic->offset, dynamic->file_size);
+  Bytes symbols;
+  uint64_t count = 0;
+  for (uint64_t at = 0;; at += sizeof(Elf64_Dyn)) {
+    auto entry = load<Elf64_Dyn>(entries, at);
+    if (!entry || entry->d_tag == DT_NULL) break;
+    if (entry->d_tag == DT_SYMTAB) symbols = contents.at({entry->d_un.d_ptr});
+    if (entry->d_tag == DT_GNU_HASH) count = std::max(count, count_by_gnu_hash(contents.at({entry->d_un.d_ptr})));
+    // DT_HASH: buckets, chains, …; there is a chain for each symbol.
+    if (entry->d_tag == DT_HASH)
+      count = std::max<uint64_t>(count, load<uint32_t>(contents.at({entry->d_un.d_ptr}), 4).value_or(0));
+  }
+  return slice(symbols, 0, count * sizeof(Elf64_Sym));
+}
 
 Symbols::Symbols(const Contents& contents, std::span<const Section> sections) : sections_(sections) {
   // An ELF file has at most one table of either type.

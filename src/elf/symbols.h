@@ -9,6 +9,9 @@
 
 namespace weir::elf {
 
+// .dynsym by the dynamic segment, also of a file without section headers: its length is that of its hash table.
+Bytes dynamic_symbols(const Contents& contents);
+
 class Symbols {
  public:
   // Neither argument is copied: both outlive this.
