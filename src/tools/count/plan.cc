@@ -7,6 +7,7 @@
 #include "tools/count/count.h"
 #include "tools/count/flow.h"
 #include "tools/count/frequency.h"
+#include "x86/stack.h"
 
 namespace weir::count {
 
@@ -64,22 +65,6 @@ bool is_resolver(const x86::Function& f, const x86::ReadMemory& code) {
     }
   }
   return calls == 1 && jumps == 1 && keeps_result && ends_so;
-}
-
-// mov rsp, r or m, and lea rsp, m: but for rbp, and places next to rsp or rbp, which are of the function's own frame.
-bool moves_stack(std::span<const std::byte> insn) {
-  auto b = [&](size_t i) { return i < insn.size() ? static_cast<uint8_t>(insn[i]) : uint8_t{0}; };
-  if ((b(0) & 0xf8) != 0x48) return false;
-  bool is_load = b(1) == 0x8b, is_store = b(1) == 0x89, is_lea = b(1) == 0x8d;
-  uint8_t mod = b(2) >> 6, reg = (b(2) >> 3 & 7) | (b(0) & 4) << 1, rm = (b(2) & 7) | (b(0) & 1) << 3;
-  if (is_store && mod == 3 && rm == x86::RSP) return reg != x86::RBP;
-  if ((!is_load && !is_lea) || reg != x86::RSP) return false;
-  if (mod == 3) return is_load && rm != x86::RBP;
-  bool has_sib = (b(2) & 7) == 4;
-  uint8_t base = has_sib ? (b(3) & 7) | (b(0) & 1) << 3 : rm,
-          index = has_sib ? (b(3) >> 3 & 7) | (b(0) & 2) << 2 : x86::RSP;
-  bool is_own = index == x86::RSP && (base == x86::RSP || (base == x86::RBP && mod));
-  return is_load || !is_own;
 }
 
 Op call(runtime::Routine routine, Counter a = {}, uint32_t b = 0) {
@@ -195,7 +180,7 @@ class Count::Planner {
       if (b.ends != BlockEnd::Return && b.ends != BlockEnd::IndirectJump) continue;
       for (const x86::Insn& i : f_.insns_of(b))
         if (i.shape->writes.gpr >> x86::RSP & 1 && i.kind() == x86::Kind::Plain &&
-            moves_stack(s_.code(i.pc, i.shape->length)))
+            x86::moves_stack(s_.code(i.pc, i.shape->length)))
           return true;
     }
     return false;
