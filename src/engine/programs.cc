@@ -324,8 +324,10 @@ void Server::collect(Process& p, uint32_t slot) {
   auto* cells = reinterpret_cast<const uint64_t*>(memory_of(slot) + rt::counters_offset);
   uint32_t count = std::min(p.space->counters(), rt::max_counters);  // (a function that had no room has ended the process)
   auto written = written_cells(slots_.memory().file.get(), slot * rt::block_stride + rt::counters_offset, count);
+  std::vector<rt::OpenCall> open;
+  if (p.space->names_functions()) open = open_calls(slot);
   p.space->tool().collect(
-      {static_cast<uint32_t>(p.pid), static_cast<uint32_t>(slots_[slot].tid), {cells, count}, memory_of(slot), written});
+      {static_cast<uint32_t>(p.pid), static_cast<uint32_t>(slots_[slot].tid), {cells, count}, memory_of(slot), written, open});
 }
 
 namespace {

@@ -153,6 +153,28 @@ rt::GoOn Server::renew(Process& p, uint32_t slot, const rt::StaleRequest& r) {
   return go_on(p, slot, {.target = {r.pc}});
 }
 
+// (The target can write there.)
+std::vector<rt::OpenCall> Server::open_calls(uint32_t slot) const {
+  auto& calls = *reinterpret_cast<const rt::OpenCalls*>(memory_of(slot) + rt::open_calls_offset);
+  uint32_t count = std::min(__atomic_load_n(&calls.count, __ATOMIC_RELAXED), rt::max_open_calls);
+  return {calls.calls, calls.calls + count};
+}
+
+// A process that was forked returns from the calls that it began in.
+void Server::copy_open_calls(uint32_t parent, uint32_t child) {
+  const rt::Awaited& awaited = block(parent)->awaited;
+  if (awaited.moved == ~uint64_t{0}) return;
+  auto from = open_calls(parent);
+  auto& to = *reinterpret_cast<rt::OpenCalls*>(memory_of(child) + rt::open_calls_offset);
+  to.count = static_cast<uint32_t>(from.size());
+  for (size_t i = 0; i < from.size(); i++) {
+    to.calls[i] = from[i];
+    to.calls[i].is_inherited = 1;
+    to.suspended += from[i].left_at != 0;
+  }
+  block(child)->awaited = awaited;
+}
+
 rt::SlotAnswer Server::begin_thread(Process& p, uint32_t slot, const rt::NewThreadRequest& r) {
   slots_[slot].child = 0;
   release_lost_children(slots_[slot].pid, slots_[slot].tid);
@@ -161,9 +183,11 @@ rt::SlotAnswer Server::begin_thread(Process& p, uint32_t slot, const rt::NewThre
   slots_[child].clone_flags = r.clone_flags;
   slots_[child].space = p.space;
   slots_[child].memory = p.memory->copy();
+  bool is_fork = !(r.clone_flags & CLONE_THREAD);
+  if (is_fork && p.space->names_functions()) copy_open_calls(slot, child);
   p.space->tool().begin_thread({.memory = memory_of(child),
                                 .parent = memory_of(slot),
-                                .is_fork = !(r.clone_flags & CLONE_THREAD),
+                                .is_fork = is_fork,
                                 .pc = p.space->where({block(slot)->regs.gpr[1]}).app});
   return {child};
 }

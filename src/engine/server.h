@@ -117,6 +117,8 @@ class Server {
   rt::WhereAnswer where(Process& p, const rt::WhereRequest& r);
   instrument::Asking asking(uint32_t slot) const;
   rt::SlotAnswer begin_thread(Process& p, uint32_t slot, const rt::NewThreadRequest& r);
+  std::vector<rt::OpenCall> open_calls(uint32_t slot) const;
+  void copy_open_calls(uint32_t parent, uint32_t child);
   void drop_thread(uint32_t slot, const rt::NoThreadRequest& r);
   void change(Process& p, const rt::ChangeRequest& r);
   void executable(Process& p, uint32_t slot, const rt::ExecutableRequest& r);

@@ -65,6 +65,7 @@ void Slots::begin_block(uint32_t slot) {
   tb->enter_probe = doors_.enter_probe;
   std::ranges::copy(doors_.enter_light, tb->enter_light);
   tb->hooks = tool_.hooks;
+  tb->awaited.returned = tb->awaited.moved = ~uint64_t{0};
   std::ranges::copy(tool_.light, tb->light);
   tb->actions = reinterpret_cast<rt::KernelSigaction*>(address(slot) + offsetof(rt::ThreadBlock, own_actions));
 }

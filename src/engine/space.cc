@@ -34,6 +34,7 @@ Result<std::unique_ptr<Space>> Space::create_empty(const MakeTool& make_tool, co
   try {
     std::unique_ptr<Space> s(new Space);
     s->tool_ = make_tool();
+    s->named_.ask(*s->tool_);
     s->takings_ = takings;
     return s;
   } catch (const std::bad_alloc&) {
@@ -513,6 +514,7 @@ void Space::retire(uint32_t id) {
 Result<std::unique_ptr<Space>> Space::copy() const {
   TRY(auto s, create_empty([&] { return tool_->copy(); }, takings_));
   s->counters_ = counters_;
+  s->named_ = named_;
   s->table_address_ = table_address_;
   s->given_ = given_;
   s->given_low_ = given_low_;

@@ -21,6 +21,7 @@
 #include "elf/image.h"
 #include "engine/arena.h"
 #include "engine/links.h"
+#include "engine/named.h"
 #include "engine/translation.h"
 #include "engine/twins.h"
 #include "instrument/tool.h"
@@ -54,6 +55,7 @@ struct Region {
   bool is_volatile = false;  // writable, or shared memory: its code may change at any time
   bool is_readable = true;
   ArchiveKey file = {};  // of volatile code: a private mapping of it
+  std::shared_ptr<const NamedPlaces> named = {};  // null: not looked for yet, or nobody asks
 };
 
 struct SpaceStats {
@@ -165,6 +167,7 @@ class Space {
   Links& links() { return links_; }
 
   instrument::Tool& tool() { return *tool_; }
+  bool names_functions() const { return !named_.empty(); }
   uint32_t counters() const { return counters_.size(); }
   const SpaceStats& stats() const { return stats_; }
   std::span<const std::string> images() const { return images_; }
@@ -237,6 +240,13 @@ class Space {
   Result<CachePc> lower(Translation& t);
   CachePc commit(Translation& t, uint32_t first_exit);
 
+  // named.cc
+  bool is_named(const Region& region, AppPc pc) const;
+  AppRange without_named(const Region& region, AppRange bounds, AppPc pc) const;
+  void keep_entries_apart(Translation& t) const;
+  void plan_named(Translation& t);
+  void plan_ends(Translation& t) const;
+
   // guards.cc
   std::string archive_name() const;
   size_t guards_bound(const Translation& t) const;
@@ -282,6 +292,7 @@ class Space {
   Takings takings_;
   std::unique_ptr<instrument::Tool> tool_;
   instrument::Counters counters_;
+  NamedFunctions named_;
   SharedMemory table_, page_;
   Twins twins_;
   size_t long_list_ = rt::max_code;          // of executable memory: see note_code

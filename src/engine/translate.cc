@@ -38,6 +38,7 @@ AppRange Space::bounds_of(const Region& region, AppPc pc, uint64_t unknown) cons
       bounds.end = std::min(bounds.end, next);
   }
   if (!bounds.contains(pc) || bounds.size() > max_bounds) bounds = {pc, pc + unknown};
+  bounds = without_named(region, bounds, pc);
   bounds.begin = std::max(bounds.begin, region.range.begin);
   bounds.end = std::min(bounds.end, region.range.end);
   return bounds;
@@ -155,9 +156,11 @@ std::span<const std::byte> Space::data_of(Translation& t, AppPc at, size_t size)
 Result<CachePc> Space::translate(AppPc pc, pid_t pid, rt::Soon* soon) {
   if (CachePc known = find(pc)) return known;
   auto begin_time = std::chrono::steady_clock::now();
-  TRY(const Region* region, find_region(pc, pid));
+  TRY(Region* region, find_region(pc, pid));
+  if (!named_.empty() && !region->named) region->named = named_.in(region->image);
   AppRange bounds = bounds_of(*region, pc);
-  if (CachePc known = region->is_volatile ? CachePc{} : find_in_function(pc, bounds)) return known;
+  bool stands_alone = region->is_volatile || is_named(*region, pc);
+  if (CachePc known = stands_alone ? CachePc{} : find_in_function(pc, bounds)) return known;
   if (soon) tell(*soon, pc, bounds, arenas_[region->arena]);
   Translation& t = translation_;
   t.pc = pc, t.pid = pid, t.region = region, t.bounds = bounds;
@@ -237,6 +240,7 @@ Result<> Space::plan(Translation& t) {
   tool_->plan({t.function, region.image_index, region.bias, code, image_code, bounds_at, is_part, region.is_pristine,
                region.is_volatile, region.image.get()},
               counters_, t.plan);
+  plan_named(t);
   if (counters_.size() > rt::max_counters)
     return fail("too many counters: the program is too large for this tool, or --cache-mb too small");
   return {};
@@ -300,6 +304,7 @@ CachePc Space::commit(Translation& t, uint32_t first_exit) {
   const Region& region = *t.region;
   const instrument::Lowered& lowered = t.lowered;
   Arena& arena = arenas_[region.arena];
+  keep_entries_apart(t);
   Unit unit{t.pc, t.bounds};
   unit.arena = region.arena;
   unit.offset = static_cast<uint32_t>(arena.used);

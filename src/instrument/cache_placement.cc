@@ -110,19 +110,24 @@ void CachePlacement::indirect_jump(Lowering& code, const Insn& insn, Bytes bytes
 }
 
 void CachePlacement::return_(Lowering& code, const Insn& insn, Bytes bytes) {
-  Emitter& e = code.emitter();
   const x86::Shape& s = *insn.shape;
   uint16_t pop = 0;
   if (s.imm_size == 2) memcpy(&pop, &bytes[s.imm_offset], 2);
   save_rcx(code, insn);
+  return_from(code, insn.pc, pop);
+}
+
+// With the program's rcx in its slot.
+void CachePlacement::return_from(Lowering& code, AppPc pc, uint16_t pop) {
+  Emitter& e = code.emitter();
   e.mov32(x86::RCX, at(x86::RSP));
   look_up(code);
   uint32_t miss = e.jrcxz();
   e.mov(at(x86::RSP), x86::RCX);
   pop ? e.ret(pop) : e.ret();
   e.comes_here_short(miss);
-  uint32_t exit = add_exit(code, {Exit::Return, false, pop, 0, insn.pc});
-  code.put_off({Tail::ReturnMiss, e.jmp(), &insn, {}, exit});
+  uint32_t exit = add_exit(code, {Exit::Return, false, pop, 0, pc});
+  code.put_off({Tail::ReturnMiss, e.jmp(), nullptr, {}, exit});
 }
 
 // lretq pops rip and cs; iretq rip, cs, rflags, rsp and ss. The runtime does that, when what is popped has been touched here, where it
@@ -222,6 +227,7 @@ void CachePlacement::tail(Lowering& code, const Tail& t) {
             at_wide(x86::RSP, 8 + code.result().exits[t.number].pops));  // (the runtime need not know what missed)
       miss(code, t.number);
       break;
+    case Tail::Return: return_from(code, code.input().function.entry, 0); break;
     case Tail::LinkStub:
       leave(code, add_exit(code, {Exit::Direct, false, 0, t.from, t.target, e.offset()}),
             offsetof(rt::ThreadBlock, enter_link));

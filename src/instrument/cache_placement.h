@@ -37,6 +37,7 @@ class CachePlacement : public Placement {
   void load_target(Lowering& code, const x86::Insn& insn, Bytes bytes, bool wide) const;
   void save_rcx(Lowering& code, const x86::Insn& insn) const;
   void look_up(Lowering& code) const;
+  void return_from(Lowering& code, AppPc pc, uint16_t pop);
   uint32_t add_exit(Lowering& code, Exit exit) const;
   void leave(Lowering& code, uint32_t exit, uint32_t door);
   void miss(Lowering& code, uint32_t exit);

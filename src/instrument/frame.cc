@@ -20,6 +20,7 @@ constexpr uint32_t gs_top = offsetof(rt::ThreadBlock, frames) + offsetof(rt::Fra
 constexpr int8_t site_at = offsetof(rt::Frame, site), callee_at = offsetof(rt::Frame, callee),
                  rsp_at = offsetof(rt::Frame, rsp);
 
+constexpr uint32_t gs_awaited = offsetof(rt::ThreadBlock, awaited);
 constexpr uint32_t gs_argument(uint32_t n) { return offsetof(rt::ThreadBlock, routine_args) + 8 * n; }
 
 // What a frame holds of a call.
@@ -143,6 +144,21 @@ void Lowering::arrive_by_tail_call(const Tail& tail) {
   jump_back(tail);
 }
 
+// A call of a named function begins. The runtime comes back to behind the jump, or, if the tool has done it all, to that: it is a return.
+void Lowering::begin_call(const Op& op) {
+  set_argument(0, static_cast<uint32_t>(op.value));
+  set_argument(1, op.counter.index);
+  e_.mov32(thread(offsetof(rt::ThreadBlock, exit_id)), rt::CallBegins);
+  if (!rcx_in_slot_) e_.mov(thread(gs_rcx), x86::RCX);
+  uint32_t behind = e_.lea_ahead(x86::RCX);
+  placement_.enter(*this, offsetof(rt::ThreadBlock, enter_routine));
+  uint32_t replaced = e_.offset();
+  tails_.push_back({Tail::Return, e_.jmp()});
+  CHECK(e_.offset() - replaced == rt::replaced_entry);
+  e_.comes_here(behind);
+  if (!rcx_in_slot_) e_.mov(x86::RCX, thread(gs_rcx));
+}
+
 // What a probe leaves for the end of the function: it finds registers as they are here.
 void Lowering::add_frame_tail(Tail::Kind kind, uint32_t from, uint32_t argument, uint32_t back, Gpr t, Gpr u) {
   Tail tail{kind, from};
@@ -158,6 +174,11 @@ void Lowering::emit_frame_tail(const Tail& tail) {
     inline_code_->cold(*this, tail);
   } else if (tail.kind == Tail::Arrival && inline_code_->can_begin_frame_at(register_clock_)) {
     arrive_by_tail_call(tail);
+  } else if (tail.number > rt::add_to_counter) {  // the tool may look at the program's registers, and change a result
+    if (tail.rax_in_slot) e_.mov(x86::RAX, thread(gs_spill(2)));
+    call_routine(Door::Routine, tail.number, tail.argument, tail.second);
+    if (tail.rax_in_slot) e_.mov(thread(gs_spill(2)), x86::RAX);
+    jump_back(tail);
   } else {
     call_routine(tail.number == rt::StackResync ? Door::Probe : Door::Light, tail.number, tail.argument, tail.second);
     jump_back(tail);
@@ -167,7 +188,7 @@ void Lowering::emit_frame_tail(const Tail& tail) {
 
 // Does it only note that control has come back, or come?
 bool Lowering::ends_a_call(const Op& op) const {
-  return op.kind == Op::PopFrame || op.kind == Op::ArriveFrame || op.kind == Op::ResyncFrames ||
+  return op.kind == Op::PopFrame || op.kind == Op::ArriveFrame || op.kind == Op::ResyncFrames || op.kind == Op::EndCalls ||
          (op.kind == Op::Own && keeps_flags(op));
 }
 
@@ -176,6 +197,8 @@ bool Lowering::keeps_flags(const Op& op) const {
   switch (op.kind) {
     case Op::PopFrame:
     case Op::ArriveFrame:
+    case Op::EndCalls:
+    case Op::TellStack:
     case Op::ResyncFrames: return true;
     case Op::PushFrame: return op.goes_back && !op.flags_are_dead;
     case Op::CallWith: return op.value < rt::light_routines;
@@ -244,6 +267,19 @@ void Lowering::frame_op(const Op& op, Gpr t, Gpr u, bool flags_free) {
       e_.mov32(thread(gs_jump_site), op.counter.index);
       return e_.mov32(thread(gs_jump_caller), op.callee.index);
     case Op::Own: inline_code_->own(*this, op, t, u); break;
+    case Op::BeginCall: return begin_call(op);
+    case Op::EndCalls:
+      routine = rt::CallsReturn;
+      argument = static_cast<uint32_t>(op.value), second = static_cast<uint32_t>(op.value >> 32);
+      e_.cmp(thread(gs_awaited + offsetof(rt::Awaited, returned)), x86::RSP);
+      slow_if(Emitter::BelowOrEqual);
+      break;
+    case Op::NoteStack: return e_.mov(thread(gs_awaited + offsetof(rt::Awaited, moved_from)), x86::RSP);
+    case Op::TellStack:
+      routine = rt::StackMoves;
+      e_.cmp(thread(gs_awaited + offsetof(rt::Awaited, moved)), x86::RSP);
+      slow_if(Emitter::BelowOrEqual);
+      break;
     default: CHECK(false);
   }
   for (uint32_t from : slow) {

@@ -40,9 +40,14 @@ uint32_t probe_bound(std::span<const Op> ops) {
 }  // namespace
 
 uint16_t registers_read(std::span<const Op> ops) {
+  constexpr uint16_t arguments = 1 << x86::RDI | 1 << x86::RSI | 1 << x86::RDX | 1 << x86::RCX | 1 << x86::R8 | 1 << x86::R9;
+  constexpr uint16_t results = 1 << x86::RAX | 1 << x86::RDX;
   uint16_t read = 0;
-  for (const Op& op : ops)
+  for (const Op& op : ops) {
     if (op.kind == Op::GetRegister) read |= uint16_t(1 << op.reg);
+    if (op.kind == Op::BeginCall) read |= arguments;
+    if (op.kind == Op::EndCalls) read |= results;
+  }
   return read;
 }
 

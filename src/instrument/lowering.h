@@ -52,8 +52,9 @@ struct Tail {
     Edge,
     Routine,
     Arrival,
-    Own,   // of the tool's inline code
-    Cold,  // operations of a probe
+    Return,  // of a function that the tool has replaced, from its begin: the program's rcx is in its slot
+    Own,     // of the tool's inline code
+    Cold,    // operations of a probe
   };
   Kind kind;
   uint32_t from;  // offset of the 32-bit displacement that leads here
@@ -182,6 +183,7 @@ class Lowering {
   bool ends_a_call(const Op& op) const;
   void add_frame_tail(Tail::Kind kind, uint32_t from, uint32_t argument, uint32_t back, x86::Gpr t, x86::Gpr u);
   void emit_frame_tail(const Tail& tail);
+  void begin_call(const Op& op);
 
   // clock.cc
   void advance_clock(int64_t by);

@@ -20,7 +20,7 @@ struct Tail;
 class Placement {
  public:
   struct Facts {
-    Processor processor = {};  // that the code will run on
+    const Processor& processor;  // that the code will run on
     // What the runtime asks for that is beside the program:
     bool takes_gs = false;     // %gs is not the program's: operands with it are rewritten
     bool tells_steps = false;  // where single-steps begin is noted

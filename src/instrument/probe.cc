@@ -44,6 +44,10 @@ bool uses_temp(const Op& op, int n, const InlineCode* inline_code, bool register
     case Op::PopFrame:
     case Op::ResyncFrames: return true;
     case Op::SetJumpSite:
+    case Op::BeginCall:
+    case Op::EndCalls:
+    case Op::NoteStack:
+    case Op::TellStack:
     case Op::CallWith: return false;
     case Op::Load:
     case Op::Store: return (op.temp == Temp::A) == a || (op.other == Temp::A) == a;

@@ -80,6 +80,11 @@ struct Op {
     SetJumpSite,   // an indirect jump that may be a tail call: its site; `callee` is the function that it is in
     CallWith,      // routine number `value`, with the numbers of `counter` and `callee` as arguments
     Own,           // number `value` of the tool's own: see InlineCode
+    // Calls of named functions (rt/open_calls.h). The engine inserts these itself: see Tool::named_functions.
+    BeginCall,     // of the function whose number is that of `counter`; `value`: rt::CallWants
+    EndCalls,      // control has come back, to the address `value`: those that are inside it have ended
+    NoteStack,     // before and behind an instruction that moves the stack pointer elsewhere
+    TellStack,
   };
   Kind kind;
   Temp temp = Temp::A;
@@ -164,6 +169,25 @@ struct ThreadData {
   std::span<const uint64_t> cells;
   std::byte* memory;
   std::span<const CellRange> written;
+  std::span<const rt::OpenCall> open_calls = {};  // of named functions: they have not returned
+};
+
+// A function that a tool names, by symbol and image: whoever calls it, and however (directly, through a pointer, by a jump at its end), the
+// tool's runtime part is told (rt/hooks.h: call_begins and those behind it).
+struct Named {
+  std::string symbol;        // as in the symbol table, mangled where the language does so; * and ? stand for any characters
+  std::string image = {};    // path, file name, or the name that it gives itself (DT_SONAME); empty: any
+  std::string version = {};  // of the symbol: "GLIBC_2.14"; empty: any
+  bool returns = false;      // how its calls end is told, too
+  bool replace = false;      // call_begins may do what it does in its place
+};
+
+// A function that has such a name. An IFUNC has several: all that its resolver may choose.
+struct NamedFunction {
+  uint32_t name;       // by its index in named_functions()
+  std::string symbol;  // as it was found: "memcpy@@GLIBC_2.14"
+  uint32_t image;
+  AppPc begin;
 };
 
 // Hands out counters. One for every code space: see Tool.
@@ -214,6 +238,10 @@ class Tool {
   virtual Services services() const { return {}; }
   // What it does in line; null: nothing of its own.
   virtual const InlineCode* inline_code() const { return nullptr; }
+  // Symbols are looked for when code of an image is about to run. (A tool that names functions has probes.)
+  virtual std::vector<Named> named_functions() const { return {}; }
+  // One has been found, and may be called from now on. Returns the tool's own number for it, which its runtime part is told.
+  virtual uint32_t name(const NamedFunction& function) { return function.name; }
   // Called once for every translated function, or part of one.
   virtual void plan(const Subject& subject, Counters& counters, Plan& plan) = 0;
   virtual void begin_thread(const ThreadStart& /*start*/) {}

@@ -97,7 +97,8 @@ void Lowering::emit_tail(const Tail& t) {
     case Tail::IndirectCallThunk:
     case Tail::IndirectMiss:
     case Tail::ReturnMiss:
-    case Tail::LinkStub: placement_.tail(*this, t); break;
+    case Tail::LinkStub:
+    case Tail::Return: placement_.tail(*this, t); break;
     case Tail::TableEntry:
       out_.table.push_back({t.target, e_.offset()});
       mark(Mark::Exact, t.target, rt::RestoreRcx, e_.offset() + restore_size);

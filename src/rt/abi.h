@@ -11,6 +11,7 @@
 #include "rt/buffer.h"
 #include "rt/clock.h"
 #include "rt/frames.h"
+#include "rt/open_calls.h"
 #include "rt/requests.h"
 
 namespace weir::rt {
@@ -260,8 +261,9 @@ struct ThreadBlock {
   uint64_t app_fs;          // the base of the program's %fs, kept where nothing else tells it (arch_prctl, clone)
   uint8_t indices[64];      // of a gather
   BufferState buffer;
+  Awaited awaited;
   // Their tops are not near a multiple of 4 KiB from what translated code touches: loads there would seem to depend on what was pushed.
-  uint8_t room[120];
+  uint8_t room[120 - sizeof(Awaited)];
   alignas(64) uint8_t signal_stack[signal_stack_size];
   alignas(64) uint8_t stack[rt_stack_size];
 };
@@ -275,7 +277,8 @@ static_assert(sizeof(ThreadBlock) <= 32 << 10);
 constexpr uint32_t counters_offset = 64 << 10;
 static_assert(steps_offset + step_count * 8 <= counters_offset);
 constexpr uint32_t max_counters = (frames_offset - counters_offset) / 8;
-constexpr uint32_t tool_offset = 226 << 20, tool_end = 508 << 20;
+static_assert(stack_state_offset + sizeof(StackState) <= open_calls_offset);
+constexpr uint32_t tool_offset = open_calls_end, tool_end = 508 << 20;
 constexpr uint32_t faults_offset = tool_end;  // rt/faults.h
 
 // What guards a place in a unit of volatile code: all that is executed from there on, until the next guard.

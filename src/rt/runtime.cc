@@ -285,14 +285,17 @@ static void drain(ThreadBlock* tb) {
 // A probe calls. rcx holds where to go on; the program's is in the slot, and the code there takes it back.
 void rt_routine(ThreadBlock* tb) {
   uint64_t a = tb->routine_args[0], b = tb->routine_args[1];
-  if (tb->exit_id == add_to_counter) {
-    if (a < max_counters) cells(tb)[a] += b;
-  } else if (tb->exit_id == empty_buffer) {
-    drain(tb);
-  } else {
-    call_hook(tb, &Hooks::routine, tb->exit_id, a, b);
-  }
   tb->regs.pc = tb->regs.gpr[1];
+  switch (tb->exit_id) {
+    case add_to_counter:
+      if (a < max_counters) cells(tb)[a] += b;
+      break;
+    case empty_buffer: drain(tb); break;
+    case CallBegins: begin_call(tb, uint32_t(a), uint32_t(b)); break;
+    case CallsReturn: end_calls(tb, uint64_t(uint32_t(b)) << 32 | uint32_t(a)); break;
+    case StackMoves: move_stack(tb); break;
+    default: call_hook(tb, &Hooks::routine, tb->exit_id, a, b);
+  }
 }
 
 }  // extern "C"

@@ -50,6 +50,15 @@ int64_t set_dispatch(ThreadBlock* tb, const uint64_t* a);
 bool is_allowed(const ThreadBlock* tb, uint64_t behind);
 bool is_dispatched(ThreadBlock* tb, uint64_t inline_pc);
 
+// open_calls.cc. Registers of the program are in tb->regs.
+void begin_call(ThreadBlock* tb, uint32_t wants, uint32_t number);
+// Control has come back to `site`; the stack pointer has moved.
+void end_calls(ThreadBlock* tb, uint64_t site);
+void move_stack(ThreadBlock* tb);
+// A handler begins, and control goes on where its frame says: `index` as in Hooks::handler_ends.
+void interrupt_calls(ThreadBlock* tb, uint32_t index);
+void resume_calls(ThreadBlock* tb, uint32_t index, uint64_t frame);
+
 extern "C" {
 // execve with this signal mask; -ERESTARTSYS when a signal came before it.
 int64_t rt_exec(int64_t nr, const uint64_t* args, const uint64_t* mask);

@@ -197,6 +197,7 @@ int deliver(ThreadBlock* tb, int sig, UContext* uc, const Spot& at) {
   guard_doors(tb, is_on_altstack(uc, address(uc)));
   take_clock(tb, uc, clock_is_away);
   call_hook(tb, &Hooks::handler_begins, index);
+  interrupt_calls(tb, index);
   tb->regs.pc = entry_of(tb, sig, action.handler);
   tb->exit_mask = mask;
   tb->exit_unmask = 1;
@@ -387,6 +388,7 @@ void return_from_signal(ThreadBlock* tb) {
   uint64_t pc = 0;
   uint32_t index = 0;
   while (index < interrupted_count && tb->interrupted[index].frame != rsp) index++;
+  resume_calls(tb, index, rsp);
   if (index < interrupted_count) {
     Interrupted& i = tb->interrupted[index];
     if (i.app_pc == uc->rip) pc = i.cache_pc;
