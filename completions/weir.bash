@@ -30,16 +30,16 @@ _weir() {
   for ((i = 0; i < ${#words[@]} - 1; i++)); do
     case ${words[i]} in
       --) _weir_program "${starts[i + 1]}" && return ;;
-      --tool | --json | -o | --output | --cpu | --clock | --paths | --os-calls | --os-model | -p | --pid | --seconds | --cache-mb | --log-file | -F | --frequency | -e | --event | --unwind | --confidence | --source) ((i += 1)) ;;
+      --tool | --json | --function | --return | -o | --output | --cpu | --clock | --paths | --os-calls | --os-model | -p | --pid | --seconds | --cache-mb | --log-file | -F | --frequency | -e | --event | --unwind | --confidence | --source) ((i += 1)) ;;
       -*) ;;
       *) _weir_program "${starts[i]}" && return ;;
     esac
   done
 
   last=${words[-1]}
-  if ((${#words[@]} > 1)) && [[ ${words[-2]} == --@(tool|json|output|log-file|cpu|clock|paths|os-calls|os-model|pid|seconds|cache-mb|frequency|event|unwind|confidence|source) ]]; then last=${words[-2]}=$last; fi
+  if ((${#words[@]} > 1)) && [[ ${words[-2]} == --@(tool|json|function|return|output|log-file|cpu|clock|paths|os-calls|os-model|pid|seconds|cache-mb|frequency|event|unwind|confidence|source) ]]; then last=${words[-2]}=$last; fi
   case $last in
-    --tool=*) _weir_offer "${last#*=}" -W 'none icount memory' ;;
+    --tool=*) _weir_offer "${last#*=}" -W 'none icount memory calls' ;;
     --json=* | --output=* | --log-file=*) _weir_offer "${last#*=}" -f ;;
     --clock=*)
       if [[ ${COMP_WORDS[1]} == sample ]]; then _weir_offer "${last#*=}" -W 'cpu wall'; else _weir_offer "${last#*=}" -W 'cycles instructions wall'; fi
@@ -54,14 +54,14 @@ _weir() {
     --os-model=*) _weir_offer "${last#*=}" -W 'measured classes' ;;
     --paths=*) _weir_offer "${last#*=}" -W 'callers full' ;;
     --pid=*) _weir_offer "${last#*=}" -W "$(cd /proc && echo [0-9]*)" ;;
-    --cpu=* | --seconds=* | --cache-mb=* | --frequency=* | --confidence=*) ;;
+    --function=* | --return=* | --cpu=* | --seconds=* | --cache-mb=* | --frequency=* | --confidence=*) ;;
     -*)
       if [[ ${COMP_WORDS[1]} == profile ]]; then
         _weir_offer "$last" -W '--output= --cpu= --clock= --paths= --os-calls= --os-model= --environment --no-follow --cache-mb= --pid= --seconds= --log-file= --quiet --verbose --help --'
       elif [[ ${COMP_WORDS[1]} == sample ]]; then
         _weir_offer "$last" -W '--frequency= --clock= --event= --unwind= --confidence= --verify --cost --source= --output= --environment --no-follow --pid= --seconds= --log-file= --quiet --verbose --help --'
       else
-        _weir_offer "$last" -W '--tool= --stats --json= --blocks --no-follow --no-archive --keep-addresses --cache-mb= --pid= --seconds= --log-file= --quiet --verbose --help --'
+        _weir_offer "$last" -W '--tool= --stats --json= --blocks --function= --return= --trace --no-follow --no-archive --keep-addresses --cache-mb= --pid= --seconds= --log-file= --quiet --verbose --help --'
       fi
       [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace 2>/dev/null || true
       ;;

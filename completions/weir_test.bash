@@ -33,7 +33,7 @@ offers 'weir.bash' weir export weir.b
 offers '--version' weir --
 offers '--tool=' weir run --to
 offers '--stats' weir run --tool = icount --st
-offers 'none icount memory' weir run --tool =
+offers 'none icount memory calls' weir run --tool =
 offers 'icount' weir run --tool = i
 offers 'icount' weir run --tool i
 offers 'weir.bash' weir run --json weir.b

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/write_file.h"
 #include "cli/memory.h"
+#include "cli/run_calls.h"
 #include "cli/run_options.h"
 #include "tools/icount/icount.h"
 
@@ -28,7 +29,8 @@ struct Settings {
   std::string tool = "none";
   std::string json;
   RunOptions run;
-  bool stats = false, blocks = false, no_archive = false, keep_addresses = false;
+  std::vector<std::string> functions, answers;  // of calls
+  bool stats = false, blocks = false, trace = false, no_archive = false, keep_addresses = false;
 };
 
 // What icount has counted in all programs of the run.
@@ -120,13 +122,24 @@ Result<Settings> parse(Words& words, bool& done) {
       "  weir run --stats -- ls -l\n"
       "  weir run --tool=icount --json counts.json -- sort big.txt\n"
       "  weir run --tool=memory --json accesses.json -- sort big.txt\n"
-      "  weir run --tool=icount --pid 1234 --seconds 10\n"};
+      "  weir run --tool=icount --pid 1234 --seconds 10\n"
+      "  weir run --tool=calls --function malloc --function 'libc.so.6:str*' -- perl script.pl\n"
+      "  weir run --tool=calls --return malloc=0@100 -- ./program\n"};
   app.name("weir run");
-  app.add_option("--tool", s.tool, "none: only translate; icount: count executed instructions and blocks; memory: loads and stores")
-      ->check(CLI::IsMember({"none", "icount", "memory"}))
+  app.add_option("--tool", s.tool,
+                 "none: only translate; icount: count executed instructions and blocks; memory: loads and stores; "
+                 "calls: count calls of functions")
+      ->check(CLI::IsMember({"none", "icount", "memory", "calls"}))
       ->capture_default_str();
   app.add_option("--json", s.json, "write what the tool has counted there")->type_name("FILE");
   app.add_flag("--blocks", s.blocks, "of icount, with --json: the count of every basic block, too");
+  app.add_option("--function", s.functions,
+                 "with calls: see the calls of this function, wherever they come from; * and ? stand for any characters")
+      ->type_name("[IMAGE:]SYMBOL[@VERSION]");
+  app.add_option("--return", s.answers,
+                 "with calls: return VALUE in its place, at every call, or at call N of each thread")
+      ->type_name("[IMAGE:]SYMBOL[@VERSION]=VALUE[@N]");
+  app.add_flag("--trace", s.trace, "with --json and calls: arguments and results of each call, too");
   app.add_flag("--stats", s.stats, "print what the engine did");
   app.add_flag("--no-archive", s.no_archive, "neither use nor keep translations of earlier runs");
   app.add_flag("--keep-addresses", s.keep_addresses, "leave images where the kernel puts them (without the archive)");
@@ -136,15 +149,19 @@ Result<Settings> parse(Words& words, bool& done) {
   TRY(bool go_on, parse_options(app, words));
   done = !go_on;
   if (done) return s;
-  if (!s.json.empty() && s.tool == "none") return fail("--json has nothing to write without --tool=icount or memory");
+  if (!s.json.empty() && s.tool == "none") return fail("--json has nothing to write without --tool=icount, memory or calls");
   if (s.blocks && s.json.empty()) return fail("--blocks needs --json FILE");
   if (s.blocks && s.tool != "icount") return fail("--blocks needs --tool=icount");
+  if (s.trace && (s.json.empty() || s.tool != "calls")) return fail("--trace needs --tool=calls and --json FILE");
+  if (s.tool != "calls" && !(s.functions.empty() && s.answers.empty()))
+    return fail("--function and --return need --tool=calls");
   TRY(s.json, file_name("--json", s.json));
   TRY_VOID(check_run_options(s.run, words, "run"));
   return s;
 }
 
-void print_words(const Settings& s, const Counts& counts, const MemoryCounts& accesses, const engine::Outcome& outcome) {
+void print_words(const Settings& s, const Counts& counts, const MemoryCounts& accesses, const SeenCalls& calls,
+                 const engine::Outcome& outcome) {
   bool quiet = s.run.quiet || outcome.end == engine::Outcome::Behind;
   if (outcome.end == engine::Outcome::LeftRunning && !quiet && s.tool != "none")
     say("some processes outlive the program: {}",
@@ -153,6 +170,7 @@ void print_words(const Settings& s, const Counts& counts, const MemoryCounts& ac
   if (s.tool == "icount" && !quiet)
     say("{} instructions, {} blocks", with_commas(counts.total.instructions), with_commas(counts.total.blocks));
   if (s.tool == "memory" && !quiet) accesses.print();
+  if (s.tool == "calls" && !quiet) calls.print();
 }
 
 }  // namespace
@@ -165,6 +183,8 @@ Result<int> run(Words words) {
   if (!s.json.empty() && !std::ofstream(s.json, std::ios::app)) return cannot_write(s.json);  // (told before the run)
   Counts counts;
   MemoryCounts accesses;
+  SeenCalls calls;
+  if (s.tool == "calls") TRY_VOID(calls.ask(s.functions, s.answers, s.trace));
   engine::Options options = engine_options(s.run, words);
   options.keep_addresses = s.keep_addresses;
   if (s.tool == "icount") {
@@ -180,17 +200,28 @@ Result<int> run(Words words) {
       accesses.add(static_cast<memory::Memory&>(tool), run);
       if (s.run.verbose) say_ended(run);
     };
+  } else if (s.tool == "calls") {
+    calls.set_tool(options);
+    options.on_program_end = [&](instrument::Tool& tool, const profile::LiveRun& run) {
+      calls.add(static_cast<named_calls::Calls&>(tool), run);
+      if (s.run.verbose) say_ended(run);
+    };
   } else {
     options.make_tool = [&] { return std::make_unique<NoTool>(!s.no_archive && !s.run.cache_mb); };
     if (s.run.verbose) options.on_program_end = [](instrument::Tool&, const profile::LiveRun& run) { say_ended(run); };
   }
   options.write = [&](const engine::Outcome& outcome) -> Result<> {
     if (s.json.empty()) return {};
-    return write_file(s.json, outcome.weir, [&](const Sink& sink) { return sink(s.tool == "memory" ? accesses.json() : to_json(counts, s.blocks)), Result<>(); });
+    return write_file(s.json, outcome.weir, [&](const Sink& sink) {
+      return sink(s.tool == "memory"  ? accesses.json()
+                  : s.tool == "calls" ? calls.to_json()
+                                      : to_json(counts, s.blocks)),
+             Result<>();
+    });
   };
   options.tell = [&](const engine::Outcome& outcome) -> Result<> {
     if (outcome.cut_short) say_cut_short(outcome, s.json);
-    else print_words(s, counts, accesses, outcome);
+    else print_words(s, counts, accesses, calls, outcome);
     return {};
   };
   Result<int> status = engine::run(options);

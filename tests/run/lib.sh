@@ -18,6 +18,9 @@
 #   seen FUNCTION...         each of these was met by a sample, or called what was
 #   start CMD ARGS...        runs it in the background, natively, until it has printed a line: its pid is $P. `finish` ends its stdin,
 #                            waits for it and leaves $T/started.out, .status; `state` prints what Weir must leave as it is
+#   calls "CMD ARGS..." FUNCTION...   runs under `weir run --tool=calls`, with OPTIONS, and must end with STATUS; `number FUNCTION calls|returned|left`
+#                            then tells, and `traced EXPRESSION` prints a value, with j the JSON and of(FUNCTION) its traced calls in order
+#   counted_by_gdb "FUNCTIONS" CMD ARGS...   how often breakpoints at their first instructions are hit; `calls_equal` with the same words: Weir counts the same
 #   view FILE OPTIONS...     serves the page about it; `question NAME?PARAMETERS` then prints an answer, and fails where that is an error;
 #                            `stop_view` ends it, which must be well
 #   wait_for CMD ARGS...     until it succeeds; fails after $LIMIT seconds, which only what hangs takes. No test waits for a time instead: machines
@@ -226,6 +229,60 @@ check_profile() {  # of what was run: all that must hold in a profile does
   "$WEIR" report --check "$T/run.weir" >"$T/check" 2>&1 || fail "the profile of $1 is wrong:"$'\n'"$(head -c 4000 "$T/check")"
 }
 sampled() { local TOOLS=sample; same "$@"; }
+calls() {
+  local command=$1 f options=(); shift
+  for f; do options+=(--function "$f"); done
+  rm -f "$T/calls.json"
+  # shellcheck disable=SC2086
+  run calls "$WEIR" run -q --tool=calls --json "$T/calls.json" "${options[@]}" ${OPTIONS:-} -- $command
+  [[ $(<"$T/calls.status") == "${STATUS:-0}" && -s $T/calls.json ]] ||
+    fail "calls: $command: status $(<"$T/calls.status"): $(head -c 2000 "$T/calls.err")"
+}
+number() { python3 -c "
+import json
+j = json.load(open('$T/calls.json'))
+print(sum(f['$2'] for f in j['functions'] if f['symbol'].split('@')[0] == '$1'))"; }
+traced() { python3 -c "
+import json
+j = json.load(open('$T/calls.json'))
+names = [f['symbol'].split('@')[0] for f in j['functions']]
+def of(name): return [c for t in j['threads'] for c in t['calls'] if names[c['function']] == name]
+print($1)"; }
+counted_by_gdb() {  # (libraries are there at the first stop for them, and nothing of them has run)
+  cat >"$T/gdb.py" <<P
+gdb.execute("set breakpoint auto-hw off")
+if $(readelf -lW "$2" | grep -c INTERP):
+    gdb.execute("set stop-on-solib-events 1")
+    gdb.execute("run")
+    while not any("libc.so" in o.filename for o in gdb.objfiles()): gdb.execute("continue")
+    gdb.execute("set stop-on-solib-events 0")
+else:
+    gdb.execute("starti")
+found = []
+for name in "$1".split():
+    b = gdb.Breakpoint("*" + name)
+    b.ignore_count = 1 << 30
+    where = gdb.solib_name(int(gdb.parse_and_eval("(long)" + name))) or "$2"
+    found.append((b, name, where.split("/")[-1]))
+gdb.execute("continue")
+for b, name, where in found: print("hits", name, where, b.hit_count)
+P
+  run gdb gdb -batch -nx -iex "set debuginfod enabled off" -x "$T/gdb.py" --args "${@:2}"
+  sed -n 's/^hits //p' "$T/gdb.out" >"$T/by_gdb"
+  [[ -s $T/by_gdb ]] || fail "gdb: $(tail -n 5 "$T/gdb.err")"
+}
+calls_equal() {
+  # shellcheck disable=SC2086
+  calls "${*:2}" $1
+  python3 - "$T/calls.json" "$T/by_gdb" <<'P' || fail "${*:2}: another number of calls"
+import json, os, sys
+functions = json.load(open(sys.argv[1]))["functions"]
+for line in open(sys.argv[2]):
+    name, image, hits = line.split()
+    calls = sum(f["calls"] for f in functions if f["symbol"].split("@")[0] == name and os.path.basename(os.path.realpath(f["image"])) == os.path.basename(os.path.realpath("/lib/x86_64-linux-gnu/" + image) if ".so" in image else image))
+    if calls != int(hits): sys.exit(f"{name} in {image}: weir {calls}, gdb {hits}")
+P
+}
 seen() {
   local name
   for name; do

@@ -24,7 +24,8 @@ struct Relocation {
 class ObjectPlacement : public Placement {
  public:
   // Plain x86-64: nobody knows where an object file will run.
-  ObjectPlacement() : Placement({}) {}
+  static inline const Processor plain;
+  ObjectPlacement() : Placement({.processor = plain}) {}
 
   void begin(Lowering& code) override {
     relocations_.clear(), places_.clear();
