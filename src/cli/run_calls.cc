@@ -14,7 +14,8 @@ Result<> SeenCalls::ask(const std::vector<std::string>& functions, const std::ve
       options_.patterns.push_back(std::move(pattern));
     }
   if (options_.patterns.empty()) return fail("--tool=calls needs --function NAME, or --return NAME=VALUE");
-  if (options_.patterns.size() > named_calls::runtime::max_patterns) return fail("too many functions: patterns with * and ? are possible");
+  if (options_.patterns.size() > named_calls::runtime::max_patterns)
+    return fail("too many functions: patterns with * and ? are possible");
   options_.traces = traces;
   return {};
 }
@@ -84,8 +85,8 @@ void SeenCalls::print() const {
   std::ranges::stable_sort(by_calls, std::greater(), [](const auto& f) { return f.second.calls; });
   say("{:>15}  {:>15}  {:>15}  {:<24}  function", "calls", "returned", "left", "image");
   for (auto& [key, count] : by_calls)
-    say("{:>15}  {:>15}  {:>15}  {:<24}  {}", with_commas(count.calls), with_commas(count.returned), with_commas(count.left),
-        base_name(key.second), printable(key.first));
+    say("{:>15}  {:>15}  {:>15}  {:<24}  {}", with_commas(count.calls), with_commas(count.returned),
+        with_commas(count.left), base_name(key.second), printable(key.first));
   if (untraced_) say("{} calls found no room in the trace", with_commas(untraced_));
 }
 

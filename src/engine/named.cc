@@ -38,9 +38,7 @@ auto places_from(const NamedPlaces& places, elf::Vaddr v) {
 
 }  // namespace
 
-bool NamedFunctions::wants_returns() const {
-  return std::ranges::any_of(names_, &instrument::Named::returns);
-}
+bool NamedFunctions::wants_returns() const { return std::ranges::any_of(names_, &instrument::Named::returns); }
 
 std::shared_ptr<const NamedPlaces> NamedFunctions::in(const std::shared_ptr<elf::Image>& image) const {
   static Cache cache;

@@ -170,7 +170,7 @@ void Server::copy_open_calls(uint32_t parent, uint32_t child) {
   for (size_t i = 0; i < from.size(); i++) {
     to.calls[i] = from[i];
     to.calls[i].is_inherited = 1;
-    to.suspended += from[i].left_at != 0;
+    to.suspended += from[i].is_suspended;
   }
   block(child)->awaited = awaited;
 }

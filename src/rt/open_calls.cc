@@ -9,6 +9,9 @@
 //   control returns, to rsp         calls with their return address below: returned, if theirs is at rsp - 8, and names this place; left otherwise
 //   the stack pointer moves, to     calls with their return address below `to` are suspended; those that were, near `to`, go on
 //
+// Down it moves to another stack as well, or for an array (alloca): calls above stay awaited, but it is noted where they were left. When a later
+// move passes them, to a third stack, that is the place where they go on.
+//
 // Signal handlers on a stack above that of what they interrupt suspend it in the same way.
 
 #include "rt/runtime.h"
@@ -44,7 +47,7 @@ class Calls {
   void settle_before(uint64_t rsp, uint64_t return_address) {
     for (uint32_t i = s_.count; i-- > 0 && s_.calls[i].rsp <= rsp;) {
       const OpenCall& c = s_.calls[i];
-      bool is_over = c.rsp == rsp ? c.left_at || c.return_address != return_address : !c.left_at;
+      bool is_over = c.rsp == rsp ? c.is_suspended || c.return_address != return_address : !c.is_suspended;
       if (is_over) leave(i);
     }
   }
@@ -52,24 +55,27 @@ class Calls {
   void settle_behind(uint64_t rsp, uint64_t site) {
     for (uint32_t i = s_.count; i-- > 0 && s_.calls[i].rsp < rsp;) {
       const OpenCall& c = s_.calls[i];
-      if (c.left_at) continue;
+      if (c.is_suspended) continue;
       if (c.rsp + 8 == rsp && c.return_address == site) end(i);
       else leave(i);
     }
   }
 
   void move(uint64_t from, uint64_t to) {
-    for (uint32_t i = s_.count; i-- > 0 && s_.calls[i].rsp < to;)
-      if (OpenCall& c = s_.calls[i]; !c.left_at) c.left_at = from, s_.suspended++;
-    if (!s_.suspended) return;
+    for (uint32_t i = 0; i < s_.count; i++) {
+      OpenCall& c = s_.calls[i];
+      if (c.is_suspended || (c.rsp >= to && c.rsp < from)) continue;
+      if (!c.left_at && (c.rsp < to || to < from)) c.left_at = from;
+      if (c.rsp < to) c.is_suspended = 1, s_.suspended++;
+    }
     for (uint32_t i = 0; i < s_.count && s_.calls[i].rsp >= to; i++)
-      if (s_.calls[i].left_at <= to && to - s_.calls[i].left_at <= switch_slack) go_on(i);
+      if (uint64_t left_at = s_.calls[i].left_at; left_at && left_at <= to && to - left_at <= switch_slack) go_on(i);
   }
 
   // Those that were suspended there go on, as far as they are not below `to`.
   void come_back(uint64_t left_at, uint64_t to) {
     for (uint32_t i = 0; i < s_.count && s_.calls[i].rsp >= to; i++)
-      if (s_.calls[i].left_at == left_at) go_on(i);
+      if (s_.calls[i].is_suspended && s_.calls[i].left_at == left_at) go_on(i);
   }
 
   // Those of a handler that has ended, on a stack of its own.
@@ -81,9 +87,10 @@ class Calls {
   // The stack pointer is `rsp`.
   void await(uint64_t rsp) {
     uint32_t i = s_.count;
-    while (i > 0 && (s_.calls[i - 1].left_at || s_.calls[i - 1].rsp < rsp)) i--;
+    while (i > 0 && (s_.calls[i - 1].is_suspended || s_.calls[i - 1].rsp < rsp)) i--;
     tb_->awaited.returned = i ? s_.calls[i - 1].rsp + 8 : never;
-    tb_->awaited.moved = s_.suspended ? 0 : tb_->awaited.returned;
+    tb_->awaited.moved = s_.count ? 0 : never;
+    if (i && s_.calls[i - 1].left_at < rsp) s_.calls[i - 1].left_at = 0;  // control is above that place again
   }
 
  private:
@@ -95,7 +102,7 @@ class Calls {
   }
   OpenCall take(uint32_t i) {
     OpenCall call = s_.calls[i];
-    s_.suspended -= call.left_at != 0;
+    s_.suspended -= call.is_suspended;
     s_.count--;
     for (; i < s_.count; i++) s_.calls[i] = s_.calls[i + 1];
     return call;
@@ -109,12 +116,12 @@ class Calls {
     call_hook(tb_, &Hooks::call_left, &call);
   }
   void go_on(uint32_t i) {
-    s_.suspended -= s_.calls[i].left_at != 0;
-    s_.calls[i].left_at = 0;
+    s_.suspended -= s_.calls[i].is_suspended;
+    s_.calls[i].left_at = s_.calls[i].is_suspended = 0;
   }
   void drop_suspended() {
     for (uint32_t i = s_.count; i-- > 0;)
-      if (s_.calls[i].left_at) leave(i);
+      if (s_.calls[i].is_suspended) leave(i);
   }
 
   ThreadBlock* tb_;
@@ -128,7 +135,7 @@ uint64_t word_at(uint64_t at) { return *reinterpret_cast<const uint64_t*>(at); }
 // The return address is on top of the stack. (Its place was written to by the call.)
 void begin_call(ThreadBlock* tb, uint32_t wants, uint32_t number) {
   uint64_t rsp = tb->regs.gpr[4];
-  OpenCall call{rsp, word_at(rsp), 0, 0, number, 0};
+  OpenCall call{rsp, word_at(rsp), 0, 0, number, 0, 0};
   Calls calls(tb);
   if (!calls.is_empty()) calls.settle_before(rsp, call.return_address);
   bool is_done = tb->hooks && tb->hooks->call_begins && tb->hooks->call_begins(tb, &call);

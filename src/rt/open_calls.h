@@ -12,12 +12,13 @@
 namespace weir::rt {
 
 struct OpenCall {
-  uint64_t rsp;             // where the return address is: 8 less than the stack pointer behind the return
+  uint64_t rsp;  // where the return address is: 8 less than the stack pointer behind the return
   uint64_t return_address;
-  uint64_t note;            // the tool's own
-  uint64_t left_at;         // the stack pointer when control left this stack for another, or, perhaps, left the call; 0: it did not
-  uint32_t number;          // of the function: the tool's own (instrument::Tool::named)
-  uint32_t is_inherited;    // it began in the process that forked
+  uint64_t note;          // the tool's own
+  uint64_t left_at;       // the stack pointer when control left this stack for another, as it seems; 0: it did not
+  uint32_t number;        // of the function: the tool's own (instrument::Tool::name)
+  uint16_t is_inherited;  // it began in the process that forked
+  uint16_t is_suspended;  // control is not on this stack, or has left the call
 };
 static_assert(sizeof(OpenCall) == 40);
 

@@ -220,7 +220,9 @@ class Search {
     std::vector<uint64_t> places;
     for (uint32_t i : exact_) {
       const std::string& name = patterns_[i].symbol;
-      auto is_end = [&](uint64_t at) { return at >= strings.size() || strings[at] == std::byte{0} || strings[at] == std::byte{'@'}; };
+      auto is_end = [&](uint64_t at) {
+        return at >= strings.size() || strings[at] == std::byte{0} || strings[at] == std::byte{'@'};
+      };
       for (uint64_t at = 0; at < strings.size() && !name.empty(); at++) {
         auto* next = static_cast<const std::byte*>(memmem(&strings[at], strings.size() - at, name.data(), name.size()));
         if (!next) break;
@@ -237,7 +239,8 @@ class Search {
     Options options = options_;
     options.download_limit = {};  // the program waits
     auto image = open_object(image_.path());
-    if (!image || (*image)->build_id != image_.build_id() || (*image)->contents.file.size() != contents_.file.size()) return;
+    if (!image || (*image)->build_id != image_.build_id() || (*image)->contents.file.size() != contents_.file.size())
+      return;
     auto look_in = [&](const std::unique_ptr<Object>& file) {
       return file && look_in_sections(file->contents.file, file->sections);
     };
@@ -301,7 +304,8 @@ class Search {
 
 }  // namespace
 
-std::vector<NamedFunction> find_named(const elf::Image& image, std::span<const NamePattern> patterns, const Options& options) {
+std::vector<NamedFunction> find_named(const elf::Image& image, std::span<const NamePattern> patterns,
+                                      const Options& options) {
   return Search(image, patterns, options).run();
 }
 

@@ -23,8 +23,9 @@ struct NamePattern {
 
 struct NamedFunction {
   Vaddr begin;
-  uint32_t pattern;    // by its index
-  std::string symbol;  // as it was found: "memcpy@@GLIBC_2.14" is what a new program gets, "memcpy@GLIBC_2.2.5" only an old one
+  uint32_t pattern;  // by its index
+  std::string
+      symbol;  // as it was found: "memcpy@@GLIBC_2.14" is what a new program gets, "memcpy@GLIBC_2.2.5" only an old one
 };
 
 // By address; one of each address and pattern. (The vector may be empty; it is what is needed of the image from then on.)

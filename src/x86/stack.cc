@@ -13,8 +13,7 @@ bool moves_stack(std::span<const std::byte> insn) {
   if ((!is_load && !is_lea) || reg != RSP) return false;
   if (mod == 3) return is_load && rm != RBP;
   bool has_sib = (b(2) & 7) == 4;
-  uint8_t base = has_sib ? (b(3) & 7) | (b(0) & 1) << 3 : rm,
-          index = has_sib ? (b(3) >> 3 & 7) | (b(0) & 2) << 2 : RSP;
+  uint8_t base = has_sib ? (b(3) & 7) | (b(0) & 1) << 3 : rm, index = has_sib ? (b(3) >> 3 & 7) | (b(0) & 2) << 2 : RSP;
   bool is_own = index == RSP && (base == RSP || (base == RBP && mod));
   return is_load || !is_own;
 }

@@ -26,7 +26,8 @@ std::unique_ptr<elf::Image> open_image(const std::string& path) {
 
 std::set<uint64_t> places(const elf::Image& image, const NamePattern& pattern) {
   std::set<uint64_t> found;
-  for (const NamedFunction& f : find_named(image, std::span(&pattern, 1), {.debug_root = "/nowhere"})) found.insert(f.begin.value);
+  for (const NamedFunction& f : find_named(image, std::span(&pattern, 1), {.debug_root = "/nowhere"}))
+    found.insert(f.begin.value);
   return found;
 }
 

@@ -42,7 +42,8 @@ Result<Pattern> parse_pattern(std::string_view text, bool is_answered) {
     size_t at = value.find('@');
     bool is_right = parse_number(value.substr(0, at), p.answer);
     if (at != value.npos) is_right &= parse_number(value.substr(at + 1), p.at) && p.at > 0;
-    if (!is_right) return fail("{}: a function with its value is wanted: getuid=0, or, of the third call alone, malloc=0@3", text);
+    if (!is_right)
+      return fail("{}: a function with its value is wanted: getuid=0, or, of the third call alone, malloc=0@3", text);
     rest = rest.substr(0, equals);
   }
   if (size_t colon = rest.rfind(':'); colon != rest.npos) p.image = rest.substr(0, colon), rest.remove_prefix(colon + 1);
@@ -57,14 +58,14 @@ Result<Pattern> parse_pattern(std::string_view text, bool is_answered) {
 std::vector<instrument::Named> Calls::named_functions() const {
   std::vector<instrument::Named> names;
   for (const Pattern& p : options_.patterns)
-    names.push_back({.symbol = p.symbol, .image = p.image, .version = p.version, .returns = true, .replace = p.is_answered});
+    names.push_back(
+        {.symbol = p.symbol, .image = p.image, .version = p.version, .returns = true, .replace = p.is_answered});
   return names;
 }
 
 // (A program that maps and unmaps libraries without end has more than there is room for: they are one, then.)
 uint32_t Calls::name(const instrument::NamedFunction& f) {
-  if (functions_.size() == runtime::max_functions)
-    return runtime::number_of(f.name, runtime::max_functions - 1);
+  if (functions_.size() == runtime::max_functions) return runtime::number_of(f.name, runtime::max_functions - 1);
   auto name = static_cast<uint32_t>(names_.size());
   names_.append(std::span<const char>(f.symbol));
   names_.publish();
