@@ -82,11 +82,43 @@ Result<> Server::attach_all() {
   return {};
 }
 
+namespace {
+// Sparse memory. A process that locks all that it maps would have all of it made: so it is unlocked before anybody may touch it.
+Result<> map_sparse(process::RemoteSyscalls& remote, AppRange range, int protection, int flags, uint64_t file,
+                    uint64_t offset) {
+  uint64_t begin = range.begin.value, size = range.size();
+  TRY_VOID(remote.call("mmap", SYS_mmap, begin, size, PROT_NONE, static_cast<uint64_t>(flags | MAP_FIXED_NOREPLACE), file,
+                       offset));
+  TRY_VOID(remote.call("munlock", SYS_munlock, begin, size));
+  if (protection) TRY_VOID(remote.call("mprotect", SYS_mprotect, begin, size, static_cast<uint64_t>(protection)));
+  return {};
+}
+
+// (What Weir sees is mapped already.)
+Result<> map_region(process::RemoteSyscalls& remote, const instrument::ToolRegion& region, AppRange range) {
+  uint64_t begin = range.begin.value, size = range.size();
+  int flags = map_flags_of(region);
+  Result<> mapped;
+  if (is_private(region))
+    mapped = map_sparse(remote, guard_of(range), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, ~uint64_t{0}, 0);
+  if (mapped && !region.is_visible) mapped = map_sparse(remote, range, PROT_READ | PROT_WRITE, flags, ~uint64_t{0}, 0);
+  if (!mapped) return fail("{}", no_room_for({&region, 1}));
+  for (uint64_t advice : region_advice) (void)remote.call("madvise", SYS_madvise, begin, size, advice);
+  return {};
+}
+}  // namespace
+
 // The runtime, the thread blocks and the space. A process of another user than root, whom Weir runs as, opens them through a keeper.
-Result<> Server::map_all(process::RemoteSyscalls& remote, pid_t agent, const Space& space) {
+Result<> Server::map_all(process::RemoteSyscalls& remote, pid_t agent, const Space& space,
+                         const RegionFiles& region_files) {
   std::vector<Piece> pieces(space.pieces().begin(), space.pieces().end());
   pieces.push_back({runtime_.file.get(), 0, rt::runtime_base, runtime_.mapping.size(), PROT_READ | PROT_EXEC});
   pieces.push_back({slots_.memory().file.get(), 0, rt::blocks_base, slots_.mapped_size(), PROT_READ | PROT_WRITE});
+  auto regions = space.tool().services().regions;
+  for (size_t i = 0; i < regions.size(); i++)
+    if (region_files[i])
+      pieces.push_back(
+          {region_files[i]->get(), 0, space.tool_regions()[i].begin.value, regions[i].size, PROT_READ | PROT_WRITE});
   std::vector<process::Keeper::Loan> loans;
   for (const Piece& piece : pieces)
     if (std::ranges::find(loans, piece.file, &process::Keeper::Loan::file) == loans.end())
@@ -102,12 +134,13 @@ Result<> Server::map_all(process::RemoteSyscalls& remote, pid_t agent, const Spa
           "weir sample --pid, which needs no /proc",
           file.error().what);
     auto fd = static_cast<uint64_t>(*file);
-    auto mapped = remote.call("mmap", SYS_mmap, piece.address, piece.size, static_cast<uint64_t>(piece.protection),
-                              MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, fd, piece.offset);
+    AppRange range{{piece.address}, {piece.address + piece.size}};
+    auto mapped = map_sparse(remote, range, piece.protection, MAP_SHARED | MAP_NORESERVE, fd, piece.offset);
     TRY_VOID(remote.call("close", SYS_close, fd));
     if (!mapped) return fail("{}: there is no room for weir at {:#x}", mapped.error().what, piece.address);
     (void)remote.call("madvise", SYS_madvise, piece.address, piece.size, MADV_DONTDUMP);
   }
+  for (size_t i = 0; i < regions.size(); i++) TRY_VOID(map_region(remote, regions[i], space.tool_regions()[i]));
   return {};
 }
 
@@ -138,13 +171,13 @@ Result<> Server::take_actions(process::RemoteSyscalls& remote, uint32_t slot, pi
 }
 
 // What the process needs before one of its threads can be in the cache.
-Result<> Server::make_ready(pid_t agent, const Space& space, uint32_t first_slot) {
+Result<> Server::make_ready(pid_t agent, const Space& space, uint32_t first_slot, const RegionFiles& region_files) {
   TRY(auto remote, process::RemoteSyscalls::begin(process::Tracee(agent), process::find_syscall(agent)));
-  auto done = map_all(remote, agent, space);
+  auto done = map_all(remote, agent, space, region_files);
   if (done) done = take_actions(remote, first_slot, agent);
   if (!done) {
     (void)give_back_actions(remote, first_slot, agent, false);
-    (void)unmap_ours(remote, agent);
+    (void)unmap_ours(remote, agent, space);
     return done;
   }
   return remote.end();
@@ -174,6 +207,7 @@ Result<> Server::attach(pid_t pid) {
   slots_.set_limit(room_for_blocks(agent));
   Process p;
   p.memory = std::make_shared<Memory>();
+  TRY(p.memory->region_files, create_files((*space)->tool().services().regions));
   for (pid_t tid : tids) {
     uint32_t slot = allocate_slot(pid, tid);
     if (!slot) return cannot({"there is no room for its thread blocks, or it has too many threads"});
@@ -188,7 +222,7 @@ Result<> Server::attach(pid_t pid) {
   guardian_.watch(pid);  // from here on it could not go on without us
   threads.end_with_us();
   auto limit = lend_descriptors(agent);
-  auto ready = make_ready(agent, **space, p.first_slot);
+  auto ready = make_ready(agent, **space, p.first_slot, p.memory->region_files);
   if (limit) prlimit(agent, RLIMIT_NOFILE, &*limit, nullptr);
   if (!ready) return cannot(ready.error());
 

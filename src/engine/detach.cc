@@ -133,7 +133,12 @@ Result<> Server::give_back_actions(process::RemoteSyscalls& remote, uint32_t slo
   return {};
 }
 
-Result<> unmap_ours(process::RemoteSyscalls& remote, pid_t tid) {
+Result<> unmap_ours(process::RemoteSyscalls& remote, pid_t tid, const Space& space) {
+  auto tool_regions = space.tool().services().regions;
+  for (size_t i = 0; i < tool_regions.size(); i++) {
+    AppRange r = whole(tool_regions[i], space.tool_regions()[i]);
+    TRY_VOID(remote.call("munmap", SYS_munmap, r.begin.value, r.size()));
+  }
   TRY(auto regions, process::regions(tid));
   for (const process::Region& r : regions)
     if (r.path.starts_with("/memfd:weir-"))
@@ -293,7 +298,7 @@ bool Server::detach(const std::vector<pid_t>& group) {
     bool is_last = pid == stopped.rbegin()->first;
     Result<> done;
     if (remote) done = give_back_actions(*remote, processes_.at(pid).first_slot, agent, s.ignores_traps);
-    if (remote && done && is_last) done = unmap_ours(*remote, agent);
+    if (remote && done && is_last) done = unmap_ours(*remote, agent, *processes_.at(pid).space);
     if (!done) say("{}", done.error().what);  // it is on its way out
     if (remote) (void)remote->end();
   }

@@ -64,7 +64,7 @@ void Server::inherit() {
   (void)faults_.release();  // (its memory is not here)
   if (has_results()) {
     adopt_threads();
-    for (auto& [pid, p] : processes_) report(p);
+    for (auto& [pid, p] : processes_) report(p), p.memory.reset();
   }
   Outcome outcome{Outcome::Ended, cut_short_, guardian_.has_ended_any(), weir_pid_, stats_, user_time_,
                   system_time_,   no_faults_};

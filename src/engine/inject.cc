@@ -69,6 +69,31 @@ std::span<process::Region> mappings_of(std::vector<process::Region>& regions, Ap
 
 }  // namespace
 
+// The tool's regions, in a program that has not begun.
+Result<> Server::map_regions(pid_t pid, const Space& space, const Memory& memory, uint64_t page) {
+  auto regions = space.tool().services().regions;
+  if (regions.empty()) return {};
+  std::vector<process::Keeper::Loan> loans;
+  std::vector<process::FileMapping> mappings;
+  for (const auto& file : memory.region_files)
+    if (file) loans.push_back({file->get(), true});
+  process::Keeper keeper(pid, loans);
+  for (size_t i = 0; i < regions.size(); i++) {
+    AppRange range = space.tool_regions()[i], guard = guard_of(range);
+    if (is_private(regions[i]))
+      mappings.push_back(
+          {0, guard.begin.value, guard.size(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, {}});
+    auto flags = static_cast<uint64_t>(map_flags_of(regions[i]) | MAP_FIXED_NOREPLACE);
+    process::FileMapping& m = mappings.emplace_back(
+        process::FileMapping{O_RDWR | O_CLOEXEC, range.begin.value, range.size(), PROT_READ | PROT_WRITE, flags, {}});
+    if (regions[i].is_visible)
+      fmt::format_to_n(m.path, sizeof m.path - 1, "/proc/{}/fd/{}", keeper.pid(), memory.region_files[i]->get());
+  }
+  if (auto mapped = process::map_files(process::Tracee(pid), page, mappings); !mapped)
+    return fail("{}: {}", process::program_name(pid), no_room_for(regions));
+  return {};
+}
+
 Result<> Server::inject(pid_t pid) {
   process::Tracee tracee(pid);
   TRY(user_regs_struct regs, tracee.registers());
@@ -88,7 +113,12 @@ Result<> Server::inject(pid_t pid) {
   process::Keeper keeper(pid, loans);
   std::array ours = {file_mapping(keeper, runtime_, rt::runtime_base, PROT_READ | PROT_EXEC),
                      file_mapping(keeper, slots_.memory(), rt::blocks_base, PROT_READ | PROT_WRITE)};
-  TRY_VOID(process::map_files(tracee, entry_point.value & ~uint64_t{4095}, ours));
+  uint64_t page = entry_point.value & ~uint64_t{4095};
+  TRY_VOID(process::map_files(tracee, page, ours));
+  auto memory = std::make_shared<Memory>();
+  auto tool_regions = space->tool().services().regions;
+  TRY(memory->region_files, create_files(tool_regions));
+  TRY_VOID(map_regions(pid, *space, *memory, page));
 
   uint32_t slot = allocate_slot(pid, pid);
   if (!slot) return fail("too many threads");
@@ -118,9 +148,12 @@ Result<> Server::inject(pid_t pid) {
   p.run.started = process::microseconds_now();
   p.slots = {slot};
   p.first_slot = slot;
-  p.memory = std::make_shared<Memory>();
+  p.memory = std::move(memory);
   for (const process::FileMapping& m : ours)
     p.calls.push_back({SYS_madvise, {m.address, m.size, MADV_DONTDUMP}, {}, rt::Optional});
+  for (const AppRange& r : p.space->tool_regions())
+    for (uint64_t advice : region_advice)
+      p.calls.push_back({SYS_madvise, {r.begin.value, r.size(), advice}, {}, rt::Optional});
   p.quiet = false;
   p.has_begun = false;
   p.begin = {regs.rip};

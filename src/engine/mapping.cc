@@ -19,7 +19,23 @@ std::shared_ptr<Memory> Memory::copy() const {
   auto child = std::make_shared<Memory>();
   child->mapped = mapped;
   child->kernels_choice = kernels_choice;
+  child->region_files = region_files;
   return child;
+}
+
+Result<> Memory::copy_regions(const Space& space) {
+  auto regions = space.tool().services().regions;
+  for (size_t i = 0; i < region_files.size(); i++) {
+    if (!is_copied_by_weir(regions[i])) continue;
+    TRY(region_files[i], copy_file(regions[i], region_files[i]->get()));
+    AppRange range = space.tool_regions()[i];
+    own_pieces_.push_back({.file = region_files[i]->get(),
+                           .offset = 0,
+                           .address = range.begin.value,
+                           .size = range.size(),
+                           .protection = PROT_READ | PROT_WRITE});
+  }
+  return {};
 }
 
 bool Memory::admits(uint32_t slot) {
@@ -34,7 +50,9 @@ bool Memory::send(const Caller& c) {
   std::copy_n(c.calls.begin(), n, out.begin());
   c.calls.erase(c.calls.begin(), c.calls.begin() + static_cast<ptrdiff_t>(n));
   std::span<const Piece> pieces = c.space.pieces();
-  bool is_other = mapped < pieces.size() && process::Keeper::is_needed(c.pid);
+  std::vector<Piece> own = std::exchange(own_pieces_, {});  // (few, if any)
+  bool has_any = !own.empty() || mapped < pieces.size();
+  bool is_other = has_any && process::Keeper::is_needed(c.pid);
   bool is_ours = is_other && process::Keeper::is_our_user(c.pid);  // … who may read archives
   auto file_of = [&](const Piece& piece) {
     return is_other && !is_ours && piece.is_archive ? c.space.file_for_others(piece) : piece.file;
@@ -42,32 +60,29 @@ bool Memory::send(const Caller& c) {
   std::vector<process::Keeper::Loan> loans;
   auto lend = [&](const Piece& piece) {
     int file = file_of(piece);
-    if ((!piece.is_archive || is_ours || file != piece.file) && !is_lent(loans, file)) loans.push_back({file});
+    if ((!piece.is_archive || is_ours || file != piece.file) && !is_lent(loans, file))
+      loans.push_back({file, (piece.protection & PROT_WRITE) != 0});
   };
-  if (is_other)
+  if (is_other) {
+    for (const Piece& piece : own) lend(piece);
     for (const Piece& piece : pieces.subspan(mapped)) lend(piece);
+  }
   // A keeper stays, and holds what the process will map again as it changes. (Of archives there are copies, which take a while.)
   bool is_served = is_other && keeper_.serves(c.pid, loans);
   if (is_other && !is_served)
     for (const Piece& piece : pieces.first(mapped))
       if (!piece.is_archive || is_ours) lend(piece);
   if (is_served) keeper_.open_files();
-  else if (mapped < pieces.size()) keeper_ = process::Keeper(c.pid, loans);
+  else if (has_any) keeper_ = process::Keeper(c.pid, loans);
   int file = -1;
-  constexpr size_t most = 4;  // that a piece needs, with the close() of the file before it
-  while (mapped < pieces.size() && n + most < out.size()) {
-    const Piece& piece = pieces[mapped];
-    // Under a filter any call may be the last one: changes are done without, and asked for again and again.
-    if (c.is_quiet && piece.is_change) {
-      mapped++;
-      continue;
-    }
+  auto map = [&](const Piece& piece) {
     uint64_t flags =
         piece.is_change ? uint64_t{rt::Optional} : 0;  // what could not be mapped is asked for when it is missed
     if (file_of(piece) != file) {
       if (file >= 0) out[n++] = {SYS_close, {}, {}, rt::UsesDescriptor | rt::Optional};
       constexpr auto here = static_cast<uint64_t>(AT_FDCWD);  // (filters know openat rather than open)
-      rt::Call& open = out[n++] = {SYS_openat, {here, 0, O_RDONLY | O_CLOEXEC}, {}, flags | rt::UsesText | rt::Opens};
+      uint64_t way = (piece.protection & PROT_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC;
+      rt::Call& open = out[n++] = {SYS_openat, {here, 0, way}, {}, flags | rt::UsesText | rt::Opens};
       fmt::format_to_n(open.text, sizeof open.text - 1, "/proc/{}/fd/{}", keeper_.pid(), file = file_of(piece));
     }
     uint64_t fixed = piece.is_new ? MAP_FIXED_NOREPLACE : MAP_FIXED;
@@ -78,8 +93,14 @@ bool Memory::send(const Caller& c) {
                 flags | rt::UsesDescriptor};
     // (Of shared memory core dumps would have all.)
     if (!piece.is_archive) out[n++] = {SYS_madvise, {piece.address, piece.size, MADV_DONTDUMP}, {}, rt::Optional};
-    mapped++;
-  }
+  };
+  constexpr size_t most = 4;  // that a piece needs, with the close() of the file before it
+  size_t done = 0;
+  for (; done < own.size() && n + most < out.size(); done++) map(own[done]);
+  own_pieces_.assign(own.begin() + static_cast<ptrdiff_t>(done), own.end());
+  for (; own_pieces_.empty() && mapped < pieces.size() && n + most < out.size(); mapped++)
+    // Under a filter any call may be the last one: changes are done without, and asked for again and again.
+    if (!c.is_quiet || !pieces[mapped].is_change) map(pieces[mapped]);
   if (file >= 0) out[n++] = {SYS_close, {}, {}, rt::UsesDescriptor | rt::Optional};
   c.block.request.calls = sent_ = n;
   if (n) caller_ = c.slot;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine/posted.h"
+#include "engine/regions.h"
 #include "engine/space.h"
 #include "process/keeper.h"
 #include "rt/abi.h"
@@ -40,9 +41,14 @@ class Memory {
   size_t mapped = 0;               // pieces of the space: they are there, or a thread has been told to map them
   AppPc kernels_choice;            // near where the kernel maps what may be anywhere
   std::vector<bool> has_end = {};  // by slot: its parallel stack ends at a page that cannot be written to
+  RegionFiles region_files = {};   // of the tool's regions
 
-  // That of a child, which is forked now.
+  // That of a child, which is forked now. (Its files of regions are the parent's until it has come: see copy_regions.)
   std::shared_ptr<Memory> copy() const;
+  // The child has come: of regions that each process has its own of, it gets a copy, and is to map it.
+  Result<> copy_regions(const Space& space);
+  // Is there something of its own that is to be mapped?
+  bool has_own_pieces() const { return !own_pieces_.empty(); }
   bool has_caller() const { return caller_; }
   // May the thread be answered? If not, as another one calls, it waits.
   bool admits(uint32_t slot);
@@ -62,6 +68,7 @@ class Memory {
  private:
   bool map_without(const Caller& c, CachePc base, const std::function<bool()>& is_shared);
 
+  std::vector<Piece> own_pieces_;  // besides those of the space: to be mapped first
   uint32_t caller_ = 0;  // a slot
   size_t sent_ = 0;      // calls that it was told to make
   std::optional<Posted> put_off_;

@@ -57,7 +57,8 @@ bool Server::give(Process& p, const rt::GiveRequest& r) {
 bool Server::wants_move(const Process& p, const Posted& r) const {
   auto is_taken = [&](const rt::GiveRequest& wanted) {
     AppRange range = whole_pages(wanted.range);
-    return wanted.how == rt::Giving::All && can_ever_give(range) && !p.space->parts_to_give(range, rt::Giving::All);
+    return wanted.how == rt::Giving::All && can_ever_give(range) && !p.space->has_tool_region_in(range) &&
+           !p.space->parts_to_give(range, rt::Giving::All);
   };
   auto has_no_place = [&](const rt::Range& code) {
     AppRange range = whole_pages(code);
@@ -247,7 +248,8 @@ Result<> Server::prepare_move(Process& p, const Posted& r) {
 void Server::change_spaces(Process& p) {
   for (auto& [pid, threads] : moving_->threads) threads.end_with_us();
   for (const AppRange& own : p.space->own())
-    if (!own.overlaps(blocks)) p.calls.push_back({SYS_munmap, {own.begin.value, own.size()}, {}, 0});
+    if (!own.overlaps(blocks) && !p.space->has_tool_region_in(own))
+      p.calls.push_back({SYS_munmap, {own.begin.value, own.size()}, {}, 0});
   take_faults();
   std::shared_ptr<Space> old = p.space;
   for (auto& [pid, other] : processes_) {

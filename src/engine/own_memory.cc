@@ -106,6 +106,7 @@ std::vector<AppRange> Space::can_give_of_table(AppRange part) const {
 
 std::vector<AppRange> Space::can_give(AppRange own, AppRange wanted) const {
   AppRange part = common(own, wanted);
+  if (has_tool_region_in(part)) return {};
   if (is_in_table(part)) return can_give_of_table(part);
   const Arena* arena = arenas_.at({part.begin.value});
   if (!arena) return {part};
@@ -175,6 +176,7 @@ Result<std::unique_ptr<Space>> Space::begin_elsewhere(AppRange wanted, bool move
   s->given_ = given_;
   s->given_.push_back(wanted);
   s->table_address_ = table_address_;
+  s->tool_regions_ = tool_regions_;
   AppRange table{{table_address_}, {table_address_ + rt::table_size}};
   if (moves_table || wanted.overlaps(table)) {
     uint64_t at = rt::high_table_base;

@@ -254,6 +254,7 @@ void Server::report(Process& p) {
   if (p.left_alone) return;
   take_faults();
   for (uint32_t slot : p.slots) collect(p, slot);
+  collect_regions(p);
   const SpaceStats& s = p.space->stats();
   stats_.peak_code = std::max(stats_.peak_code, p.space->code_size());
   stats_.peak_counters = std::max<uint64_t>(stats_.peak_counters, p.space->counters() * 8);
@@ -330,6 +331,22 @@ void Server::collect(Process& p, uint32_t slot) {
       {static_cast<uint32_t>(p.pid), static_cast<uint32_t>(slots_[slot].tid), {cells, count}, memory_of(slot), written, open});
 }
 
+// Of processes that share their memory, the last one tells.
+void Server::collect_regions(Process& p) {
+  if (!p.memory) return;
+  auto shares = [&](const auto& other) { return &other.second != &p && other.second.memory == p.memory; };
+  if (std::ranges::any_of(processes_, shares)) return;
+  for (size_t i = 0; i < p.memory->region_files.size(); i++) {
+    const auto& file = p.memory->region_files[i];
+    auto has_it = [&](const auto& other) {
+      return &other.second != &p && other.second.memory && other.second.memory->region_files[i] == file;
+    };
+    if (!file) continue;
+    p.space->tool().collect_region(
+        {static_cast<uint32_t>(p.pid), static_cast<uint32_t>(i), file->get(), std::ranges::none_of(processes_, has_it)});
+  }
+}
+
 namespace {
 
 // Does the thread have this thread block?
@@ -347,6 +364,30 @@ pid_t child_with_block(const Slot& parent, pid_t inner, uint32_t slot) {
 }
 
 }  // namespace
+
+namespace {
+// May a process that has no seccomp filter find our files in /proc? Not where it has another root, or another user namespace.
+bool may_find_us(pid_t pid) {
+  auto is_same = [&](const char* what) {
+    struct stat its{}, own{};
+    return !stat(fmt::format("/proc/{}/{}", pid, what).c_str(), &its) &&
+           !stat(fmt::format("/proc/self/{}", what).c_str(), &own) && its.st_dev == own.st_dev && its.st_ino == own.st_ino;
+  };
+  return is_same("root") && is_same("ns/user");
+}
+}  // namespace
+
+// Of a child that has come. (Under a seccomp filter any call may be its last.)
+void Server::copy_regions(Process& p) {
+  auto regions = p.space->tool().services().regions;
+  std::vector<instrument::ToolRegion> copied_ones;
+  std::ranges::copy_if(regions, std::back_inserter(copied_ones), is_copied_by_weir);
+  if (copied_ones.empty()) return;
+  if (p.quiet || !may_find_us(p.pid))
+    return say("{}: a child and its parent share {}: it may not open weir's files", p.run.program, names_of(copied_ones));
+  if (auto copied = p.memory->copy_regions(*p.space); !copied) end_with_message(p, copied.error().what);
+  guardian_is_old_ |= has_results();
+}
 
 // The target tells its own ids; they are believed only of a process that has our memory. In another pid namespace they are not ours, and are looked for.
 bool Server::hello(uint32_t slot, const rt::HelloRequest& r) {
@@ -397,6 +438,7 @@ bool Server::hello(uint32_t slot, const rt::HelloRequest& r) {
     p.first_slot = slot;
     p.memory = memory;
     memory->mapped = std::min(memory->mapped, p.space->pieces().size());  // (the id that it told may be wrong)
+    if (!shares) copy_regions(p);
     p.quiet = tb->quiet;
     p.elsewhere = elsewhere;
     own = processes_.emplace(pid, std::move(p)).first;
@@ -440,6 +482,14 @@ uint32_t Server::allocate_slot(pid_t pid, pid_t tid) {
   return slots_.reserve(pid, tid);
 }
 
+// Children of a thread who have not said a word.
+size_t Server::count_silent_children(pid_t pid, pid_t tid) const {
+  std::ifstream file(fmt::format("/proc/{}/task/{}/children", pid, tid));
+  size_t children = 0;
+  for (pid_t child; file >> child;) children += !processes_.contains(child);
+  return children;
+}
+
 // A child that was killed before it said a word, or that was never made, keeps its slot, and a space with it. No more of a thread's
 // slots can be waiting than it has children who have said nothing; the oldest go.
 void Server::release_lost_children(pid_t pid, pid_t tid) {
@@ -448,9 +498,7 @@ void Server::release_lost_children(pid_t pid, pid_t tid) {
   for (uint32_t slot = 1; slot < slots_.size(); slot++)
     if (slots_[slot].is_reserved() && slots_[slot].tid == tid && !slots_[slot].shares_memory()) waiting.push_back(slot);
   if (waiting.size() < unlikely) return;
-  std::ifstream file(fmt::format("/proc/{}/task/{}/children", pid, tid));
-  size_t children = 0;
-  for (pid_t child; file >> child;) children += !processes_.contains(child);
+  size_t children = count_silent_children(pid, tid);
   for (size_t i = 0; i + children < waiting.size(); i++) free_slot(waiting[i]);
 }
 

@@ -39,7 +39,8 @@ void Server::serve(uint32_t slot) {
   if (r.is<rt::HelloRequest>()) {
     bool is_known = hello(slot, r.as<rt::HelloRequest>());
     tell(rt::HelloAnswer{is_known});
-    if (Process* p = is_known ? process_of(slot) : nullptr; p && !p->memory->mapped) send_calls(*p, slot);
+    Process* p = is_known ? process_of(slot) : nullptr;
+    if (p && (!p->memory->mapped || p->memory->has_own_pieces())) send_calls(*p, slot);
     return answer(slot);
   }
   Process* p = slots_[slot].is_running() ? process_of(slot) : nullptr;
@@ -54,7 +55,7 @@ void Server::serve(uint32_t slot) {
     if (auto put_off = memory->finish()) r = *put_off;
     if (moving_ && moving_->asking == slot) moving_->is_mapped = true;
   }
-  if (is_postponed(*p, slot, r)) return;
+  if (is_postponed(*p, slot, r) || awaits_child(slot, r)) return;
   if (must_map_first(*p, slot, r)) {
     memory->put_off(r);
     send_calls(*p, slot);
@@ -108,6 +109,7 @@ Answer Server::handle(Process& p, uint32_t slot, const Posted& r) {
     case rt::Request::Stale: return renew(p, slot, r.as<rt::StaleRequest>());
     case rt::Request::Where: return where(p, r.as<rt::WhereRequest>());
     case rt::Request::NewThread: return begin_thread(p, slot, r.as<rt::NewThreadRequest>());
+    case rt::Request::Forked: break;
     case rt::Request::NoThread: drop_thread(slot, r.as<rt::NoThreadRequest>()); break;
     case rt::Request::Exec: exec_begins(slot, r.as<rt::ExecRequest>()); break;
     case rt::Request::ExecFailed: exec_failed(slots_[slot].tid); break;
@@ -194,6 +196,18 @@ rt::SlotAnswer Server::begin_thread(Process& p, uint32_t slot, const rt::NewThre
 
 instrument::Asking Server::asking(uint32_t slot) const {
   return {static_cast<uint32_t>(slots_[slot].pid), static_cast<uint32_t>(slots_[slot].tid), memory_of(slot)};
+}
+
+// Has the child not come yet, which is to get copies of regions, as they are now?
+bool Server::awaits_child(uint32_t slot, const Posted& r) {
+  if (!r.is<rt::ForkedRequest>()) return false;
+  auto [child, pid] = r.as<rt::ForkedRequest>();
+  if (child >= slots_.size() || !slots_[child].is_reserved() || slots_[child].tid != slots_[slot].tid) return false;
+  const Process* p = process_of(slot);
+  bool is_lost = p->elsewhere ? !has_silent_child(p->pid, slots_[slot].tid) : process::has_ended(static_cast<pid_t>(pid));
+  if (is_lost) return false;
+  if (std::ranges::find(forking_, slot) == forking_.end()) forking_.push_back(slot);
+  return true;
 }
 
 void Server::drop_thread(uint32_t slot, const rt::NoThreadRequest& r) {

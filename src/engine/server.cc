@@ -106,10 +106,12 @@ Result<int> Server::finish(Outcome::End end) {
   return main_status_;
 }
 
-// A program may end just after it forked, before its child has said hello.
+// A program may end just after it forked, before its child has said hello, or while that maps what is to be had of this process.
 void Server::await_newborn() {
   auto is_newborn = [](const Slot& s) { return s.is_reserved() && !s.is_thread(); };
-  for (int i = 0; i < newborn_looks && std::ranges::any_of(slots_, is_newborn); i++) {
+  auto is_mapping = [](const auto& p) { return p.second.memory && p.second.memory->has_caller(); };
+  auto is_any = [&] { return std::ranges::any_of(slots_, is_newborn) || std::ranges::any_of(processes_, is_mapping); };
+  for (int i = 0; i < newborn_looks && is_any(); i++) {
     serve_posted();
     std::this_thread::sleep_for(newborn_pause);
   }
@@ -317,6 +319,7 @@ bool Server::end_a_space() {
 
 bool Server::serve_posted() {
   bool any = false;
+  for (uint32_t slot : std::exchange(forking_, {})) serve(slot);
   for (uint32_t w = 0; w < posted_words(); w++) {
     if (!__atomic_load_n(&control()->posted[w], __ATOMIC_RELAXED)) continue;
     uint64_t bits = __atomic_exchange_n(&control()->posted[w], 0, __ATOMIC_SEQ_CST);

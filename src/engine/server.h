@@ -47,8 +47,8 @@ struct Process {
   void note_status(int status);  // of waitpid()
 };
 
-// Unmaps all that is ours in a process that stands still.
-Result<> unmap_ours(process::RemoteSyscalls& remote, pid_t tid);
+// Unmaps all that is ours in a process that stands still, the tool's regions included.
+Result<> unmap_ours(process::RemoteSyscalls& remote, pid_t tid, const Space& space);
 // Where a thread that stands still goes on in the cache.
 Result<> enter_cache(Space& space, pid_t tid, user_regs_struct& regs);
 // The system call that a thread waits in, and the address behind its instruction; 0: it runs, or it cannot be told.
@@ -119,6 +119,7 @@ class Server {
   rt::SlotAnswer begin_thread(Process& p, uint32_t slot, const rt::NewThreadRequest& r);
   std::vector<rt::OpenCall> open_calls(uint32_t slot) const;
   void copy_open_calls(uint32_t parent, uint32_t child);
+  bool awaits_child(uint32_t slot, const Posted& r);
   void drop_thread(uint32_t slot, const rt::NoThreadRequest& r);
   void change(Process& p, const rt::ChangeRequest& r);
   void executable(Process& p, uint32_t slot, const rt::ExecutableRequest& r);
@@ -140,14 +141,18 @@ class Server {
   void report(Process& p);
   const profile::LiveRun& run_of(Process& p) const;
   bool hello(uint32_t slot, const rt::HelloRequest& r);
+  void copy_regions(Process& p);
   void exec_begins(uint32_t slot, const rt::ExecRequest& r);
   void exec_failed(pid_t tid);
   void exec_stop(pid_t pid);
   void thread_ended(uint32_t slot);
   void collect(Process& p, uint32_t slot);
+  void collect_regions(Process& p);
   void look_for_overflow(const Process& p, uint32_t slot);
   uint32_t allocate_slot(pid_t pid, pid_t tid);
   void release_lost_children(pid_t pid, pid_t tid);
+  bool has_silent_child(pid_t pid, pid_t tid) const { return count_silent_children(pid, tid); }
+  size_t count_silent_children(pid_t pid, pid_t tid) const;
   void free_slot(uint32_t slot);
   void end_frames(Process& p, uint32_t slot);
   Process* process_of(uint32_t slot);
@@ -172,8 +177,8 @@ class Server {
   bool keep_addresses() const { return options_.keep_addresses || is_attached(); }
   Result<> attach_all();
   Result<> attach(pid_t pid);
-  Result<> make_ready(pid_t agent, const Space& space, uint32_t first_slot);
-  Result<> map_all(process::RemoteSyscalls& remote, pid_t agent, const Space& space);
+  Result<> make_ready(pid_t agent, const Space& space, uint32_t first_slot, const RegionFiles& region_files);
+  Result<> map_all(process::RemoteSyscalls& remote, pid_t agent, const Space& space, const RegionFiles& region_files);
   Result<> take_actions(process::RemoteSyscalls& remote, uint32_t slot, pid_t tid);
   Result<> set_action(process::RemoteSyscalls& remote, uint32_t slot, uint64_t sig, const rt::KernelSigaction& action);
   Result<rt::KernelSigaction> action_of(process::RemoteSyscalls& remote, uint32_t slot, uint64_t sig);
@@ -226,6 +231,7 @@ class Server {
 
   // inject.cc
   Result<> inject(pid_t pid);
+  Result<> map_regions(pid_t pid, const Space& space, const Memory& memory, uint64_t page);
   rt::GoOn begin(Process& p, uint32_t slot);
   Result<AppPc> begin_program(Process& p, uint32_t slot);
   int64_t move_home(Process& p, std::vector<process::Region>& regions, AppPc begin);
@@ -257,6 +263,7 @@ class Server {
   std::vector<uint32_t> movers_;          // slots whose requests want their process to move,
   std::vector<uint32_t> parked_;          // … and that wait for that
   std::unique_ptr<Move> moving_;          // a process moves
+  std::vector<uint32_t> forking_;         // slots of threads that wait until their child has its copies of regions
   std::map<pid_t, Process> processes_;
   std::vector<std::shared_ptr<Space>> ended_;  // of programs that have
   std::map<pid_t, bool> seized_;               // threads that we hold for an exec; false: only until they stop

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 
+#include "engine/regions.h"
+
 namespace weir::engine {
 
 namespace {
@@ -52,6 +54,10 @@ Result<std::unique_ptr<Space>> Space::create(const MakeTool& make_tool, const Ta
   if (!low && !is_free(rt::high_table_base)) return fail("it has no room for weir's table");
   TRY(auto s, create_empty(make_tool, takings));
   s->table_address_ = low ? rt::table_base : rt::high_table_base;
+  std::vector<AppRange> in_use;
+  for (const process::Region& r : taken)
+    in_use.push_back({r.range.begin + -(r.path == "[stack]" ? stack_growth : 0), r.range.end});
+  TRY(s->tool_regions_, place_regions(s->tool_->services().regions, std::move(in_use)));
   TRY(s->twins_, Twins::create());
   TRY_VOID(s->create_memory());
   s->note_code(vsyscall);
@@ -69,7 +75,23 @@ Result<> Space::create_memory() {
   page_.as<rt::SpacePage>()->table = table_address_;
   tell_own({{table_address_}, {table_address_ + rt::table_size}});
   tell_own({{rt::blocks_base}, {rt::blocks_base + rt::blocks_size}});
+  tell_regions();
   return {};
+}
+
+void Space::tell_regions() {
+  auto regions = tool_->services().regions;
+  auto* page = page_.as<rt::SpacePage>();
+  page->regions_size = size_of(regions);
+  for (size_t i = 0; i < regions.size(); i++) {
+    page->tool_regions[i] = {tool_regions_[i].begin.value, tool_regions_[i].end.value};
+    page->copies_regions |= is_copied_by_weir(regions[i]);
+    tell_own(whole(regions[i], tool_regions_[i]));
+  }
+}
+
+bool Space::has_tool_region_in(AppRange range) const {
+  return std::ranges::any_of(tool_regions_, [&](AppRange r) { return r.overlaps(range); });
 }
 
 CachePc Space::find(AppPc pc) const {
@@ -393,7 +415,8 @@ Result<uint32_t> Space::create_common_arena(CachePc base, size_t size) {
 bool Space::is_free(uint64_t begin, size_t size, std::span<const process::Region> taken) const {
   if (begin < 0x10000 || begin >= uint64_t{1} << 47 || begin + size >= uint64_t{1} << 47) return false;
   AppRange r{{begin}, {begin + size}};
-  if (r.overlaps({{table_address_}, {table_address_ + rt::table_size}}) || is_given(r)) return false;
+  if (r.overlaps({{table_address_}, {table_address_ + rt::table_size}}) || is_given(r) || has_tool_region_in(r))
+    return false;
   for (const process::Region& t : taken) {
     int64_t growth = t.path == "[stack]" ? stack_growth : 0;
     if (AppRange{t.range.begin + -growth, t.range.end}.overlaps(r)) return false;
@@ -518,6 +541,7 @@ Result<std::unique_ptr<Space>> Space::copy() const {
   s->table_address_ = table_address_;
   s->given_ = given_;
   s->given_low_ = given_low_;
+  s->tool_regions_ = tool_regions_;
   TRY(s->twins_, twins_.copy());
   TRY_VOID(s->create_memory());
   s->regions_ = regions_;

@@ -127,6 +127,9 @@ class Space {
   // The new arena at `base` could not be mapped, as there is memory of the program's by now: it is forgotten. False: it holds code.
   bool give_up(CachePc base);
   std::span<const AppRange> own() const { return own_; }
+  // Where the tool's regions are: theirs to stay, in this space, in its copies and in those that processes move to.
+  std::span<const AppRange> tool_regions() const { return tool_regions_; }
+  bool has_tool_region_in(AppRange range) const;
   bool is_own(AppPc pc) const;
   bool is_in_table(AppRange range) const {
     return range.begin.value >= table_address_ && range.end.value <= table_address_ + rt::table_size;
@@ -166,7 +169,7 @@ class Space {
 
   Links& links() { return links_; }
 
-  instrument::Tool& tool() { return *tool_; }
+  instrument::Tool& tool() const { return *tool_; }
   bool names_functions() const { return !named_.empty(); }
   uint32_t counters() const { return counters_.size(); }
   const SpaceStats& stats() const { return stats_; }
@@ -200,6 +203,7 @@ class Space {
   Result<uint32_t> create_common_arena(CachePc base, size_t size);
   Result<uint32_t> create_arena(CachePc base, size_t size);
   Result<> find_room(Region& region, pid_t pid);
+  void tell_regions();
   void tell_own(AppRange range);
   void write_own();
   void add_piece(Piece piece);
@@ -301,6 +305,7 @@ class Space {
   uint64_t table_address_ = rt::table_base;  // in the target
   std::vector<Piece> pieces_;
   Arenas arenas_;
+  std::vector<AppRange> tool_regions_;
   std::vector<AppRange> own_;                             // what is mapped for us, and where nothing may be
   AppRange claim_ = {};                                   // what is to become part of it
   std::vector<AppRange> given_;                           // what was, and is the program's now,

@@ -238,7 +238,7 @@ Result<> Space::plan(Translation& t) {
     return region.image->has_frame(v) ? IsPart::Perhaps : IsPart::Hole;
   };
   tool_->plan({t.function, region.image_index, region.bias, code, image_code, bounds_at, is_part, region.is_pristine,
-               region.is_volatile, region.image.get()},
+               region.is_volatile, region.image.get(), tool_regions_},
               counters_, t.plan);
   plan_named(t);
   if (counters_.size() > rt::max_counters)

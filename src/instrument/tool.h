@@ -157,6 +157,7 @@ struct Subject {
   bool is_pristine;                                 // its code is that of a file, and will stay so
   bool is_volatile;                                 // it may be rewritten; whatever leads here comes to function.entry
   const elf::Image* file = nullptr;                 // of the image; null: it has none
+  std::span<const AppRange> regions = {};           // where the tool's regions are
 };
 
 // What a thread leaves: its cells, and its memory as rt/abi.h and the tool's runtime part describe it. Most threads of a large program run little of it: all cells
@@ -202,10 +203,26 @@ class Counters {
   uint32_t next_ = rt::first_counter;
 };
 
+// Sparse memory of a tool's in the target, beside that of its threads. Where it lies is found out when a program begins, and when it is attached to; the
+// runtime part is told by rt/regions.h. Nothing takes memory before it is touched.
+struct ToolRegion {
+  enum class AtFork : uint8_t {
+    Copy,   // the child has its own, as it was then. (What other threads write meanwhile may be in it or not, as with the program's memory.)
+    Share,  // both see the same
+  };
+  std::string_view name;      // for people
+  uint64_t size;              // whole pages
+  uint64_t alignment = 4096;  // a power of two
+  AtFork at_fork = AtFork::Copy;
+  bool is_low = false;      // below 2 GiB: a displacement of 32 bits reaches it
+  bool is_visible = false;  // to Weir, while the process runs and when it is gone: see Tool::collect_region
+};
+
 // What a tool wants of the engine and the runtime, besides operations.
 struct Services {
-  bool clock = false;   // the virtual clock (rt/clock.h): Op::AddClock
-  bool frames = false;  // the parallel stack (rt/frames.h): Op::PushFrame and those behind it
+  bool clock = false;                        // the virtual clock (rt/clock.h): Op::AddClock
+  bool frames = false;                       // the parallel stack (rt/frames.h): Op::PushFrame and those behind it
+  std::span<const ToolRegion> regions = {};  // at most rt::max_tool_regions
 };
 
 // A thread that begins.
@@ -221,6 +238,14 @@ struct ThreadStart {
 struct Asking {
   uint32_t pid, tid;
   std::byte* memory;
+};
+
+// What processes leave of a region that Weir sees.
+struct RegionData {
+  uint32_t pid;     // the process that ends, or is let go of
+  uint32_t number;  // of Services::regions
+  int file;         // that has it, for pread(); what was never touched is a hole (SEEK_DATA)
+  bool is_last;     // of those who share it: always, where each has its own
 };
 
 class InlineCode;
@@ -255,6 +280,8 @@ class Tool {
   virtual void drain(const Asking& /*thread*/) {}
   // A thread has ended (or is being looked at).
   virtual void collect(const ThreadData& thread) = 0;
+  // A process has ended (or is being looked at), whose threads are collected.
+  virtual void collect_region(const RegionData& /*region*/) {}
 };
 
 }  // namespace weir::instrument

@@ -106,14 +106,17 @@ asm(R"(
     .pushsection .rodata
     .type weir_map_files, @object
 weir_map_files:
-1:  lea   40(%rbx), %rdi
+1:  mov   $-1, %eax
+    testb $0x20, 32(%rbx)       # MAP_ANONYMOUS
+    jnz   3f
+    lea   40(%rbx), %rdi
     mov   (%rbx), %rsi
     mov   $2, %eax              # open
     syscall
     mov   %rax, %r13
     test  %rax, %rax
     js    2f
-    mov   %eax, %r12d
+3:  mov   %eax, %r12d
     mov   8(%rbx), %rdi
     mov   16(%rbx), %rsi
     mov   24(%rbx), %rdx

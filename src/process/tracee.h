@@ -54,7 +54,7 @@ Result<> exchange_zmm31(pid_t tid, uint32_t offset, std::span<uint8_t, 64> value
 // An address of the process that holds a `syscall` instruction: most often in the vDSO. 0: there is none.
 uint64_t find_syscall(pid_t pid);
 
-// A file that a tracee is to map, in the layout that the code for it reads.
+// A file that a tracee is to map, or anonymous memory, in the layout that the code for it reads.
 struct FileMapping {
   uint64_t open_flags, address, size, protection, map_flags;
   char path[40];

@@ -16,7 +16,7 @@
 
 namespace weir::rt {
 
-constexpr uint32_t abi_version = 14;
+constexpr uint32_t abi_version = 15;
 
 // ---- Where things lie in the target -------------------------------------------------------------------------------
 // The table maps the low 32 bits of a program address to its place in the cache: 8 bytes an entry, 32 GiB of address
@@ -303,7 +303,7 @@ struct ControlBlock {
 };
 
 // ---- The space page: what the runtime must know of the translated program, read-only in the target ----------------
-constexpr uint32_t max_ranges = 1024, max_own = 2048, max_code = 2048, max_given = 64;
+constexpr uint32_t max_ranges = 1024, max_own = 2048, max_code = 2048, max_given = 64, max_tool_regions = 8;
 struct SpacePage {
   uint64_t id;               // of the space: no two of a run have the same
   uint32_t version;          // odd while it is being changed
@@ -317,6 +317,9 @@ struct SpacePage {
   uint32_t given_count;
   Range given[max_given];  // low halves whose part of the table is the program's: no code may have them
   uint64_t table;          // where the table is
+  Range tool_regions[max_tool_regions];
+  uint64_t regions_size;    // what a limit on address space is raised by for these
+  uint64_t copies_regions;  // has a child of fork some that Weir must copy?
 };
 constexpr uint64_t space_page_size = 96 << 10;
 static_assert(sizeof(SpacePage) <= space_page_size);

@@ -1,6 +1,6 @@
 // Offsets of ThreadBlock for the assembler; offsets_check in runtime.cc holds them to rt/abi.h.
 #pragma once
-#define ABI_VERSION 14
+#define ABI_VERSION 15
 #define SAMPLER_VERSION 2
 #define REGS 224
 #define REGS_FLAGS 352

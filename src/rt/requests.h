@@ -19,6 +19,7 @@ enum class Request : uint32_t {
   Stale,
   Where,
   NewThread,
+  Forked,
   NoThread,
   Hello,
   ThreadEnd,
@@ -134,11 +135,18 @@ struct WhereRequest {
   using Answer = WhereAnswer;
   uint64_t pc;  // in the cache
 };
-// Before a thread or process is made, and where it could not be.
+// Before a thread or process is made, when a process was, and where none could be.
 struct NewThreadRequest {
   static constexpr Request kind = Request::NewThread;
   using Answer = SlotAnswer;
   uint64_t clone_flags;
+};
+// It is answered when the child has its copies of regions (instrument::ToolRegion), or is gone.
+struct ForkedRequest {
+  static constexpr Request kind = Request::Forked;
+  using Answer = NoAnswer;
+  uint64_t slot;
+  int64_t pid;
 };
 struct NoThreadRequest {
   static constexpr Request kind = Request::NoThread;

@@ -304,6 +304,7 @@ int64_t detach_segment(ThreadBlock* tb, const uint64_t* a) {
 int64_t limit_call(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   constexpr uint64_t RLIMIT_AS = 9, infinity = ~uint64_t{0};
   bool is_prlimit = nr == SYS_prlimit64;
+  uint64_t ours = own_address_space + reinterpret_cast<const SpacePage*>(space_base)->regions_size;
   if (a[is_prlimit] != RLIMIT_AS || (is_prlimit && a[0] && !tb->quiet && int64_t(a[0]) != sys(SYS_getpid)))
     return own_call(tb, nr, a[0], a[1], a[2], a[3]);
   uint64_t wanted = is_prlimit            ? a[2]
@@ -316,12 +317,12 @@ int64_t limit_call(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   auto *from = reinterpret_cast<void*>(wanted), *to = reinterpret_cast<void*>(old);
   if (wanted && tb->quiet) memcpy(to_set, from, sizeof to_set);
   else if (wanted && !read_memory(from, to_set, sizeof to_set)) return -EFAULT;
-  for (uint64_t& limit : to_set) limit = limit < infinity - own_address_space ? limit + own_address_space : infinity;
+  for (uint64_t& limit : to_set) limit = limit < infinity - ours ? limit + ours : infinity;
   int64_t result = is_prlimit ? own_call(tb, nr, 0, RLIMIT_AS, wanted ? address(to_set) : 0, old ? address(was) : 0)
                               : own_call(tb, nr, RLIMIT_AS, address(wanted ? to_set : was));
   if (is_error(result) || !old) return result;
   for (uint64_t& limit : was)
-    if (limit != infinity && limit >= own_address_space) limit -= own_address_space;
+    if (limit != infinity && limit >= ours) limit -= ours;
   if (tb->quiet) return memcpy(to, was, sizeof was), result;
   return write_memory(to, was, sizeof was) ? result : -EFAULT;
 }
@@ -385,6 +386,8 @@ int64_t new_thread(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   int64_t result = rt_clone(nr, a, child);
   call_hook(tb, &Hooks::kernel_ends);
   if (result < 0) ask(tb, NoThreadRequest{slot});
+  else if (!(flags & CLONE_VM) && reinterpret_cast<const SpacePage*>(space_base)->copies_regions)
+    ask(tb, ForkedRequest{slot, result});
   unblock_signals(tb, mask);
   return result;
 }
