@@ -15,6 +15,7 @@
 #include "engine/server.h"
 #include "instrument/clock.h"
 #include "process/threads.h"
+#include "rt/told_calls.h"
 
 namespace weir::engine {
 
@@ -41,6 +42,19 @@ uint32_t room_for_blocks(pid_t tid) {
     for (const process::Region& r : *regions)
       if (r.range.end.value > rt::blocks_base) end = std::min(end, std::max(r.range.begin.value, rt::blocks_base));
   return static_cast<uint32_t>((end - rt::blocks_base) / rt::block_stride);
+}
+
+// A call that the thread is in: it will be over behind a probe that tells so.
+void note_waiting_call(const Space& space, const process::Tracee& tracee, std::byte* memory) {
+  auto regs = tracee.registers();
+  if (!space.tool().services().system_calls || !regs || !process::is_in_restart(*regs)) return;
+  auto* calls = reinterpret_cast<rt::ToldCalls*>(memory + rt::told_calls_offset);
+  calls->waiting[0] = {.pc = regs->rip,
+                       .rsp = regs->rsp,
+                       .call = {regs->orig_rax, {regs->rdi, regs->rsi, regs->rdx, regs->r10, regs->r8, regs->r9}},
+                       .is_late = true,
+                       .is_dropped = false};
+  calls->count = 1;
 }
 
 }  // namespace
@@ -215,6 +229,7 @@ Result<> Server::attach(pid_t pid) {
     p.slots.push_back(slot);
     rt::ThreadBlock* tb = block(slot);
     tb->has_rseq = 1;
+    note_waiting_call(**space, process::Tracee(tid), memory_of(slot));
     tb->actions =
         reinterpret_cast<rt::KernelSigaction*>(Slots::address(p.slots[0]) + offsetof(rt::ThreadBlock, own_actions));
   }

@@ -217,6 +217,25 @@ Result<> Space::cut_out(Translation& t) {
   return fail(ErrorKind::NoCode, "{:#x} cannot be translated", t.pc.value);
 }
 
+namespace {
+// Around each system call: see rt/told_calls.h.
+void plan_told_calls(const x86::Function& f, instrument::Plan& plan) {
+  using instrument::Op, instrument::Where;
+  auto call = [](uint32_t routine, AppPc next) {
+    return Op{.kind = Op::CallWith,
+              .counter = {static_cast<uint32_t>(next.value)},
+              .value = routine,
+              .callee = {static_cast<uint32_t>(next.value >> 32)}};
+  };
+  for (x86::BlockId b = 0; b < f.blocks.size(); b++) {
+    const x86::Block& block = f.blocks[b];
+    if (block.ends != x86::BlockEnd::Syscall) continue;
+    plan.insert(Where::Before, block.first + block.count - 1, {call(rt::call_begins_routine, block.end)});
+    plan.insert(Where::FallThrough, b, {call(rt::call_ends_routine, block.end)});
+  }
+}
+}  // namespace
+
 Result<> Space::plan(Translation& t) {
   const Region& region = *t.region;
   t.plan.clear();
@@ -241,6 +260,7 @@ Result<> Space::plan(Translation& t) {
                region.is_volatile, region.image.get(), tool_regions_},
               counters_, t.plan);
   plan_named(t);
+  if (tool_->services().system_calls) plan_told_calls(t.function, t.plan);
   if (counters_.size() > rt::max_counters)
     return fail("too many counters: the program is too large for this tool, or --cache-mb too small");
   return {};

@@ -222,6 +222,7 @@ struct ToolRegion {
 struct Services {
   bool clock = false;                        // the virtual clock (rt/clock.h): Op::AddClock
   bool frames = false;                       // the parallel stack (rt/frames.h): Op::PushFrame and those behind it
+  bool system_calls = false;                 // what they do with memory is told: rt::Hooks::told_call_effect
   std::span<const ToolRegion> regions = {};  // at most rt::max_tool_regions
 };
 

@@ -181,6 +181,8 @@ constexpr uint32_t light_routines = 5;
 constexpr uint32_t no_routine = light_routines;  // what a light routine leaves that has done all
 // For every tool: counter number A += B; the thread's buffer is emptied (rt/buffer.h).
 constexpr uint32_t add_to_counter = 1 << 16, empty_buffer = add_to_counter + 1;
+// Around a system call (rt/told_calls.h). A, B: the low and the high half of the address behind it.
+constexpr uint32_t call_begins_routine = add_to_counter + 5, call_ends_routine = add_to_counter + 6;
 static_assert(StackMiddleJump < light_routines && StackResync > no_routine);
 constexpr uint32_t door_count = 6 + light_routines;  // ThreadBlock::enter_link and those behind it
 struct Hooks;
@@ -274,8 +276,9 @@ static_assert(sizeof(ThreadBlock) <= 32 << 10);
 
 // ---- Behind the thread block, for tools ---------------------------------------------------------------------------
 // Counters: 8-byte cells. Then the parallel stack (rt/frames.h), and what the tool itself has there.
+constexpr uint32_t told_calls_offset = 56 << 10;  // rt/told_calls.h
 constexpr uint32_t counters_offset = 64 << 10;
-static_assert(steps_offset + step_count * 8 <= counters_offset);
+static_assert(steps_offset + step_count * 8 <= told_calls_offset);
 constexpr uint32_t max_counters = (frames_offset - counters_offset) / 8;
 static_assert(stack_state_offset + sizeof(StackState) <= open_calls_offset);
 constexpr uint32_t tool_offset = open_calls_end, tool_end = 508 << 20;

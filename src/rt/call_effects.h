@@ -32,13 +32,13 @@ struct Effect {
   uint64_t begin, size;
 };
 
-constexpr int max_kept = 8;
+constexpr int max_kept_words = 8;
 struct SystemCall {
   uint64_t number;
   uint64_t arguments[6];
   // What asking before the call fills in: the arguments that the kernel looks at, as a bit mask, and those of which it looks at 32 bits
   uint8_t used = 0, narrow = 0;
-  uint64_t kept[max_kept] = {};  // what the program's memory held then
+  uint64_t kept[max_kept_words] = {};  // what the program's memory held then
 };
 
 // The runtime's read_memory, or, under a seccomp filter, which forbids calls of its own, a plain copy.

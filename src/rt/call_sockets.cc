@@ -137,7 +137,7 @@ void sendmmsg(Teller& t) {
 
 // Of the names of the first messages it is kept what room there was, a byte each.
 void recvmmsg(Teller& t) {
-  constexpr uint64_t all_kept = max_kept * sizeof(uint64_t);
+  constexpr uint64_t all_kept = max_kept_words * sizeof(uint64_t);
   if (t.uint_arg(2) > most_messages) t.unknown(1, t.arg(1) + most_messages * in_array);
   auto* rooms = reinterpret_cast<uint8_t*>(&t.kept(0));
   for (uint64_t n = 0; n < (t.is_before() ? messages(t) : t.result()); n++) {

@@ -5,8 +5,19 @@
 #pragma once
 
 #include "rt/abi.h"
+#include "rt/call_effects.h"
 
 namespace weir::rt {
+
+// A system call of the program's, as a tool is told of it.
+struct ToldCall {
+  enum Time : uint8_t { Before, After, Frame };
+  Time time;
+  uint64_t pc;      // behind its instruction
+  uint64_t number;  // Frame: no call, but a signal of this number, whose frame is written; pc is what it interrupts
+  const uint64_t* arguments;  // as the program gave them; Frame: null
+  int64_t result;             // After
+};
 
 // All may be null.
 struct Hooks {
@@ -39,6 +50,11 @@ struct Hooks {
   void (*clock_restarts)(ThreadBlock*, Times by) = nullptr;
   // The thread's buffer is full (rt/buffer.h), and is to be empty behind this. Null: Weir empties it.
   void (*buffer_is_full)(ThreadBlock*) = nullptr;
+  // For tools that ask (instrument::Services::system_calls): a call begins, with what it will do, and where it may write; it is over, with what it has
+  // done. The effects of each come between its two hooks. Before a frame (ToldCall::Frame) is told no other hook is called.
+  void (*told_call_begins)(ThreadBlock*, const ToldCall&) = nullptr;
+  void (*told_call_effect)(ThreadBlock*, const ToldCall&, const Effect&) = nullptr;
+  void (*told_call_ends)(ThreadBlock*, const ToldCall&) = nullptr;
 };
 constexpr uint32_t not_interrupted = interrupted_count;
 

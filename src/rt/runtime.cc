@@ -187,7 +187,10 @@ bool call_vsyscall(ThreadBlock* tb) {
   uint64_t which = (tb->target - page) / 0x400;
   if (tb->target < page || tb->target % 0x400 || which > 2) return false;
   uint64_t* r = tb->regs.gpr;
+  r[0] = uint64_t(calls[which]);
+  begin_told_call(tb, tb->target);
   r[0] = uint64_t(sys(calls[which], r[7], r[6], r[2]));
+  end_told_call(tb, tb->target);
   uint64_t return_address = *reinterpret_cast<uint64_t*>(r[4]);
   r[4] += 8;
   tb->regs.pc = ask(tb, ResumeRequest{return_address, false}).pc;
@@ -284,7 +287,7 @@ static void drain(ThreadBlock* tb) {
 
 // A probe calls. rcx holds where to go on; the program's is in the slot, and the code there takes it back.
 void rt_routine(ThreadBlock* tb) {
-  uint64_t a = tb->routine_args[0], b = tb->routine_args[1];
+  uint64_t a = tb->routine_args[0], b = tb->routine_args[1], place = b << 32 | uint32_t(a);
   tb->regs.pc = tb->regs.gpr[1];
   switch (tb->exit_id) {
     case add_to_counter:
@@ -292,8 +295,10 @@ void rt_routine(ThreadBlock* tb) {
       break;
     case empty_buffer: drain(tb); break;
     case CallBegins: begin_call(tb, uint32_t(a), uint32_t(b)); break;
-    case CallsReturn: end_calls(tb, uint64_t(uint32_t(b)) << 32 | uint32_t(a)); break;
+    case CallsReturn: end_calls(tb, place); break;
     case StackMoves: move_stack(tb); break;
+    case call_begins_routine: begin_told_call(tb, place); break;
+    case call_ends_routine: end_told_call(tb, place); break;
     default: call_hook(tb, &Hooks::routine, tb->exit_id, a, b);
   }
 }

@@ -44,6 +44,16 @@ bool give_trap_back(ThreadBlock* tb);
 void take_trap_again(ThreadBlock* tb);
 void guard_doors(ThreadBlock* tb, bool on);
 
+// told_calls.cc: for tools that ask; nothing is done for others. The program's registers are in the thread block.
+void begin_told_call(ThreadBlock* tb, uint64_t pc);  // behind its instruction
+void end_told_call(ThreadBlock* tb, uint64_t pc);
+// It was not made: a SIGSYS came instead.
+void drop_call(ThreadBlock* tb, uint64_t pc, uint64_t rsp);
+// A child will return from the call that its parent makes.
+void pass_calls_on(const ThreadBlock* tb, ThreadBlock* child);
+// The frame of a signal that is delivered.
+void tell_frame(ThreadBlock* tb, int sig, UContext* uc);
+
 // dispatch.cc
 int64_t set_dispatch(ThreadBlock* tb, const uint64_t* a);
 // Of the call before this address of the program.

@@ -176,6 +176,7 @@ int deliver(ThreadBlock* tb, int sig, UContext* uc, const Spot& at) {
   bool clock_is_away = at.restore & RestoreClock;
   tb->signals++;
   mend_frame(tb, uc, at);
+  if (sig == SIGSYS && info_of(uc)->code > 0) drop_call(tb, uc->rip, uc->rsp);
   uc = on_right_stack(uc, action.flags);
   uint32_t index = remember(tb, uc, clock_is_away ? 0 : at.resume);  // (in the middle of a stretch: to be translated anew)
   uint64_t mask = uc->sigmask | action.mask | (action.flags & SA_NODEFER ? 0 : signal_bit(sig));
@@ -198,6 +199,7 @@ int deliver(ThreadBlock* tb, int sig, UContext* uc, const Spot& at) {
   take_clock(tb, uc, clock_is_away);
   call_hook(tb, &Hooks::handler_begins, index);
   interrupt_calls(tb, index);
+  tell_frame(tb, sig, uc);
   tb->regs.pc = entry_of(tb, sig, action.handler);
   tb->exit_mask = mask;
   tb->exit_unmask = 1;

@@ -374,6 +374,7 @@ int64_t new_thread(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   child->has_rseq = tb->has_rseq;
   child->has_places = tb->has_places;
   child->has_trap = tb->has_trap;
+  pass_calls_on(tb, child);
   if (!(flags & CLONE_VM) || (flags & CLONE_VFORK)) guard_doors(child, tb->guarded);  // it is on the same stack
   unblock_signals(child, mask);
   if (flags & CLONE_SIGHAND) {

@@ -24,7 +24,7 @@ LEVEL = {directory: level for level, names in LEVELS.items() for directory in na
 
 # Headers of the runtime that say what both sides agree on: memory that they share.
 SHARED = ("rt/abi.h", "rt/requests.h", "rt/clock.h", "rt/frames.h", "rt/hooks.h", "rt/unwind_table.h", "rt/records.h", "rt/walk.h", "rt/linkage.h", "rt/step.h", "rt/sample.h",
-          "rt/own_memory.h", "rt/faults.h", "rt/buffer.h")
+          "rt/own_memory.h", "rt/faults.h", "rt/buffer.h", "rt/told_calls.h")
 
 FREESTANDING = re.compile(r"(stdint\.h|stddef\.h|cstdint|cstddef|(linux|asm|asm-generic)/.+)$")
 
