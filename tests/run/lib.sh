@@ -27,6 +27,8 @@
 #                            are slow, and busy. `works PID [N]` waits until a process has used N hundredths of a second (10) more of a processor,
 #                            `interrupted SIGNAL CMD…` sends a signal, as a terminal would, to all of CMD as soon as there is a file $T/ready, and leaves
 #                            $T/weir.out, .err, .status
+#   use_tool NAME            from here on Weir is tests/tools/NAME, under which `same` and its kin run, and `under CMD ARGS...`, with OPTIONS: it must
+#                            end with STATUS, and leaves $T/weir.out, .err and .json; `told EXPRESSION` prints a value, with j that JSON
 #   need PROGRAM..., need_cpu FLAG..., skip WHY   the machine lacks something: exit 77
 # Variables in front of `same` and its kin: STATUS=n, STDIN=file, OPTIONS='weir options', TOOLS='none icount'.
 # Each run starts in a new empty directory, $T/cwd, with a fixed environment.
@@ -79,6 +81,14 @@ interrupted() {
   wait $P || status=$?
   echo $status >"$T/weir.status"
 }
+
+use_tool() { WEIR=$(dirname "$WEIR")/tests/weir_$1 TOOLS=$1; [[ -x $WEIR ]] || fail "$WEIR is missing"; }
+under() {
+  rm -f "$T/weir.json"
+  run weir "$WEIR" run --json "$T/weir.json" ${OPTIONS:-} -- "$@"
+  [[ $(<"$T/weir.status") == "${STATUS:-0}" ]] || fail "$*: status $(<"$T/weir.status"): $(head -c 2000 "$T/weir.err" "$T/weir.out")"
+}
+told() { python3 -c "import json; j = json.load(open('$T/weir.json')); print($1)"; }
 
 build() {  # build SOURCE OUTPUT [flags]
   local source=$1 output=$2; shift 2
