@@ -89,7 +89,7 @@ std::vector<bool> pages_in_use(const SharedMemory& memory, uint64_t begin, uint6
 
 // An image at its home, or at the low addresses that it was linked for, has an arena at a fixed place.
 Result<bool> Space::give_own_arena(Region& region) {
-  if (!region.image || !region.is_pristine || table_address_ != rt::table_base) return false;
+  if (!region.image || !region.is_pristine || table_address() != rt::table_base) return false;
   elf::VRange extent = extent_of(*region.image);
   AppRange image{{extent.begin.value + region.bias}, {extent.end.value + region.bias}};
   auto segments = all_code(*region.image);
@@ -141,7 +141,7 @@ Result<bool> Space::give_volatile_arena(Region& region, pid_t pid) {
   auto first_link = static_cast<uint32_t>(region.range.begin.value);
   uint64_t max_links = std::max<uint64_t>(region.range.size(),
                                           1 << 19);  // (numbers are as addresses, so that they are the same in each run)
-  if (region.file.id.empty() || tool_->has_probes() || archive_name().empty() || table_address_ != rt::table_base ||
+  if (region.file.id.empty() || tool_->has_probes() || archive_name().empty() || table_address() != rt::table_base ||
       !has_free_links(first_link, max_links) || twins_.is_shared(region.range) ||
       std::ranges::any_of(arenas_, [&](const Arena& a) { return a.code.overlaps(region.range); }))
     return false;
@@ -177,7 +177,7 @@ void Space::map_archive(const Arena& arena) {
   const Archive& archive = *arena.archive;
   size_t size = archive.parts().code.size();
   if (size) add_piece({archive.file().get(), archive.code_offset(), arena.base.value, size, PROT_READ | PROT_EXEC, true});
-  add_piece({archive.file().get(), archive.table_offset(), table_address_ + table_offset(arena.code.begin),
+  add_piece({archive.file().get(), archive.table_offset(), table_address() + table_offset(arena.code.begin),
              arena.code.size() * 8, PROT_READ, true});
 }
 
@@ -242,9 +242,9 @@ void Space::make_table_writable(Arena& arena, AppPc pc) {
   uint64_t begin = table_offset(arena.code.begin), at = begin + first * page;
   const auto& used = arena.archive->parts().table_pages;
   for (auto n = std::ranges::lower_bound(used, first); n != used.end() && *n < last; ++n)
-    memcpy(table_.mapping.data() + begin + *n * page, arena.archive->table_page(*n).data(), page);
+    memcpy(normal().table.mapping.data() + begin + *n * page, arena.archive->table_page(*n).data(), page);
   std::fill(arena.table_pages.begin() + first, arena.table_pages.begin() + last, true);
-  add_piece({table_.file.get(), at, table_address_ + at, (last - first) * page, PROT_READ, false, true});
+  add_piece({normal().table.file.get(), at, table_address() + at, (last - first) * page, PROT_READ, false, true});
   if (++arena.changed_chunks == many_chunks(arena)) make_writable(arena);
 }
 
@@ -255,7 +255,8 @@ void Space::make_writable(Arena& arena) {
   arena.code_pages.assign(arena.code_pages.size(), true);
   uint64_t begin = table_offset(arena.code.begin);
   for (uint32_t n : parts.table_pages)
-    if (!arena.table_pages[n]) memcpy(table_.mapping.data() + begin + n * page, arena.archive->table_page(n).data(), page);
+    if (!arena.table_pages[n])
+      memcpy(normal().table.mapping.data() + begin + n * page, arena.archive->table_page(n).data(), page);
   arena.table_pages.assign(arena.table_pages.size(), true);
   arena.is_writable = true;
   map_all_changed(arena);
@@ -273,7 +274,7 @@ void Space::map_all_changed(const Arena& arena) {
   uint64_t table = table_offset(arena.code.begin);
   if (size_t size = arena.archive->parts().code.size())
     add_piece({arena.memory->file.get(), 0, arena.base.value, size, PROT_READ | PROT_EXEC, false, true});
-  add_piece({table_.file.get(), table, table_address_ + table, arena.code.size() * 8, PROT_READ, false, true});
+  add_piece({normal().table.file.get(), table, table_address() + table, arena.code.size() * 8, PROT_READ, false, true});
 }
 
 void Space::map_changed_pages(const Arena& arena) {
@@ -288,7 +289,7 @@ void Space::map_changed_pages(const Arena& arena) {
     if (arena.table_pages[n]) {
       auto [first, last] = chunk_of(static_cast<uint32_t>(n), arena.table_pages.size());
       uint64_t at = table + first * page;
-      add_piece({table_.file.get(), at, table_address_ + at, (last - first) * page, PROT_READ, false, true});
+      add_piece({normal().table.file.get(), at, table_address() + at, (last - first) * page, PROT_READ, false, true});
     }
 }
 
@@ -302,10 +303,11 @@ void Space::copy_archived(const Space& from) {
       if (arena.code_pages[n])
         memcpy(arena.memory->mapping.data() + n * page, other.memory->mapping.data() + n * page, page);
     uint64_t table = table_offset(arena.code.begin);
-    std::vector<bool> in_use = pages_in_use(from.table_, table, arena.code.size() * 8);
+    std::vector<bool> in_use = pages_in_use(from.normal().table, table, arena.code.size() * 8);
     for (size_t n = 0; n < in_use.size(); n++)
       if (in_use[n] && arena.table_pages[n])
-        memcpy(table_.mapping.data() + table + n * page, from.table_.mapping.data() + table + n * page, page);
+        memcpy(normal().table.mapping.data() + table + n * page,
+               from.normal().table.mapping.data() + table + n * page, page);
     if (!arena.is_writable) map_changed_pages(arena);
     else map_all_changed(arena);
   }
@@ -336,10 +338,10 @@ void Space::forget_archived_unit(Arena& arena, AppPc pc, CachePc at) {
   stats_.flushed_units++;
   for (const ArchivedPair& b : blocks) {
     AppPc app = begin + b.app;
-    if (is_in_unit(table_entry(app))) enter_in_table(app, {});
-    if (!is_in_unit(find(app))) continue;
-    entries_[app] = {};
-    links_.unlink(app);
+    if (is_in_unit(table_entry(app, 0))) enter_in_table(app, 0, {});
+    if (!is_in_unit(find(app, 0))) continue;
+    normal().entries[app] = {};
+    links_.unlink(app, 0);
   }
   for (uint32_t i = 0; i < parts.exits.size(); i++) {
     const ArchivedExit& e = parts.exits[i];
@@ -368,14 +370,14 @@ void Space::take_over(uint32_t index) {
       unit.blocks.push_back({begin + b.app, b.offset});
     auto marks = parts.marks.subspan(u.first_mark, u.marks);
     unit.marks.assign(marks.begin(), marks.end());
-    unit.previous = std::exchange(functions_[arena.is_volatile ? unit.entry : unit.bounds.begin], id + 1);
+    unit.previous = std::exchange(normal().functions[arena.is_volatile ? unit.entry : unit.bounds.begin], id + 1);
     units_.push_back(std::move(unit));
     live_.push_back(id);
     ids.push_back(id);
   }
   arena.units.insert(arena.units.begin(), ids.begin(), ids.end());
   for (const ArchivedPair& e : parts.entries)
-    if (!entries_.find(begin + e.app)) entries_[begin + e.app] = arena.base + e.offset;
+    if (!normal().entries.find(begin + e.app)) normal().entries[begin + e.app] = arena.base + e.offset;
   links_.take_over(arena, first);
   given_up_.push_back(std::exchange(arena.archive, nullptr));
   // The entries in the table: of the last unit of the function around them, or, of volatile code, of the unit whose guards they are.
@@ -385,9 +387,9 @@ void Space::take_over(uint32_t index) {
       pc += static_cast<int64_t>(page / 8) - 1;
       continue;
     }
-    if (!table_entry(pc)) continue;
+    if (!table_entry(pc, 0)) continue;
     if (arena.is_volatile) {
-      if (uint32_t n = unit_at(table_entry(pc))) units_[n - 1].table.push_back(pc);
+      if (uint32_t n = unit_at(table_entry(pc, 0))) units_[n - 1].table.push_back(pc);
       continue;
     }
     auto f = std::upper_bound(parts.functions.begin(), parts.functions.end(),
@@ -406,7 +408,7 @@ void Space::translate_all_of(const Space& other) {
     for (uint32_t id : same->units) {
       const Unit& unit = other.units_[id];
       const Region* region = region_at(unit.entry);
-      if (!unit.dead && region && region->is_pristine && !translate(unit.entry, no_process)) break;
+      if (!unit.dead && region && region->is_pristine && !translate(unit.entry, 0, no_process)) break;
     }
   }
 }
@@ -449,8 +451,8 @@ void Space::save(Arena& arena) {
     marks.insert(marks.end(), u.marks.begin(), u.marks.end());
   }
   std::ranges::copy_if(old.entries, std::back_inserter(entries),
-                       [&](const ArchivedPair& e) { return !entries_.find(begin + e.app); });
-  entries_.for_each([&](AppPc pc, CachePc to) {
+                       [&](const ArchivedPair& e) { return !normal().entries.find(begin + e.app); });
+  normal().entries.for_each([&](AppPc pc, CachePc to) {
     if (arena.code.contains(pc) && arena.contains(to)) entries.push_back({app(pc), static_cast<uint32_t>(to - arena.base)});
   });
   for (auto [number, stub] : links_.archived_stubs())
@@ -470,9 +472,9 @@ void Space::save(Arena& arena) {
   auto page_at = [&](uint32_t n) {
     bool is_archived = arena.archive && !arena.table_pages[n];
     return is_archived ? arena.archive->table_page(n).data()
-                       : table_.mapping.data() + table_offset(arena.code.begin) + n * page;
+                       : normal().table.mapping.data() + table_offset(arena.code.begin) + n * page;
   };
-  std::vector<bool> in_use = pages_in_use(table_, table_offset(begin), arena.code.size() * 8);
+  std::vector<bool> in_use = pages_in_use(normal().table, table_offset(begin), arena.code.size() * 8);
   for (uint32_t n : old.table_pages) in_use[n] = true;
   for (uint32_t n = 0; n < in_use.size(); n++)
     if (in_use[n]) pages.push_back(n);

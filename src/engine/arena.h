@@ -62,6 +62,7 @@ struct Arena {
   uint32_t not_supported = 0;           // instructions
   bool is_keepable = false;             // all that it holds is right for a later run
   bool is_volatile = false;             // its code is: see give_volatile_arena
+  instrument::Version version = 0;      // of all that it holds
   std::vector<AppRange> segments = {};  // of an image's code
 
   size_t archived_links() const { return archive ? archive->parts().exits.size() : 0; }

@@ -59,13 +59,13 @@ void note_waiting_call(const Space& space, const process::Tracee& tracee, std::b
 
 }  // namespace
 
-Result<> enter_cache(Space& space, pid_t tid, user_regs_struct& regs) {
+Result<> enter_cache(Space& space, Version version, pid_t tid, user_regs_struct& regs) {
   constexpr uint64_t cs_64 = 0x33, restart_syscall = 219, none = ~uint64_t{0};
   constexpr int64_t ERESTART_RESTARTBLOCK = 516;
   if (regs.cs != cs_64) return fail("it executes 32-bit code");
   if (process::is_in_restart(regs)) {
-    CachePc behind =
-        rt::is_engine_call(static_cast<int64_t>(regs.orig_rax)) ? CachePc{} : space.behind_system_call({regs.rip}, tid);
+    bool is_engines = rt::is_engine_call(static_cast<int64_t>(regs.orig_rax));
+    CachePc behind = is_engines ? CachePc{} : space.behind_system_call({regs.rip}, version, tid);
     if (behind) {
       regs.rip = behind.value;
       return {};
@@ -75,8 +75,8 @@ Result<> enter_cache(Space& space, pid_t tid, user_regs_struct& regs) {
     regs.orig_rax = none;
     regs.rip -= 2;
   }
-  space.prepare({regs.rip}, tid, true);
-  TRY(CachePc to, space.translate({regs.rip}, tid));
+  space.prepare({regs.rip}, version, tid, true);
+  TRY(CachePc to, space.translate({regs.rip}, version, tid));
   regs.rip = to.value;
   return {};
 }
@@ -211,10 +211,11 @@ Result<> Server::attach(pid_t pid) {
   auto space = space_of(agent, options_.make_tool, [this] { return slots_.takings(); });
   if (!space) return cannot(space.error());
   (*space)->set_limit(options_.cache_limit);
+  has_versions_ |= (*space)->has_version(1);
   std::vector<user_regs_struct> registers;
   for (pid_t tid : tids) {
     TRY(user_regs_struct regs, process::Tracee(tid).registers());
-    if (auto ok = enter_cache(**space, tid, regs); !ok) return cannot(ok.error());
+    if (auto ok = enter_cache(**space, 0, tid, regs); !ok) return cannot(ok.error());
     registers.push_back(regs);
   }
 

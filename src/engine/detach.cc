@@ -181,14 +181,20 @@ bool Server::step_out_of_runtime(pid_t tid, int& signal) {
 
 // Where a stopped thread is in the program. None: that cannot be said yet, it must go on, with `signal`. One that stays under Weir keeps the clock
 // in its register, and goes to where nothing is counted twice: in the middle of a block, and before a call, probes have run that it would meet again
-// where it goes on. (One that turns round in a loop without calls, which is entered nowhere else, counts the rest of its block twice.)
-std::optional<Server::Leaving> Server::leave_cache(Process& p, pid_t tid, int& signal, bool stays) {
+// where it goes on. (One that turns round in a loop without calls, which is entered nowhere else, counts the rest of its block twice; to change
+// versions, any block will do.)
+std::optional<Server::Leaving> Server::leave_cache(Process& p, pid_t tid, int& signal, Leave how) {
+  bool stays = how != Leave::ForGood;
   process::Tracee tracee(tid);
   auto regs = tracee.registers();
   auto in_runtime = [&] { return regs->rip - rt::runtime_base < header_.image_size; };
   if (!regs) return {};
-  if (in_runtime()) {
-    if (!stays || !moving_->steps_out || !step_out_of_runtime(tid, signal)) return {};
+  bool steps_out = how == Leave::ForOtherSpace && moving_->steps_out;
+  // It makes a system call behind which it is to change versions.
+  bool is_behind_call = regs->rip == header_.allowed_done && process::is_in_restart(*regs);
+  bool is_in_call = is_behind_call || regs->rip == header_.allowed;
+  if (in_runtime() && (!is_in_call || how == Leave::ForOtherVersion)) {
+    if (!steps_out || !step_out_of_runtime(tid, signal)) return {};
     regs = tracee.registers();
     if (!regs || in_runtime()) return {};
   }
@@ -197,6 +203,11 @@ std::optional<Server::Leaving> Server::leave_cache(Process& p, pid_t tid, int& s
   rt::ThreadBlock* tb = block(static_cast<uint32_t>(slot));
   if (tb->stepping || tb->signal_pending) return {};
   Space::Place at = p.space->where({regs->rip});
+  if (is_in_call && in_runtime()) {
+    uint64_t call = tb->allowed_pc;
+    if (is_behind_call) at = {rt::Place::Exact, {call + sizeof syscall_code}, rt::SetRcxToPc, 0, {}};
+    else at = {rt::Place::Exact, {call}, 0, 0, {}};
+  }
   std::optional<QuietStep> quiet;
   bool is_counted = stays && p.space->tool().has_probes(), makes_call = false;
   int steps = 0;
@@ -206,6 +217,7 @@ std::optional<Server::Leaving> Server::leave_cache(Process& p, pid_t tid, int& s
     uint16_t code = 0;
     makes_call =
         process::read(tid, regs->rip, std::as_writable_bytes(std::span(&code, 1))) == sizeof code && code == syscall_code;
+    if (how == Leave::ForOtherVersion) return !makes_call && !p.space->begins_block({regs->rip});
     return !makes_call && steps < max_steps_to_entry && !p.space->is_entry({regs->rip});
   };
   for (; is_middle(); steps++) {
@@ -216,7 +228,7 @@ std::optional<Server::Leaving> Server::leave_cache(Process& p, pid_t tid, int& s
     if (signal || !regs) return {};
     if (in_runtime()) {  // (a guard of volatile code is there)
       quiet.reset();
-      if (stays && moving_->steps_out) return leave_cache(p, tid, signal, stays);
+      if (steps_out) return leave_cache(p, tid, signal, how);
       return {};
     }
     at = p.space->where({regs->rip});
@@ -267,7 +279,7 @@ bool Server::detach(const std::vector<pid_t>& group) {
       s.leaving.clear();
       for (pid_t tid : s.threads.tids()) {
         int signal = 0;
-        if (auto l = leave_cache(processes_.at(pid), tid, signal)) {
+        if (auto l = leave_cache(processes_.at(pid), tid, signal, Leave::ForGood)) {
           s.leaving.push_back(*l);
           continue;
         }

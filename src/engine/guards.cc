@@ -60,7 +60,8 @@ size_t Space::guards_bound(const Translation& t) const {
 
 CachePc Space::guard(const Translation& t, uint32_t id, std::span<const instrument::TableEntry> places) {
   const Region& region = *t.region;
-  Arena& arena = arenas_[region.arena];
+  Arena& arena = arenas_[t.arena];
+  auto& entries = versions_[t.version].entries;
   const Unit& unit = units_[id];
   const x86::Function& f = t.function;
   AppPc begin = f.blocks.front().begin, end = begin;
@@ -104,15 +105,15 @@ CachePc Space::guard(const Translation& t, uint32_t id, std::span<const instrume
         size + (is_wide ? instrument::wide_guard_size + compares * instrument::wide_compare_size : instrument::guard_size);
     at = (at + 7) & ~size_t{7};
     bool is_entry = place.app == unit.entry;
-    if (is_entry || !table_entry(place.app)) enter_in_table(place.app, through_table);
-    CachePc& known = entries_[place.app];
+    if (is_entry || !table_entry(place.app, t.version)) enter_in_table(place.app, t.version, through_table);
+    CachePc& known = entries[place.app];
     if (known && !is_entry) continue;
     known = direct;
-    links_.link_waiting(place.app, direct);
+    links_.link_waiting(place.app, t.version, direct);
   }
   arena.used = (arena.used + at + 15) & ~size_t{15};
   units_[id].room = static_cast<uint32_t>(arena.used) - unit.offset;
-  return *entries_.find(unit.entry);
+  return *entries.find(unit.entry);
 }
 
 // The unit around `at`, if it is one that has `pc`.
@@ -129,8 +130,10 @@ void Space::forget_changed(AppPc pc, CachePc at) {
   const Region* region = region_at(pc);
   if (!region || !region->is_volatile) return;
   forget_unit_at(pc, at);
-  forget_unit_at(pc, table_entry(pc));
-  forget_unit_at(pc, find(pc));
+  for (Version version = 0; version < versions_.size(); version++) {
+    forget_unit_at(pc, table_entry(pc, version));
+    forget_unit_at(pc, find(pc, version));
+  }
 }
 
 }  // namespace weir::engine

@@ -109,6 +109,7 @@ Result<> Server::inject(pid_t pid) {
   bool sanitized = image && (*image)->uses_address_sanitizer();
   TRY(auto space, Space::create(options_.make_tool, [this] { return slots_.takings(); }, regions, sanitized));
   space->set_limit(options_.cache_limit);
+  has_versions_ |= space->has_version(1);
   std::array loans = {process::Keeper::Loan{runtime_.file.get()}, process::Keeper::Loan{slots_.memory().file.get(), true}};
   process::Keeper keeper(pid, loans);
   std::array ours = {file_mapping(keeper, runtime_, rt::runtime_base, PROT_READ | PROT_EXEC),

@@ -6,7 +6,7 @@
 namespace weir::engine {
 
 void Links::copy(const Links& from) {
-  sites_ = from.sites_;
+  std::ranges::copy(from.sites_, sites_);
   archived_sites_ = from.archived_sites_;
   archived_stubs_ = from.archived_stubs_;
 }
@@ -30,7 +30,8 @@ uint32_t Links::first_for(Arena& arena, uint32_t most) {
 }
 
 void Links::add(Arena& arena, uint32_t number, LinkSite site) {
-  if (site.exit.kind == instrument::Exit::Direct) site.previous = std::exchange(sites_[site.exit.target], number + 1);
+  if (site.exit.kind == instrument::Exit::Direct)
+    site.previous = std::exchange(sites_[site.exit.version][site.exit.target], number + 1);
   size_t index = number - arena.first_link - arena.archived_links();
   if (index == arena.links.size()) arena.links.push_back(site);
   else arena.links[index] = site;
@@ -48,7 +49,7 @@ void Links::take_over(Arena& arena, uint32_t first_unit) {
       int32_t distance;
       memcpy(&distance, arena.memory->mapping.data() + site.exit.offset, 4);
       site.exit.linked = !site.exit.stub || static_cast<int64_t>(site.exit.offset) + 4 + distance != site.exit.stub;
-      site.previous = std::exchange(sites_[site.exit.target], arena.first_link + i + 1);
+      site.previous = std::exchange(sites_[0][site.exit.target], arena.first_link + i + 1);
     }
     links.push_back(site);
   }
@@ -98,8 +99,8 @@ void Links::link_if_alive(uint32_t number, CachePc to) {
   link(number, to);
 }
 
-void Links::link_waiting(AppPc target, CachePc to) {
-  const uint32_t* last = sites_.find(target);
+void Links::link_waiting(AppPc target, instrument::Version version, CachePc to) {
+  const uint32_t* last = sites_[version].find(target);
   for (uint32_t n = last ? *last : 0; n;) {
     const LinkSite& s = site(n - 1);
     uint32_t previous = s.previous;
@@ -108,8 +109,8 @@ void Links::link_waiting(AppPc target, CachePc to) {
   }
 }
 
-void Links::unlink(AppPc target) {
-  uint32_t* place = sites_.find(target);  // of the number of the next site; those of dead units are taken out
+void Links::unlink(AppPc target, instrument::Version version) {
+  uint32_t* place = sites_[version].find(target);  // of the number of the next site; those of dead units are taken out
   while (place && *place) {
     uint32_t number = *place - 1;
     LinkSite& s = site(number);
@@ -120,6 +121,7 @@ void Links::unlink(AppPc target) {
     place = &s.previous;
     if (s.exit.linked) unlink(*arenas_.of_link(number), number);
   }
+  if (version) return;
   auto [first, last] = archived_sites_.equal_range(target);
   std::vector<std::pair<AppPc, uint32_t>> archived(first, last);
   archived_sites_.erase(first, last);
@@ -158,8 +160,8 @@ uint32_t Links::make_stub(Arena& arena, uint32_t number) {
   return stub;
 }
 
-void Links::forget_dead(AppPc target) {
-  for (uint32_t* place = sites_.find(target); place && *place;) {
+void Links::forget_dead(AppPc target, instrument::Version version) {
+  for (uint32_t* place = sites_[version].find(target); place && *place;) {
     LinkSite& s = site(*place - 1);
     if (units_[s.unit].dead) *place = s.previous;
     else place = &s.previous;

@@ -41,14 +41,14 @@ class Links {
   void link(uint32_t number, CachePc to);
   // … if its code is not dead.
   void link_if_alive(uint32_t number, CachePc to);
-  // All that lead to `target`.
-  void link_waiting(AppPc target, CachePc to);
-  void unlink(AppPc target);
+  // All that lead to `target` in that version.
+  void link_waiting(AppPc target, instrument::Version version, CachePc to);
+  void unlink(AppPc target, instrument::Version version);
   void unlink_all();
   // An exit of an archive leads to its stub, whatever it leads to now.
   void unlink_archived(Arena& arena, uint32_t number);
   // The list of links to `target` has those of dead units no longer.
-  void forget_dead(AppPc target);
+  void forget_dead(AppPc target, instrument::Version version);
 
  private:
   CachePc far_jump(Arena& arena, LinkSite& site, CachePc to);
@@ -58,7 +58,7 @@ class Links {
   Arenas& arenas_;
   const Units& units_;
   BeforeWrite before_write_;
-  FlatMap<uint32_t> sites_;                        // target → one more than the number of its last LinkSite
+  FlatMap<uint32_t> sites_[rt::max_versions];      // target → one more than the number of its last LinkSite
   std::multimap<AppPc, uint32_t> archived_sites_;  // target → links of archived volatile code that were made in this run
   std::map<uint32_t, uint32_t> archived_stubs_;    // of links of archived code that had none, by number
 };

@@ -177,7 +177,7 @@ bool Server::all_rest(Process& p) {
       if (slot == moving_->asking) continue;
       if (slot && rests_in_runtime(slot)) {
         moving_->resting.push_back(slot);
-      } else if (auto at = leave_cache(p, tid, signal, true)) {
+      } else if (auto at = leave_cache(p, tid, signal, Leave::ForOtherSpace)) {
         if (at->slot && !at->is_native) moving_->others.push_back(*at);
       } else {
         if (std::exchange(moving_->waits, false)) serve(slot);  // (it may not have set its bit yet)
@@ -225,7 +225,8 @@ Result<> Server::prepare_move(Process& p, const Posted& r) {
   AppRange wanted = is_give ? whole_pages(r.as<rt::GiveRequest>().range) : AppRange{};
   TRY(moving_->space, p.space->begin_elsewhere(wanted, !is_give));
   auto place_of_call = [&](AppPc call, uint32_t slot) -> Result<CachePc> {
-    CachePc behind = moving_->space->behind_system_call(call + syscall_length, slots_[slot].tid);
+    CachePc behind =
+        moving_->space->behind_system_call(call + syscall_length, version_of(*moving_->space, slot), slots_[slot].tid);
     if (!behind) return fail("the place of a call is not known");
     return behind + -syscall_length;
   };
@@ -235,7 +236,7 @@ Result<> Server::prepare_move(Process& p, const Posted& r) {
   }
   for (Leaving& l : moving_->others) {
     if (!l.makes_call) {
-      TRY_VOID(enter_cache(*moving_->space, l.tid, l.regs));
+      TRY_VOID(enter_cache(*moving_->space, version_of(*moving_->space, l.slot), l.tid, l.regs));
       continue;
     }
     TRY(CachePc call, place_of_call({l.regs.rip}, l.slot));

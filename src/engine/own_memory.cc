@@ -97,7 +97,7 @@ std::vector<AppRange> Space::can_give_of_table(AppRange part) const {
   auto use = [&](AppRange code) {
     for (const LowRange& low : low_halves(code))
       in_use.push_back(
-          {{(table_address_ + 8 * low.begin) & ~(page - 1)}, {(table_address_ + 8 * low.end + page - 1) & ~(page - 1)}});
+          {{(table_address() + 8 * low.begin) & ~(page - 1)}, {(table_address() + 8 * low.end + page - 1) & ~(page - 1)}});
   };
   for (const AppRange& code : twins_.code()) use(code);
   for (const AppRange& promised : promised_) use(promised);
@@ -108,6 +108,8 @@ std::vector<AppRange> Space::can_give(AppRange own, AppRange wanted) const {
   AppRange part = common(own, wanted);
   if (has_tool_region_in(part)) return {};
   if (is_in_table(part)) return can_give_of_table(part);
+  for (const Translated& other : std::span(versions_).subspan(1))
+    if (part.overlaps({{other.table_address}, {other.table_address + rt::table_size}})) return {};
   const Arena* arena = arenas_.at({part.begin.value});
   if (!arena) return {part};
   AppPc in_use{arena->base.value + ((arena->used + page - 1) & ~(page - 1))};
@@ -132,7 +134,7 @@ std::optional<std::vector<AppRange>> Space::parts_to_give(AppRange range, rt::Gi
 }
 
 void Space::give_of_table(AppRange part) {
-  given_low_.push_back({(part.begin.value - table_address_) / 8, (part.end.value - table_address_) / 8});
+  given_low_.push_back({(part.begin.value - table_address()) / 8, (part.end.value - table_address()) / 8});
   std::ranges::sort(given_low_, {}, &LowRange::begin);
   if (given_low_.size() <= rt::max_given) return;
   // The two that are nearest become one.
@@ -175,16 +177,16 @@ Result<std::unique_ptr<Space>> Space::begin_elsewhere(AppRange wanted, bool move
   s->limit_ = limit_;
   s->given_ = given_;
   s->given_.push_back(wanted);
-  s->table_address_ = table_address_;
   s->tool_regions_ = tool_regions_;
-  AppRange table{{table_address_}, {table_address_ + rt::table_size}};
-  if (moves_table || wanted.overlaps(table)) {
-    uint64_t at = rt::high_table_base;
-    while (s->is_given({{at}, {at + rt::table_size}}) || at == table_address_) at += rt::table_size;
-    s->table_address_ = at;
+  uint64_t first = table_address();
+  auto is_free = [&](AppRange r) { return !s->is_given(r) && r.begin.value != table_address(); };
+  if (moves_table || wanted.overlaps({{first}, {first + rt::table_size}})) {
+    first = rt::high_table_base;
+    while (!is_free({{first}, {first + rt::table_size}})) first += rt::table_size;
   } else {
     s->given_low_ = given_low_;
   }
+  s->choose_tables(first, is_free);
   TRY(s->twins_, Twins::create());
   TRY_VOID(s->create_memory());
   for (const std::string& name : images_) s->add_image(name);

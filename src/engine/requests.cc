@@ -71,27 +71,50 @@ void Server::serve(uint32_t slot) {
     for (uint32_t other : memory->take_waiting()) serve(other);
 }
 
-// Where the answer to a request leads, as far as that can be told before; 0: nowhere.
-AppPc Server::target_of(const Process& p, const Posted& r) const {
+// Where the answer to a request leads, as far as that can be told before; none: nowhere. (A thread that may change versions does.)
+std::optional<Server::Transfer> Server::transfer_of(const Process& p, uint32_t slot, const Posted& r) const {
+  Space& space = *p.space;
+  auto wanted_or = [&](Version version) { return slots_[slot].wanted.value_or(version); };
   switch (r.kind) {
-    case rt::Request::Resume: return {r.as<rt::ResumeRequest>().pc};
-    case rt::Request::Stale: return {r.as<rt::StaleRequest>().pc};
-    case rt::Request::Indirect: return {r.as<rt::IndirectRequest>().target};
+    case rt::Request::Resume: {
+      auto [pc, how] = r.as<rt::ResumeRequest>();
+      Version version = version_of(space, slot);
+      if (how == rt::Resuming::AtPoint) return Transfer{.target = {pc}, .version = wanted_or(version), .is_direct = true};
+      return Transfer{.target = {pc}, .version = version, .arrives = how == rt::Resuming::Call};
+    }
+    case rt::Request::Stale: {
+      auto [pc, was] = r.as<rt::StaleRequest>();
+      return Transfer{.target = {pc}, .version = wanted_or(space.version_of(CachePc{was}))};
+    }
+    case rt::Request::Indirect: {
+      auto [number, target] = r.as<rt::IndirectRequest>();
+      auto exit = space.links().exit(static_cast<uint32_t>(number));
+      if (!exit || exit->kind == instrument::Exit::Direct) return {};
+      return Transfer{.target = {target}, .version = wanted_or(exit->version), .arrives = true, .site = exit};
+    }
     case rt::Request::Link: {
-      auto exit = p.space->links().exit(static_cast<uint32_t>(r.as<rt::LinkRequest>().exit));
-      return exit ? exit->target : AppPc{};
+      auto exit = space.links().exit(static_cast<uint32_t>(r.as<rt::LinkRequest>().exit));
+      if (!exit || exit->kind != instrument::Exit::Direct) return {};
+      return Transfer{.target = exit->target, .version = wanted_or(exit->version), .is_direct = true};
     }
     default: return {};
   }
 }
 
+// That the thread says it runs in.
+Version Server::version_of(const Space& space, uint32_t slot) const {
+  uint32_t version = __atomic_load_n(&block(slot)->code_version, __ATOMIC_RELAXED);
+  return space.has_version(version) ? static_cast<Version>(version) : Version{0};
+}
+
 // Will the answer lead to memory that the process has not mapped yet?
 bool Server::must_map_first(Process& p, uint32_t slot, const Posted& r) {
-  AppPc target = target_of(p, r);
-  if (!target) return false;
+  auto transfer = transfer_of(p, slot, r);
+  if (!transfer || !transfer->target) return false;
+  auto [target, version] = std::pair(transfer->target, transfer->version);
   pid_t tid = slots_[slot].tid;
-  if (!p.space->find(target) && !p.space->prepare(target, tid, false)) {
-    if (!is_shared(p)) p.space->prepare(target, tid, true);
+  if (!p.space->find(target, version) && !p.space->prepare(target, version, tid, false)) {
+    if (!is_shared(p)) p.space->prepare(target, version, tid, true);
     else if (auto ok = part(p); !ok) end_with_message(p, ok.error().what);  // (the copy grows when it is mapped: see claim)
   }
   auto pieces = p.space->pieces().subspan(p.memory->mapped);
@@ -100,13 +123,12 @@ bool Server::must_map_first(Process& p, uint32_t slot, const Posted& r) {
 
 Answer Server::handle(Process& p, uint32_t slot, const Posted& r) {
   switch (r.kind) {
-    case rt::Request::Link: return link(p, slot, r.as<rt::LinkRequest>());
-    case rt::Request::Indirect: return transfer(p, slot, r.as<rt::IndirectRequest>());
-    case rt::Request::Resume: {
-      auto [pc, is_call] = r.as<rt::ResumeRequest>();
-      return go_on(p, slot, {.target = {pc}, .arrives = is_call != 0});
-    }
-    case rt::Request::Stale: return renew(p, slot, r.as<rt::StaleRequest>());
+    case rt::Request::Link: return link(p, slot, r);
+    case rt::Request::Stale: renew(p, r.as<rt::StaleRequest>()); [[fallthrough]];
+    case rt::Request::Indirect:
+    case rt::Request::Resume:
+      if (auto transfer = transfer_of(p, slot, r)) return go_on(p, slot, *transfer);
+      return rt::GoOn{};
     case rt::Request::Where: return where(p, r.as<rt::WhereRequest>());
     case rt::Request::NewThread: return begin_thread(p, slot, r.as<rt::NewThreadRequest>());
     case rt::Request::Forked: break;
@@ -134,25 +156,20 @@ Answer Server::handle(Process& p, uint32_t slot, const Posted& r) {
   return {};
 }
 
-rt::GoOn Server::link(Process& p, uint32_t slot, const rt::LinkRequest& r) {
-  auto number = static_cast<uint32_t>(r.exit);
-  auto exit = p.space->links().exit(number);
-  if (!exit || exit->kind != instrument::Exit::Direct) return {};
-  rt::GoOn to = go_on(p, slot, {.target = exit->target, .is_direct = true});
-  if (!to.native && p.space->find(exit->target)) p.space->links().link_if_alive(number, {to.pc});
+rt::GoOn Server::link(Process& p, uint32_t slot, const Posted& r) {
+  auto transfer = transfer_of(p, slot, r);
+  if (!transfer) return {};
+  auto number = static_cast<uint32_t>(r.as<rt::LinkRequest>().exit);
+  bool is_its = p.space->links().exit(number)->version == transfer->version;
+  rt::GoOn to = go_on(p, slot, *transfer);
+  if (!to.native && is_its && p.space->find(transfer->target, transfer->version))
+    p.space->links().link_if_alive(number, {to.pc});
   return to;
 }
 
-rt::GoOn Server::transfer(Process& p, uint32_t slot, const rt::IndirectRequest& r) {
-  auto exit = p.space->links().exit(static_cast<uint32_t>(r.exit));
-  if (!exit || exit->kind == instrument::Exit::Direct) return {};
-  return go_on(p, slot, {.target = {r.target}, .arrives = true, .site = &*exit});
-}
-
-rt::GoOn Server::renew(Process& p, uint32_t slot, const rt::StaleRequest& r) {
+void Server::renew(Process& p, const rt::StaleRequest& r) {
   p.space->forget_changed({r.pc}, {r.was});
   reuse_dead(*p.space);
-  return go_on(p, slot, {.target = {r.pc}});
 }
 
 // (The target can write there.)
@@ -217,6 +234,10 @@ void Server::drop_thread(uint32_t slot, const rt::NoThreadRequest& r) {
 }
 
 void Server::begin_filter(Process& p, const rt::QuietRequest& r) {
+  if (p.space->has_version(1) && is_shared(p))
+    if (auto ok = part(p); !ok) return end_with_message(p, ok.error().what);
+  for (Version version = 1; p.space->has_version(version); version++)
+    for (AppRange code : p.space->known_code()) p.space->prepare(code.begin, version, p.pid, true);
   p.space->make_all_writable();
   p.space->make_places();
   p.quiet = r.is_second;
@@ -248,17 +269,18 @@ void Server::leave_dead_code(uint32_t slot, const Space& space) {
 // Where a transfer goes on: at the translation of its target. A target that is no code is gone to natively, to fault there; one
 // that the processor refuses to go to at all faults where the transfer is.
 rt::GoOn Server::go_on(Process& p, uint32_t slot, const Transfer& transfer) {
-  auto [target, is_direct, arrives, site] = transfer;
-  if (p.space->is_full() && !p.space->find(target)) flush(*p.space);
+  const auto& [target, version, is_direct, arrives, site] = transfer;
+  if (p.space->is_full() && !p.space->find(target, version)) flush(*p.space);
   last_translated_ = p.space;
   rt::GoOn answer{};
   if (site) answer.site = site->target.value, answer.pops = pops_of(*site);
   rt::Soon& soon = block(slot)->request.soon;
-  auto to = p.space->translate(target, slots_[slot].tid, &soon);  // (the first thread of a process may have ended)
+  auto to = p.space->translate(target, version, slots_[slot].tid, &soon);  // (the first thread of a process may have ended)
   if (to) {
     if (!is_direct) p.space->enter_indirect_target(target, *to);
-    CachePc entry = arrives ? p.space->table_entry(target) : CachePc{};
+    CachePc entry = arrives ? p.space->table_entry(target, version) : CachePc{};
     answer.pc = (entry ? entry : *to).value;
+    arrive_in(slot, version);
     leave_dead_code(slot, *p.space);
     if (site && site->kind == instrument::Exit::Return) stats_.slow_returns++;
     return answer;

@@ -34,8 +34,8 @@ bool Space::is_in_dead_code(CachePc pc) const {
   return n && units_[n - 1].dead;
 }
 
-void Space::forget_dead_units(AppPc function) {
-  for (uint32_t* place = functions_.find(function); place && *place;) {
+void Space::forget_dead_units(AppPc function, Version version) {
+  for (uint32_t* place = versions_[version].functions.find(function); place && *place;) {
     Unit& unit = units_[*place - 1];
     if (unit.dead) *place = unit.previous;
     else place = &unit.previous;
@@ -53,16 +53,16 @@ void Space::flush() {
 }
 
 void Space::reuse_dead() {
-  std::set<AppPc> targets, functions;
+  std::set<std::pair<AppPc, Version>> targets, functions;
   for (uint32_t id : dying_) {
     const Unit& unit = units_[id];
-    functions.insert({unit.entry, unit.bounds.begin});
+    for (AppPc pc : {unit.entry, unit.bounds.begin}) functions.insert({pc, version_of_unit(unit)});
     for (uint32_t n = unit.first_exit; n < unit.first_exit + unit.exits; n++)
       if (const LinkSite& site = links_.site(n); site.exit.kind == instrument::Exit::Direct)
-        targets.insert(site.exit.target);
+        targets.insert({site.exit.target, site.exit.version});
   }
-  for (AppPc target : targets) links_.forget_dead(target);
-  for (AppPc function : functions) forget_dead_units(function);
+  for (auto [target, version] : targets) links_.forget_dead(target, version);
+  for (auto [function, version] : functions) forget_dead_units(function, version);
   std::erase_if(dying_, [&](uint32_t id) { return !units_[id].room; });
   for (uint32_t id : dying_) {
     Unit& unit = units_[id];

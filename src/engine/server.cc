@@ -231,6 +231,7 @@ void Server::loop() {
     look_around();
     if (__atomic_exchange_n(&has_faults_, false, __ATOMIC_RELAXED)) take_faults();
     bool has_asked = serve_posted();
+    if (has_versions_) look_at_versions();
     if (make_move() || has_asked) {
       has_served = true;
       continue;
@@ -293,7 +294,9 @@ void Server::sleep() {
   for (uint32_t w = 0; w < posted_words() && !more; w++) more = __atomic_load_n(&c->posted[w], __ATOMIC_SEQ_CST);
   long ns = has_quiet() ? quiet_sleep_ns : sleep_ns;
   if (!movers_.empty()) ns = std::min(ns, mover_sleep_ns);
-  if (deadline_) ns = std::clamp<long>((*deadline_ - std::chrono::steady_clock::now()).count(), 1, ns);
+  auto now = std::chrono::steady_clock::now();
+  if (has_versions_) ns = std::clamp<long>((next_look_at_versions_ - now).count(), 1, ns);
+  if (deadline_) ns = std::clamp<long>((*deadline_ - now).count(), 1, ns);
   if (!more) futex_wait(&c->doorbell, doorbell, ns);
   __atomic_store_n(&c->sleeping, 0, __ATOMIC_SEQ_CST);
   if (!more) look_around();

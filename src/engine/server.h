@@ -50,7 +50,7 @@ struct Process {
 // Unmaps all that is ours in a process that stands still, the tool's regions included.
 Result<> unmap_ours(process::RemoteSyscalls& remote, pid_t tid, const Space& space);
 // Where a thread that stands still goes on in the cache.
-Result<> enter_cache(Space& space, pid_t tid, user_regs_struct& regs);
+Result<> enter_cache(Space& space, Version version, pid_t tid, user_regs_struct& regs);
 // The system call that a thread waits in, and the address behind its instruction; 0: it runs, or it cannot be told.
 struct WaitingCall {
   int64_t number = -1;
@@ -96,7 +96,6 @@ class Server {
   void serve(uint32_t slot);
   void answer(uint32_t slot);
   Answer handle(Process& p, uint32_t slot, const Posted& r);
-  AppPc target_of(const Process& p, const Posted& r) const;
   bool must_map_first(Process& p, uint32_t slot, const Posted& r);
   Memory::Caller caller(Process& p, uint32_t slot) const { return {p.pid, slot, *block(slot), *p.space, p.quiet, p.calls}; }
   bool send_calls(Process& p, uint32_t slot) { return p.memory->send(caller(p, slot)); }
@@ -106,14 +105,16 @@ class Server {
   }
   struct Transfer {
     AppPc target;
-    bool is_direct = false;                  // it will be linked
-    bool arrives = false;                    // where the table leads
-    const instrument::Exit* site = nullptr;  // of an indirect one
+    Version version = 0;
+    bool is_direct = false;                     // the table need not lead there
+    bool arrives = false;                       // where the table leads
+    std::optional<instrument::Exit> site = {};  // of an indirect one
   };
+  std::optional<Transfer> transfer_of(const Process& p, uint32_t slot, const Posted& r) const;
+  Version version_of(const Space& space, uint32_t slot) const;
   rt::GoOn go_on(Process& p, uint32_t slot, const Transfer& transfer);
-  rt::GoOn link(Process& p, uint32_t slot, const rt::LinkRequest& r);
-  rt::GoOn transfer(Process& p, uint32_t slot, const rt::IndirectRequest& r);
-  rt::GoOn renew(Process& p, uint32_t slot, const rt::StaleRequest& r);
+  rt::GoOn link(Process& p, uint32_t slot, const Posted& r);
+  void renew(Process& p, const rt::StaleRequest& r);
   rt::WhereAnswer where(Process& p, const rt::WhereRequest& r);
   instrument::Asking asking(uint32_t slot) const;
   rt::SlotAnswer begin_thread(Process& p, uint32_t slot, const rt::NewThreadRequest& r);
@@ -195,7 +196,8 @@ class Server {
   void detach_all();
   bool detach(const std::vector<pid_t>& group);
   bool step_out_of_runtime(pid_t tid, int& signal);
-  std::optional<Leaving> leave_cache(Process& p, pid_t tid, int& signal, bool stays = false);
+  enum class Leave { ForGood, ForOtherSpace, ForOtherVersion };
+  std::optional<Leaving> leave_cache(Process& p, pid_t tid, int& signal, Leave how);
   Result<> give_back_actions(process::RemoteSyscalls& remote, uint32_t slot, pid_t tid, bool ignores_traps);
 
   // move.cc
@@ -228,6 +230,16 @@ class Server {
   void change_spaces(Process& p);
   void await_mapping(Process& p);
   void let_others_go_on();
+
+  // versions.cc
+  friend class ThreadMoves;
+  void look_at_versions();
+  void look_at_versions_of(const std::shared_ptr<Space>& space);
+  void want(uint32_t slot, Version version);
+  void arrive_in(uint32_t slot, Version version);
+  bool is_sure_to_ask(uint32_t slot) const;
+  void send(uint32_t slot);
+  bool redirect(uint32_t slot, Leaving& l);
 
   // inject.cc
   Result<> inject(pid_t pid);
@@ -264,6 +276,10 @@ class Server {
   std::vector<uint32_t> parked_;          // … and that wait for that
   std::unique_ptr<Move> moving_;          // a process moves
   std::vector<uint32_t> forking_;         // slots of threads that wait until their child has its copies of regions
+  bool has_versions_ = false;                               // there is a tool that has several
+  std::chrono::steady_clock::time_point next_look_at_versions_ = {};
+  std::vector<uint32_t> wanted_;                           // slots of threads that are to change versions
+  std::chrono::steady_clock::duration version_pause_ = {};  // before the next try to have them do so
   std::map<pid_t, Process> processes_;
   std::vector<std::shared_ptr<Space>> ended_;  // of programs that have
   std::map<pid_t, bool> seized_;               // threads that we hold for an exec; false: only until they stop

@@ -9,11 +9,13 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/address.h"
 #include "base/flat_map.h"
 #include "base/shared_memory.h"
+#include "instrument/tool.h"
 #include "rt/hooks.h"
 
 namespace weir::engine {
@@ -33,6 +35,7 @@ struct Slot {
   FlatMap<uint32_t> faults = {};        // Running: numbers of its rt::FaultRecords,
   uint32_t fault_records = 0;           // … and how many there are
   pid_t child = 0;                      // Running: of vfork, its last one, which it may be waiting for
+  std::optional<instrument::Version> wanted = {};  // Running: the version that it is to go on in: see versions.cc
 
   bool is_reserved() const { return state == SlotState::Reserved; }
   bool is_running() const { return state == SlotState::Running; }

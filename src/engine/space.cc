@@ -53,10 +53,11 @@ Result<std::unique_ptr<Space>> Space::create(const MakeTool& make_tool, const Ta
   bool low = !keeps_off_low && is_free(rt::table_base);
   if (!low && !is_free(rt::high_table_base)) return fail("it has no room for weir's table");
   TRY(auto s, create_empty(make_tool, takings));
-  s->table_address_ = low ? rt::table_base : rt::high_table_base;
+  s->choose_tables(low ? rt::table_base : rt::high_table_base, [&](AppRange table) { return is_free(table.begin.value); });
   std::vector<AppRange> in_use;
   for (const process::Region& r : taken)
     in_use.push_back({r.range.begin + -(r.path == "[stack]" ? stack_growth : 0), r.range.end});
+  for (const Translated& v : s->versions_) in_use.push_back({{v.table_address}, {v.table_address + rt::table_size}});
   TRY(s->tool_regions_, place_regions(s->tool_->services().regions, std::move(in_use)));
   TRY(s->twins_, Twins::create());
   TRY_VOID(s->create_memory());
@@ -64,16 +65,30 @@ Result<std::unique_ptr<Space>> Space::create(const MakeTool& make_tool, const Ta
   return s;
 }
 
+// That of version 0 lies at `first`, the others above, where look-ups are longer.
+void Space::choose_tables(uint64_t first, const std::function<bool(AppRange)>& is_free) {
+  CHECK(tool_->versions() >= 1 && tool_->versions() <= rt::max_versions);
+  versions_.clear();
+  versions_.push_back({.table_address = first});
+  for (uint64_t at = rt::high_table_base; versions_.size() < tool_->versions(); at += rt::table_size)
+    if (at != first && is_free({{at}, {at + rt::table_size}})) versions_.push_back({.table_address = at});
+}
+
 Result<> Space::create_memory() {
   static uint64_t last_id = 0;
-  TRY(table_, SharedMemory::create("weir-table", rt::table_size));
   TRY(page_, SharedMemory::create("weir-page", rt::space_page_size));
   add_piece({page_.file.get(), 0, rt::space_base, rt::space_page_size, PROT_READ, false});  // (first: see Server::hello)
-  add_piece({table_.file.get(), 0, table_address_, rt::table_size, PROT_READ, false});
+  auto* page = page_.as<rt::SpacePage>();
+  for (size_t i = 0; i < versions_.size(); i++) {
+    Translated& v = versions_[i];
+    TRY(v.table, SharedMemory::create("weir-table", rt::table_size));
+    add_piece({v.table.file.get(), 0, v.table_address, rt::table_size, PROT_READ, false});
+    tell_own({{v.table_address}, {v.table_address + rt::table_size}});
+    page->tables[i] = v.table_address;
+  }
+  page->own_address_space = rt::own_address_space + (versions_.size() - 1) * rt::table_size;
   add_piece({twins_.file(), 0, rt::twins_base, rt::twins_size, PROT_READ, false});
-  page_.as<rt::SpacePage>()->id = ++last_id;
-  page_.as<rt::SpacePage>()->table = table_address_;
-  tell_own({{table_address_}, {table_address_ + rt::table_size}});
+  page->id = ++last_id;
   tell_own({{rt::blocks_base}, {rt::blocks_base + rt::blocks_size}});
   tell_regions();
   return {};
@@ -94,9 +109,9 @@ bool Space::has_tool_region_in(AppRange range) const {
   return std::ranges::any_of(tool_regions_, [&](AppRange r) { return r.overlaps(range); });
 }
 
-CachePc Space::find(AppPc pc) const {
-  const CachePc* known = entries_.find(pc);
-  return known ? *known : find_archived(pc);
+CachePc Space::find(AppPc pc, Version version) const {
+  const CachePc* known = versions_[version].entries.find(pc);
+  return known ? *known : version ? CachePc{} : find_archived(pc);
 }
 
 Region* Space::region_at(AppPc pc) {
@@ -105,16 +120,29 @@ Region* Space::region_at(AppPc pc) {
   return i != regions_.begin() && (--i)->range.contains(pc) ? &*i : nullptr;
 }
 
-bool Space::prepare(AppPc pc, pid_t pid, bool may_grow) {
+namespace {
+constexpr size_t enough_links = 1 << 18;  // for nearly any function
+bool has_enough(const Arena& arena) { return has_much_room(arena) && arena.all_links() + enough_links <= arena.max_links; }
+}  // namespace
+
+// Where code of the region is put: those of other versions than 0 have no arenas that are a region's own.
+std::optional<uint32_t> Space::arena_for(const Region& region, Version version) const {
+  if (!version) return region.arena;
+  auto is_near = [&](const Arena& a) { return has_enough(a) && near(a.base, a.size, region.range); };
+  auto is_far = [](const Arena& a) { return has_enough(a) && far_arenas.contains({a.base.value}); };
+  auto found = find_common_arena(version, is_near);
+  return found ? found : find_common_arena(version, is_far);
+}
+
+bool Space::prepare(AppPc pc, Version version, pid_t pid, bool may_grow) {
   auto region = find_region(pc, pid, may_grow);
   if (!region) return region.error().kind != ErrorKind::WouldChange;
-  Arena& arena = arenas_[(*region)->arena];
-  constexpr size_t enough_links = 1 << 18;  // for nearly any function
-  bool has_links = arena.all_links() + enough_links <= arena.max_links;
-  if (has_much_room(arena) && has_links) return true;
+  auto index = arena_for(**region, version);
+  if (index && has_enough(arenas_[*index])) return true;
   if (!may_grow) return false;
-  arena.is_keepable = false;
-  if (auto other = arena_near((*region)->range, pid)) (*region)->arena = *other;
+  if (!version) arenas_[*index].is_keepable = false;
+  auto other = arena_near((*region)->range, version, pid);
+  if (other && !version) (*region)->arena = *other;
   return true;
 }
 
@@ -257,7 +285,7 @@ Result<> Space::find_room(Region& region, pid_t pid) {
   auto look = [&]() -> Result<> {
     TRY(bool own, region.is_volatile ? give_volatile_arena(region, pid) : give_own_arena(region));
     if (own) return {};
-    TRY(region.arena, arena_near(region.range, pid));
+    TRY(region.arena, arena_near(region.range, 0, pid));
     return {};
   };
   auto found = look();
@@ -278,7 +306,7 @@ void Space::promise(AppRange range) {
 }
 
 Result<> Space::reserve_near(AppRange range, pid_t pid) {
-  TRY_VOID(arena_near(range, pid));
+  TRY_VOID(arena_near(range, 0, pid));
   return {};
 }
 
@@ -293,7 +321,7 @@ bool Space::note_code(AppRange range) {
 
 void Space::note_no_code(AppRange range) {
   for (const LowRange& low : twins_.remove(range))
-    for (auto [pc, to] : twins_.take(low)) enter_in_table(pc, to);
+    for (auto [pc, version, to] : twins_.take(low)) enter_in_table(pc, version, to);
   write_code();
 }
 
@@ -341,21 +369,26 @@ void Space::write_page() {
 
 // An arena that the region's code can live in; a new one in a gap near it, if there is none. Where the program leaves no gap it is far away:
 // operands relative to rip are written otherwise there, and links out of it go over jumps to any address.
-Result<uint32_t> Space::arena_near(AppRange range, pid_t pid) {
-  auto find = [&](auto may_hold) -> std::optional<uint32_t> {
-    auto holds_any = [&](const Arena& a) { return !a.code.size() && has_much_room(a) && may_hold(a); };
-    auto found = std::ranges::find_if(arenas_, holds_any);
-    if (found == arenas_.end()) return {};
-    return arenas_.index_of(*found);
-  };
+std::optional<uint32_t> Space::find_common_arena(Version version, const std::function<bool(const Arena&)>& may_hold) const {
+  auto found = std::ranges::find_if(arenas_, [&](const Arena& a) {
+    return !a.code.size() && a.version == version && has_much_room(a) && may_hold(a);
+  });
+  if (found == arenas_.end()) return {};
+  return arenas_.index_of(*found);
+}
+
+Result<uint32_t> Space::arena_near(AppRange range, Version version, pid_t pid) {
+  auto find = [&](auto may_hold) { return find_common_arena(version, may_hold); };
   if (auto known = find([&](const Arena& a) { return near(a.base, a.size, range); })) return *known;
   bool has_many = arenas_.count_common() >= many_common_arenas;
   TRY(auto taken, taken_memory(pid));
   for (size_t size = arena_size; size >= smallest_arena && !has_many; size /= 2)
-    if (CachePc gap = find_gap(range, size, taken); gap && claim(gap, size)) return create_common_arena(gap, size);
+    if (CachePc gap = find_gap(range, size, taken); gap && claim(gap, size))
+      return create_common_arena(gap, size, version);
   if (auto known = find([&](const Arena& a) { return far_arenas.contains({a.base.value}); })) return *known;
   for (CachePc at{far_arenas.begin.value}; at.value < far_arenas.end.value; at += arena_size)
-    if (is_free(at.value, arena_size, taken) && claim(at, arena_size)) return create_common_arena(at, arena_size);
+    if (is_free(at.value, arena_size, taken) && claim(at, arena_size))
+      return create_common_arena(at, arena_size, version);
   return fail("no room for a code cache near {:#x}", range.begin.value);
 }
 
@@ -403,20 +436,22 @@ bool Space::give_up(CachePc base) {
   return true;
 }
 
-Result<uint32_t> Space::create_common_arena(CachePc base, size_t size) {
+Result<uint32_t> Space::create_common_arena(CachePc base, size_t size, Version version) {
   uint32_t number = arenas_.count_common();
   if (number >= max_common_arenas) return fail("the code cache is full");
   TRY(uint32_t index, create_arena(base, size));
   arenas_[index].first_link = first_common_link + number * common_links;
   arenas_[index].max_links = common_links;
+  arenas_[index].version = version;
   return index;
 }
 
 bool Space::is_free(uint64_t begin, size_t size, std::span<const process::Region> taken) const {
   if (begin < 0x10000 || begin >= uint64_t{1} << 47 || begin + size >= uint64_t{1} << 47) return false;
   AppRange r{{begin}, {begin + size}};
-  if (r.overlaps({{table_address_}, {table_address_ + rt::table_size}}) || is_given(r) || has_tool_region_in(r))
-    return false;
+  for (const Translated& v : versions_)
+    if (r.overlaps({{v.table_address}, {v.table_address + rt::table_size}})) return false;
+  if (is_given(r) || has_tool_region_in(r)) return false;
   for (const process::Region& t : taken) {
     int64_t growth = t.path == "[stack]" ? stack_growth : 0;
     if (AppRange{t.range.begin + -growth, t.range.end}.overlaps(r)) return false;
@@ -462,8 +497,10 @@ Result<uint32_t> Space::create_arena(CachePc base, size_t size) {
 }
 
 uint64_t Space::table_size() const {
-  struct stat st{};
-  return fstat(table_.file.get(), &st) ? 0 : static_cast<uint64_t>(st.st_blocks) * 512;
+  uint64_t size = 0;
+  for (const Translated& v : versions_)
+    if (struct stat st{}; !fstat(v.table.file.get(), &st)) size += static_cast<uint64_t>(st.st_blocks) * 512;
+  return size;
 }
 
 bool Space::knows(AppRange range) const {
@@ -527,10 +564,11 @@ void Space::retire(uint32_t id) {
   dead_.push_back(id);
   epoch_++;
   stats_.flushed_units++;
-  for (AppPc pc : unit.table) enter_in_table(pc, {});
+  Version version = version_of_unit(unit);
+  for (AppPc pc : unit.table) enter_in_table(pc, version, {});
   for (const auto& b : unit.blocks) {
-    if (CachePc* entry = entries_.find(b.app)) *entry = {};
-    links_.unlink(b.app);
+    if (CachePc* entry = versions_[version].entries.find(b.app)) *entry = {};
+    links_.unlink(b.app, version);
   }
 }
 
@@ -538,7 +576,7 @@ Result<std::unique_ptr<Space>> Space::copy() const {
   TRY(auto s, create_empty([&] { return tool_->copy(); }, takings_));
   s->counters_ = counters_;
   s->named_ = named_;
-  s->table_address_ = table_address_;
+  for (const Translated& v : versions_) s->versions_.push_back({{}, v.table_address, v.functions, v.entries});
   s->given_ = given_;
   s->given_low_ = given_low_;
   s->tool_regions_ = tool_regions_;
@@ -556,8 +594,6 @@ Result<std::unique_ptr<Space>> Space::copy() const {
   s->free_units_ = free_units_;
   s->epoch_ = epoch_;
   s->dying_epoch_ = dying_epoch_;
-  s->functions_ = functions_;
-  s->entries_ = entries_;
   s->links_.copy(links_);
   s->limit_ = limit_;
   s->live_code_ = live_code_;
@@ -580,7 +616,7 @@ Result<std::unique_ptr<Space>> Space::copy() const {
   }
   for (const Unit& u : units_)
     if (!u.dead)
-      for (AppPc pc : u.table) s->table_cell(pc) = table_cell(pc);
+      for (AppPc pc : u.table) s->table_cell(pc, version_of_unit(u)) = table_cell(pc, version_of_unit(u));
   s->copy_archived(*this);
   if (places_.file && !s->make_places()) return fail("there is no memory for what is known of its code");
   return s;

@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -58,6 +59,8 @@ struct Region {
   std::shared_ptr<const NamedPlaces> named = {};  // null: not looked for yet, or nobody asks
 };
 
+using instrument::Version;
+
 struct SpaceStats {
   uint64_t functions = 0, blocks = 0, instructions = 0, code_bytes = 0, app_bytes = 0, not_supported = 0, nanoseconds = 0,
            flushed_units = 0, from_archive = 0, cache_flushes = 0;
@@ -76,14 +79,17 @@ class Space {
   Result<std::unique_ptr<Space>> copy() const;
 
   // Where a program address is translated: the place for direct transfers; 0 where it is not.
-  CachePc find(AppPc pc) const;
+  CachePc find(AppPc pc, Version version) const;
   // The same, and translates it if need be, reading the code of process `pid`. What will be needed for that is told in `soon`.
-  Result<CachePc> translate(AppPc pc, pid_t pid, rt::Soon* soon = nullptr);
+  Result<CachePc> translate(AppPc pc, Version version, pid_t pid, rt::Soon* soon = nullptr);
   // Where the system call whose next instruction is `next` has its own, behind the call itself; 0: it is no such place.
-  CachePc behind_system_call(AppPc next, pid_t pid);
+  CachePc behind_system_call(AppPc next, Version version, pid_t pid);
   // Where the table sends `pc`; 0: nowhere.
-  CachePc table_entry(AppPc pc) const;
-  // Makes the table send `pc` to its translation at `to`, if it does not yet.
+  CachePc table_entry(AppPc pc, Version version) const;
+  // Of what is at a cache address.
+  Version version_of(CachePc pc) const;
+  bool has_version(uint64_t version) const { return version < versions_.size(); }
+  // Makes the table of its version send `pc` to its translation at `to`, if it does not yet.
   void enter_indirect_target(AppPc pc, CachePc to);
 
   // What is at a cache address.
@@ -96,6 +102,8 @@ class Space {
   Place where(CachePc pc) const;
   // Is it where control comes from outside to a function or a block? Then all that probes count before has been counted, and nothing of what comes.
   bool is_entry(CachePc pc) const;
+  // The same of all blocks: where a thread may change versions.
+  bool begins_block(CachePc pc) const;
   // The same for the line around `pc`, for the runtime to read. False: there is no memory for that.
   bool tell_places(CachePc pc);
   bool make_places();
@@ -132,12 +140,12 @@ class Space {
   bool has_tool_region_in(AppRange range) const;
   bool is_own(AppPc pc) const;
   bool is_in_table(AppRange range) const {
-    return range.begin.value >= table_address_ && range.end.value <= table_address_ + rt::table_size;
+    return range.begin.value >= table_address() && range.end.value <= table_address() + rt::table_size;
   }
   // Is its part of the table still ours?
   bool has_table_for(AppRange range) const;
   // Finds the code around `pc` in the process, and room for its translation. False: the space would have to grow, and may not.
-  bool prepare(AppPc pc, pid_t pid, bool may_grow);
+  bool prepare(AppPc pc, Version version, pid_t pid, bool may_grow);
   // The program changes the mappings of [range]: what was translated there is forgotten.
   void forget(AppRange range);
   // Volatile code at `pc` is not what it was when it was translated, to `at`.
@@ -177,17 +185,29 @@ class Space {
   std::span<const Piece> pieces() const { return pieces_; }
   // The same for a process that may not open our files: archives are named by copies in shared memory.
   int file_for_others(const Piece& piece) const;
-  uint64_t table_address() const { return table_address_; }
+  uint64_t table_address() const { return normal().table_address; }
   // This process goes on for one that was killed: see base/published.h.
   void adopt();
   uint64_t id() const { return page_.as<rt::SpacePage>()->id; }
+  std::chrono::steady_clock::time_point next_look = {};  // of the tool at its threads: see instrument::Tool::look
   uint64_t code_size() const { return arenas_.code_size(); }
-  uint64_t table_size() const;  // of its pages that are in use
+  uint64_t table_size() const;  // of all tables: their pages that are in use
 
  private:
+  // What a version has of its own.
+  struct Translated {
+    SharedMemory table = {};
+    uint64_t table_address = rt::table_base;  // in the target
+    FlatMap<uint32_t> functions = {};         // by begin of the bounds: one more than its last unit (see Unit::previous)
+    FlatMap<CachePc> entries = {};            // of units, and of blocks that were asked for
+  };
   Space() = default;
   static Result<std::unique_ptr<Space>> create_empty(const MakeTool& make_tool, const Takings& takings);
   Result<> create_memory();
+  Translated& normal() { return versions_[0]; }
+  const Translated& normal() const { return versions_[0]; }
+  Version version_of_unit(const Unit& unit) const { return arenas_[unit.arena].version; }
+  void choose_tables(uint64_t first, const std::function<bool(AppRange)>& is_free);
 
   // space.cc
   Region* region_at(AppPc pc);
@@ -195,12 +215,14 @@ class Space {
   Result<Region*> find_region(AppPc pc, pid_t pid, bool may_grow = true);
   void add_image(const std::string& name);
   Region* add_region(const process::Region& r, std::shared_ptr<elf::Image> image, bool is_pristine);
-  Result<uint32_t> arena_near(AppRange range, pid_t pid);
+  Result<uint32_t> arena_near(AppRange range, Version version, pid_t pid);
+  std::optional<uint32_t> find_common_arena(Version version, const std::function<bool(const Arena&)>& may_hold) const;
+  std::optional<uint32_t> arena_for(const Region& region, Version version) const;
   bool is_free(uint64_t begin, size_t size, std::span<const process::Region> taken) const;
   CachePc find_gap(AppRange range, size_t size, std::span<const process::Region> taken) const;
   Result<std::vector<process::Region>> taken_memory(pid_t pid) const;
   bool claim(CachePc base, size_t size);
-  Result<uint32_t> create_common_arena(CachePc base, size_t size);
+  Result<uint32_t> create_common_arena(CachePc base, size_t size, Version version);
   Result<uint32_t> create_arena(CachePc base, size_t size);
   Result<> find_room(Region& region, pid_t pid);
   void tell_regions();
@@ -217,7 +239,7 @@ class Space {
 
   // reuse.cc
   uint32_t new_unit(Unit unit);
-  void forget_dead_units(AppPc function);
+  void forget_dead_units(AppPc function, Version version);
 
   // translate.cc
   AppRange bounds_of(const Region& region, AppPc pc) const;
@@ -226,8 +248,8 @@ class Space {
                                      std::vector<std::byte>& buffer) const;
   std::span<const std::byte> constants_of(const Region& region, AppPc at, size_t size) const;
   std::span<const std::byte> data_of(Translation& t, AppPc at, size_t size) const;
-  CachePc find_in_function(AppPc pc, AppRange bounds);
-  void tell(rt::Soon& soon, AppPc pc, AppRange bounds, const Arena& arena) const;
+  CachePc find_in_function(AppPc pc, AppRange bounds, Version version);
+  void tell(rt::Soon& soon, const Translation& t) const;
   void expect_calls(uint32_t arena, std::span<const instrument::Exit> exits);
   struct Room {
     size_t size;
@@ -262,11 +284,14 @@ class Space {
   CachePc cache_pc(uint32_t unit, uint32_t offset) const {
     return arenas_[units_[unit].arena].base + units_[unit].offset + offset;
   }
-  uint64_t& table_cell(AppPc pc) const { return *table_.as<uint64_t>(8 * (pc.value & 0xffffffff)); }
-  void enter_in_table(AppPc pc, CachePc to);
+  uint64_t& table_cell(AppPc pc, Version version) const {
+    return *versions_[version].table.as<uint64_t>(8 * (pc.value & 0xffffffff));
+  }
+  void enter_in_table(AppPc pc, Version version, CachePc to);
   void enter_all(uint32_t unit, std::span<const instrument::TableEntry> places);
   bool is_return_site(AppPc pc, CachePc at) const;
   void empty_cells(LowRange low);
+  void empty_cells(LowRange low, Version version);
 
   // places.cc
   void forget_places(CachePc begin, size_t size);
@@ -297,12 +322,12 @@ class Space {
   std::unique_ptr<instrument::Tool> tool_;
   instrument::Counters counters_;
   NamedFunctions named_;
-  SharedMemory table_, page_;
+  std::vector<Translated> versions_;
+  SharedMemory page_;
   Twins twins_;
-  size_t long_list_ = rt::max_code;          // of executable memory: see note_code
-  SharedMemory places_;                      // from the first signal on
-  uint32_t next_place_ = 0;                  // its record
-  uint64_t table_address_ = rt::table_base;  // in the target
+  size_t long_list_ = rt::max_code;  // of executable memory: see note_code
+  SharedMemory places_;              // from the first signal on
+  uint32_t next_place_ = 0;          // its record
   std::vector<Piece> pieces_;
   Arenas arenas_;
   std::vector<AppRange> tool_regions_;
@@ -323,9 +348,7 @@ class Space {
   std::vector<uint32_t> dead_, dying_,
       free_units_;  // dead: not asked about yet, asked about (see wants_reuse), to be used again
   uint64_t epoch_ = 1, dying_epoch_ = 0;
-  size_t next_try_ = 0;          // to reuse them: when so many more are dead
-  FlatMap<uint32_t> functions_;  // by begin of the bounds: one more than its last unit (see Unit::previous)
-  FlatMap<CachePc> entries_;     // of units, and of blocks that were asked for
+  size_t next_try_ = 0;  // to reuse them: when so many more are dead
   SpaceStats stats_;
   size_t limit_ = 0, live_code_ = 0;
   std::vector<AppPc> expected_;  // what the last functions call, if it is not translated: see make_page_ahead

@@ -89,8 +89,9 @@ AppPc cut_instruction(const x86::Function& f, AppRange bounds) {
 }  // namespace
 
 // Another unit of the function may have it as a block.
-CachePc Space::find_in_function(AppPc pc, AppRange bounds) {
-  uint32_t* place = functions_.find(bounds.begin);  // of the number of the next unit; dead ones are taken out
+CachePc Space::find_in_function(AppPc pc, AppRange bounds, Version version) {
+  auto& [table, address, functions, entries] = versions_[version];
+  uint32_t* place = functions.find(bounds.begin);  // of the number of the next unit; dead ones are taken out
   while (place && *place) {
     uint32_t id = *place - 1;
     Unit& unit = units_[id];
@@ -101,9 +102,9 @@ CachePc Space::find_in_function(AppPc pc, AppRange bounds) {
     place = &unit.previous;
     auto b = std::lower_bound(unit.blocks.begin(), unit.blocks.end(), pc,
                               [](const instrument::BlockPlace& x, AppPc a) { return x.app < a; });
-    if (b != unit.blocks.end() && b->app == pc && b->is_entry) return entries_[pc] = cache_pc(id, b->offset);
+    if (b != unit.blocks.end() && b->app == pc && b->is_entry) return entries[pc] = cache_pc(id, b->offset);
   }
-  if (CachePc archived = find_archived_block(pc, bounds)) return entries_[pc] = archived;
+  if (CachePc archived = version ? CachePc{} : find_archived_block(pc, bounds)) return entries[pc] = archived;
   return {};
 }
 
@@ -135,11 +136,13 @@ std::span<const std::byte> Space::constants_of(const Region& region, AppPc at, s
 }
 
 // The first pages of the function, or those behind `pc`.
-void Space::tell(rt::Soon& soon, AppPc pc, AppRange bounds, const Arena& arena) const {
+void Space::tell(rt::Soon& soon, const Translation& t) const {
   constexpr uint64_t most = 256 << 10;
-  AppPc begin = pc - bounds.begin < static_cast<int64_t>(most) ? bounds.begin : pc;
-  uint64_t size = std::min(static_cast<uint64_t>(bounds.end - begin), most);
-  uint64_t cell = table_address_ + 8 * (begin.value & 0xffffffff), table_end = table_address_ + rt::table_size;
+  const Arena& arena = arenas_[t.arena];
+  uint64_t table = versions_[t.version].table_address, table_end = table + rt::table_size;
+  AppPc begin = t.pc - t.bounds.begin < static_cast<int64_t>(most) ? t.bounds.begin : t.pc;
+  uint64_t size = std::min(static_cast<uint64_t>(t.bounds.end - begin), most);
+  uint64_t cell = table + 8 * (begin.value & 0xffffffff);
   uint64_t code = arena.base.value + arena.used, code_end = arena.base.value + arena.size;
   soon.ranges[0] = {cell & ~uint64_t{4095}, std::min(cell + 8 * size, table_end)};
   soon.ranges[1] = {code & ~uint64_t{4095}, std::min(code + 2 * size, code_end)};
@@ -153,17 +156,19 @@ std::span<const std::byte> Space::data_of(Translation& t, AppPc at, size_t size)
   return std::span<const std::byte>(t.data_buffer).first(process::read_code(t.pid, at.value, t.data_buffer));
 }
 
-Result<CachePc> Space::translate(AppPc pc, pid_t pid, rt::Soon* soon) {
-  if (CachePc known = find(pc)) return known;
+Result<CachePc> Space::translate(AppPc pc, Version version, pid_t pid, rt::Soon* soon) {
+  if (CachePc known = find(pc, version)) return known;
   auto begin_time = std::chrono::steady_clock::now();
   TRY(Region* region, find_region(pc, pid));
   if (!named_.empty() && !region->named) region->named = named_.in(region->image);
   AppRange bounds = bounds_of(*region, pc);
   bool stands_alone = region->is_volatile || is_named(*region, pc);
-  if (CachePc known = stands_alone ? CachePc{} : find_in_function(pc, bounds)) return known;
-  if (soon) tell(*soon, pc, bounds, arenas_[region->arena]);
+  if (CachePc known = stands_alone ? CachePc{} : find_in_function(pc, bounds, version)) return known;
+  auto arena = arena_for(*region, version);
+  if (!arena) return fail("the code cache is full");
   Translation& t = translation_;
-  t.pc = pc, t.pid = pid, t.region = region, t.bounds = bounds;
+  t.pc = pc, t.version = version, t.arena = *arena, t.pid = pid, t.region = region, t.bounds = bounds;
+  if (soon) tell(*soon, t);
   TRY_VOID(cut_out(t));
   TRY_VOID(plan(t));
   TRY(CachePc entry, lower(t));
@@ -257,7 +262,7 @@ Result<> Space::plan(Translation& t) {
     return region.image->has_frame(v) ? IsPart::Perhaps : IsPart::Hole;
   };
   tool_->plan({t.function, region.image_index, region.bias, code, image_code, bounds_at, is_part, region.is_pristine,
-               region.is_volatile, region.image.get(), tool_regions_},
+               region.is_volatile, region.image.get(), tool_regions_, t.version},
               counters_, t.plan);
   plan_named(t);
   if (tool_->services().system_calls) plan_told_calls(t.function, t.plan);
@@ -291,15 +296,14 @@ void Space::give_rest(Arena& arena, const Room& room, uint32_t exits) {
 
 Result<CachePc> Space::lower(Translation& t) {
   const x86::Function& f = t.function;
-  Arena& arena = arenas_[t.region->arena];  // (prepare() has made room)
+  Arena& arena = arenas_[t.arena];  // (prepare() has made room)
   size_t bound = instrument::size_bound(f, t.plan, arena.base);
   bool needs_all = !t.plan.empty() || f.has_special;  // else lowering asks of rcx only, where the table leads
   x86::Liveness live = needs_all ? x86::liveness(f) : x86::liveness_at_entries(f, x86::RCX);
-  TRY(Room room, take_room(arena, aligned(bound + guards_bound(t) + 256), static_cast<uint32_t>(2 * f.insns.size())));
+  TRY(Room room, take_room(arena, aligned(bound + guards_bound(t) + 256), instrument::exits_bound(f, t.plan)));
   x86::ReadMemory code = [&](AppPc at, size_t size) { return t.code_at(at, size); };
-  instrument::CachePlacement placement(table_address_, room.first_exit, [&](AppPc a) {
-    return arena.is_volatile && !arena.code.contains(a) ? CachePc{} : find(a);
-  });
+  auto known = [&](AppPc a) { return arena.is_volatile && !arena.code.contains(a) ? CachePc{} : find(a, t.version); };
+  instrument::CachePlacement placement(versions_[t.version].table_address, room.first_exit, known, t.version);
   instrument::lower(
       {f, live, t.plan, code, arena.memory->mapping.bytes().subspan(arena.used, bound),
        arena.base + static_cast<int64_t>(arena.used), placement, tool_->services().clock, tool_->inline_code()},
@@ -323,10 +327,11 @@ Result<CachePc> Space::lower(Translation& t) {
 CachePc Space::commit(Translation& t, uint32_t first_exit) {
   const Region& region = *t.region;
   const instrument::Lowered& lowered = t.lowered;
-  Arena& arena = arenas_[region.arena];
   keep_entries_apart(t);
+  Arena& arena = arenas_[t.arena];
+  auto& [table, table_address, functions, entries] = versions_[t.version];
   Unit unit{t.pc, t.bounds};
-  unit.arena = region.arena;
+  unit.arena = t.arena;
   unit.offset = static_cast<uint32_t>(arena.used);
   unit.size = lowered.size;
   unit.entry_offset = lowered.entry;
@@ -346,15 +351,17 @@ CachePc Space::commit(Translation& t, uint32_t first_exit) {
   for (instrument::Exit exit : lowered.exits) {
     exit.offset += units_[id].offset;
     if (exit.stub) exit.stub += units_[id].offset;
+    if (exit.kind != instrument::Exit::Direct) exit.version = t.version;
     links_.add(arena, number++, {exit, id});
+    if (exit.version != t.version) arena.is_keepable = false;  // (other versions are not kept)
   }
   // (Units of volatile code are found by their entries only, and so stand alone as functions.)
-  units_[id].previous = std::exchange(functions_[region.is_volatile ? t.pc : t.bounds.begin], id + 1);
+  units_[id].previous = std::exchange(functions[region.is_volatile ? t.pc : t.bounds.begin], id + 1);
   if (region.is_volatile) return guard(t, id, places);
   enter_all(id, lowered.table);
-  CachePc entry = entries_[t.pc] = cache_pc(id, lowered.entry);
-  links_.link_waiting(t.pc, entry);
-  expect_calls(region.arena, lowered.exits);
+  CachePc entry = entries[t.pc] = cache_pc(id, lowered.entry);
+  links_.link_waiting(t.pc, t.version, entry);
+  expect_calls(t.arena, lowered.exits);
   return entry;
 }
 
@@ -362,7 +369,7 @@ void Space::expect_calls(uint32_t arena, std::span<const instrument::Exit> exits
   constexpr size_t most = 256;
   if (expected_.size() > most) expected_.erase(expected_.begin(), expected_.end() - most / 2);
   for (const instrument::Exit& e : exits)
-    if (e.kind == instrument::Exit::Direct && !e.linked) expected_.push_back(e.target);
+    if (e.kind == instrument::Exit::Direct && !e.linked && !e.version) expected_.push_back(e.target);
   growing_ = arena;
 }
 
@@ -379,8 +386,8 @@ bool Space::make_page_ahead() {
   while (!expected_.empty()) {
     AppPc pc = expected_.back();
     expected_.pop_back();
-    if (arena_of_code(pc) || find(pc)) continue;
-    __atomic_load_n(&table_cell(pc), __ATOMIC_RELAXED);
+    if (arena_of_code(pc) || find(pc, 0)) continue;
+    __atomic_load_n(&table_cell(pc, 0), __ATOMIC_RELAXED);
     return true;
   }
   return false;

@@ -19,6 +19,8 @@ struct Region;
 struct Translation {
   // What is asked for.
   AppPc pc;
+  instrument::Version version = 0;
+  uint32_t arena = 0;  // where it is to lie
   pid_t pid = 0;  // whose memory is read
   const Region* region = nullptr;
   // Cut out of the program:

@@ -152,27 +152,28 @@ bool Twins::is_shared(AppRange range) const {
 }
 
 // Where it is, or would be.
-rt::Twin* Twins::place_of(AppPc pc) const {
+rt::Twin* Twins::place_of(uint64_t key) const {
   rt::TwinTable* t = table();
-  uint64_t i = rt::twin_place(pc.value, t->mask);
-  while (t->places[i].pc && t->places[i].pc != pc.value) i = (i + 1) & t->mask;
+  uint64_t i = rt::twin_place(key, t->mask);
+  while (t->places[i].key && t->places[i].key != key) i = (i + 1) & t->mask;
   return &t->places[i];
 }
 
-CachePc Twins::find(AppPc pc) const {
+CachePc Twins::find(AppPc pc, instrument::Version version) const {
   if (!table()->mask) return {};
-  const rt::Twin* place = place_of(pc);
-  return {place->pc ? place->to : 0};
+  const rt::Twin* place = place_of(rt::twin_key(pc.value, version));
+  return {place->key ? place->to : 0};
 }
 
 // A place keeps its address, so that readers never see the one of one with the other of another; but for grow(), which they notice.
-void Twins::enter(AppPc pc, CachePc to) {
+void Twins::enter(AppPc pc, instrument::Version version, CachePc to) {
   if (2 * (used_ + 1) > table()->mask + 1) grow();
   if (2 * (used_ + 1) > table()->mask + 1) return;  // it is full: the others are asked for each time
-  rt::Twin* place = place_of(pc);
+  uint64_t key = rt::twin_key(pc.value, version);
+  rt::Twin* place = place_of(key);
   __atomic_store_n(&place->to, to.value, __ATOMIC_RELEASE);
-  if (place->pc) return;
-  __atomic_store_n(&place->pc, pc.value, __ATOMIC_RELEASE);
+  if (place->key) return;
+  __atomic_store_n(&place->key, key, __ATOMIC_RELEASE);
   used_++;
 }
 
@@ -189,19 +190,20 @@ void Twins::grow() {
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   memset(t->places, 0, places * sizeof(rt::Twin));
   t->mask = wanted - 1;
-  for (const rt::Twin& twin : live) *place_of({twin.pc}) = twin;
+  for (const rt::Twin& twin : live) *place_of(twin.key) = twin;
   used_ = live.size();
   __atomic_store_n(&t->version, t->version + 1, __ATOMIC_RELEASE);
 }
 
-std::vector<std::pair<AppPc, CachePc>> Twins::take(LowRange low) {
-  std::vector<std::pair<AppPc, CachePc>> taken;
+std::vector<Twins::Entry> Twins::take(LowRange low) {
+  std::vector<Entry> taken;
   rt::TwinTable* t = table();
   for (uint64_t i = 0; t->mask && i <= t->mask; i++) {
     rt::Twin& twin = t->places[i];
-    uint64_t half = twin.pc % all_low;
+    uint64_t half = twin.key % all_low;
     if (!twin.to || half < low.begin || half >= low.end) continue;
-    taken.push_back({{twin.pc}, {twin.to}});
+    AppPc pc{twin.key & ((uint64_t{1} << 48) - 1)};
+    taken.push_back({pc, static_cast<instrument::Version>(twin.key >> 48), {twin.to}});
     __atomic_store_n(&twin.to, 0, __ATOMIC_RELEASE);
   }
   return taken;

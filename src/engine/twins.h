@@ -10,6 +10,7 @@
 #include "base/address.h"
 #include "base/result.h"
 #include "base/shared_memory.h"
+#include "instrument/tool.h"
 #include "rt/abi.h"
 
 namespace weir::engine {
@@ -38,17 +39,22 @@ class Twins {
 
   bool is_shared(AppPc pc) const { return !shared_.empty() && is_in_shared(pc.value & 0xffffffff); }
   bool is_shared(AppRange range) const;
-  // As entries of the table: of addresses that are shared.
-  CachePc find(AppPc pc) const;
-  void enter(AppPc pc, CachePc to);
+  // As entries of the table of a version: of addresses that are shared.
+  CachePc find(AppPc pc, instrument::Version version) const;
+  void enter(AppPc pc, instrument::Version version, CachePc to);
   // Takes out all entries of these low halves.
-  std::vector<std::pair<AppPc, CachePc>> take(LowRange low);
+  struct Entry {
+    AppPc pc;
+    instrument::Version version;
+    CachePc to;
+  };
+  std::vector<Entry> take(LowRange low);
 
   int file() const { return memory_.file.get(); }
 
  private:
   rt::TwinTable* table() const { return memory_.as<rt::TwinTable>(); }
-  rt::Twin* place_of(AppPc pc) const;
+  rt::Twin* place_of(uint64_t key) const;
   bool is_in_shared(uint64_t low) const;
   std::vector<LowRange> shared_with(AppRange range) const;
   std::vector<LowRange> find_shared() const;

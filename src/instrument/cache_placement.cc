@@ -175,9 +175,16 @@ CachePc CachePlacement::known(Lowering& code, AppPc target) const {
 void CachePlacement::leads_out(Lowering& code, uint32_t displacement, AppPc target) {
   Emitter& e = code.emitter();
   CachePc pc = known(code, target);
-  if (!pc) return code.put_off({Tail::LinkStub, displacement, nullptr, target});
+  if (!pc) return code.put_off({.kind = Tail::LinkStub, .from = displacement, .target = target, .version = version_});
   e.set_displacement(displacement, pc - e.pc_at(displacement + 4));
-  add_exit(code, {Exit::Direct, true, 0, displacement, target});
+  add_exit(code, {Exit::Direct, true, 0, displacement, target, 0, version_});
+}
+
+void CachePlacement::go_to(Lowering& code, AppPc target, Version version) {
+  Emitter& e = code.emitter();
+  e.mov32(thread(offsetof(rt::ThreadBlock, code_version)), uint32_t{version});
+  will_lead_out(code, 1);
+  code.put_off({.kind = Tail::LinkStub, .from = e.jmp(), .target = target, .version = version});
 }
 
 // ---- Names ----
@@ -229,7 +236,7 @@ void CachePlacement::tail(Lowering& code, const Tail& t) {
       break;
     case Tail::Return: return_from(code, code.input().function.entry, 0); break;
     case Tail::LinkStub:
-      leave(code, add_exit(code, {Exit::Direct, false, 0, t.from, t.target, e.offset()}),
+      leave(code, add_exit(code, {Exit::Direct, false, 0, t.from, t.target, e.offset(), t.version}),
             offsetof(rt::ThreadBlock, enter_link));
       break;
     default: CHECK(false);

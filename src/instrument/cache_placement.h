@@ -12,14 +12,16 @@ namespace weir::instrument {
 
 class CachePlacement : public Placement {
  public:
-  // Where the table is in the target; the number of the function's first exit; where a direct target is that is translated already, or 0.
-  CachePlacement(uint64_t table, uint32_t first_exit, std::function<CachePc(AppPc)> find,
+  // Where the table is in the target; the number of the function's first exit; where a direct target is that is translated already, or 0:
+  // all of the version that the code is of.
+  CachePlacement(uint64_t table, uint32_t first_exit, std::function<CachePc(AppPc)> find, Version version = 0,
                  const Processor& processor = weir::processor())
       : Placement(
             {.processor = processor, .takes_gs = true, .tells_steps = true, .has_table = true, .knows_distances = true}),
         table_(table),
         first_exit_(first_exit),
-        find_(std::move(find)) {}
+        find_(std::move(find)),
+        version_(version) {}
 
   void call(Lowering& code, const x86::Insn& insn) override;
   void indirect_call(Lowering& code, const x86::Insn& insn, Bytes bytes) override;
@@ -29,6 +31,7 @@ class CachePlacement : public Placement {
   void system_call(Lowering& code, const x86::Insn& insn, int64_t number, bool wants_rcx) override;
   void will_lead_out(Lowering& code, uint32_t ahead) override;
   void leads_out(Lowering& code, uint32_t displacement, AppPc target) override;
+  void go_to(Lowering& code, AppPc target, Version version) override;
   void tail(Lowering& code, const Tail& tail) override;
   void names(Lowering& code, uint32_t displacement, uint32_t end, AppPc target) override;
   void enter(Lowering& code, uint32_t door) override;
@@ -46,6 +49,7 @@ class CachePlacement : public Placement {
   const uint64_t table_;
   const uint32_t first_exit_;
   const std::function<CachePc(AppPc)> find_;
+  const Version version_;
 };
 
 }  // namespace weir::instrument

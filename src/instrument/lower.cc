@@ -30,11 +30,18 @@ uint32_t probe_bound(std::span<const Op> ops) {
   for (const Op& op : ops) {
     bool adds = op.kind == Op::AddCounter || op.kind == Op::AddClock;
     if (op.kind >= Op::PushFrame) bound += (op.kind == Op::PopFrame ? 10 : 5) * long_op_bound;
+    if (op.kind == Op::GoTo) bound += tail_bound;
     bool is_long = op.kind == Op::Call || op.kind == Op::SkipUnless || (adds && op.value != int32_t(op.value));
     bound += is_long ? long_op_bound : probe_op_bound;
     if (!adds) spill = spill_bound;
   }
   return bound + spill;
+}
+
+bool goes_to_another_version(const Plan& plan) {
+  return std::ranges::any_of(plan.insertions(), [&](const Insertion& i) {
+    return std::ranges::find(plan.ops_of(i), Op::GoTo, &Op::kind) != plan.ops_of(i).end();
+  });
 }
 
 }  // namespace
@@ -65,6 +72,14 @@ size_t size_bound(const x86::Function& f, const Plan& plan, CachePc base) {
     for (const Insn& i : f.insns) n += i.shape->is_special() ? special_bound : 0;
   for (const Insertion& i : plan.insertions()) n += probe_bound(plan.ops_of(i)) + tail_bound;
   return n + f.jump_targets.size() * 16;
+}
+
+// Each instruction may have two, and each Op::GoTo one.
+uint32_t exits_bound(const x86::Function& f, const Plan& plan) {
+  size_t n = 2 * f.insns.size();
+  for (const Insertion& i : plan.insertions())
+    n += static_cast<size_t>(std::ranges::count(plan.ops_of(i), Op::GoTo, &Op::kind));
+  return static_cast<uint32_t>(n);
 }
 
 Lowered::Scratch& scratch_of(Lowered& lowered) {
@@ -164,11 +179,15 @@ void Lowering::place_probes() {
     }
   }
   std::ranges::stable_sort(edges_, {}, &Insertion::index);
-  // A probe of a block that only adds may stand anywhere in it: where the flags are dead, if they are not at the begin.
+  // A probe of a block that only adds may stand anywhere in it: where the flags are dead, if they are not at the begin. (Unless another may leave
+  // the block before that.)
+  std::optional<bool> may_leave;
   for (Placed& p : placed_) {
     if (p.insertion->where != Where::Block) continue;
     BlockId b = p.insertion->index;
     if (!(live_.live_in[b].flags & 0x3f)) continue;
+    if (!may_leave) may_leave = goes_to_another_version(in_.plan);
+    if (*may_leave) break;
     auto ops = in_.plan.ops_of(*p.insertion);
     if (!std::all_of(ops.begin(), ops.end(),
                      [](const Op& op) { return op.kind == Op::AddCounter || op.kind == Op::AddClock; }))

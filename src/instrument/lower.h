@@ -30,6 +30,7 @@ struct Exit {
   uint32_t offset;    // Direct: of the 32-bit displacement to patch
   AppPc target;       // Direct; of the others: where they stand
   uint32_t stub = 0;  // Direct: where the stub is, which an unlinked displacement points to; 0: none yet
+  Version version = 0;  // Direct: of the target
 };
 
 // How to find the program's pc and registers from a cache pc: for offsets from `offset` up to the next mark.
@@ -105,7 +106,8 @@ struct Compared {
 };
 constexpr size_t wide_guard_size = 160, wide_compare_size = 48;
 CachePc write_wide_guard(std::span<std::byte> out, CachePc at, CachePc record, CachePc to, std::span<const Compared> code);
-// An upper bound of the size that lower() needs for code near `base`.
+// An upper bound of the number of its exits, and of the size that lower() needs for code near `base`.
+uint32_t exits_bound(const x86::Function& function, const Plan& plan);
 size_t size_bound(const x86::Function& function, const Plan& plan, CachePc base);
 // Writes the code to input.out; `result` is overwritten (its vectors are reused).
 void lower(const Input& input, Lowered& result);

@@ -65,6 +65,7 @@ struct Tail {
   uint32_t back = 0;                  // where to go on
   x86::Gpr t = x86::RAX, u = x86::RAX;
   bool rcx_in_slot = false, rax_in_slot = false;  // of the probe: the program's is in gs_rcx, gs_spill(2)
+  Version version = 0;                            // LinkStub: of the target
 };
 struct Fixup {
   uint32_t offset;

@@ -69,7 +69,8 @@ uint16_t temps_of(const Op& op) {
   switch (op.kind) {
     case Op::AddCounter: return op.by_temp ? other : uint16_t{0};
     case Op::AddClock:
-    case Op::EndRecord: return 0;
+    case Op::EndRecord:
+    case Op::GoTo: return 0;
     case Op::Call: return 3;
     case Op::Load:
     case Op::Store: return own | other;
@@ -562,6 +563,11 @@ void Operations::emit(std::span<const Op> ops) {
   for (size_t k = 0; k < ops.size(); k++) {
     arrive(k);
     const Op& op = ops[k];
+    if (op.kind == Op::GoTo) {
+      end();
+      l_.placement_.go_to(l_, s_.app, static_cast<Version>(op.value));
+      continue;
+    }
     if (!skips(op) && op.kind != Op::ColdIf) {
       operate(op);
       continue;
@@ -611,7 +617,7 @@ void Lowering::emit_cold_part(const Tail& tail) {
 }
 
 uint32_t operation_bound(const Op& op) {
-  constexpr uint32_t address = 176, state = 900, call = 96, leaving = 96;
+  constexpr uint32_t address = 176, state = 900, call = 96, leaving = 96, ending = 64;
   uint32_t simple = fits(op.value) ? 32 : 72;
   switch (op.kind) {
     case Op::GetExtent: return state;
@@ -622,6 +628,7 @@ uint32_t operation_bound(const Op& op) {
     case Op::Call: return call;
     case Op::BeginRecord: return call + leaving;
     case Op::ColdIf: return simple + 16;
+    case Op::GoTo: return ending + leaving;
     default: return simple;
   }
 }

@@ -10,6 +10,8 @@
 
 #include "base/address.h"
 #include "base/processor.h"
+#include "base/result.h"
+#include "instrument/tool.h"
 #include "x86/insn.h"
 
 namespace weir::instrument {
@@ -47,6 +49,8 @@ class Placement {
   // A direct jump or branch leaves the function: its displacement of 32 bits will stand so many bytes ahead; it stands here.
   virtual void will_lead_out(Lowering& /*code*/, uint32_t /*ahead*/) {}
   virtual void leads_out(Lowering& code, uint32_t displacement, AppPc target) = 0;
+  // Op::GoTo, at an address where the program's state is exact. (Object files have one version.)
+  virtual void go_to(Lowering& /*code*/, AppPc /*target*/, Version /*version*/) { CHECK(false); }
   // What the placement has put off until the end of the function.
   virtual void tail(Lowering& /*code*/, const Tail& /*tail*/) {}
 

@@ -48,6 +48,7 @@ bool uses_temp(const Op& op, int n, const InlineCode* inline_code, bool register
     case Op::EndCalls:
     case Op::NoteStack:
     case Op::TellStack:
+    case Op::GoTo:
     case Op::CallWith: return false;
     case Op::Load:
     case Op::Store: return (op.temp == Temp::A) == a || (op.other == Temp::A) == a;
@@ -227,6 +228,12 @@ void Lowering::probe(std::span<const Op> ops, x86::RegSet live, AppPc app, bool 
       size_t to = std::min(k + 1 + op.count, ops.size());
       skips.skip_unless(places.reg[static_cast<int>(op.temp)], op.value, to,
                         to - k <= 2);  // one operation is less than 127 bytes
+      continue;
+    }
+    if (op.kind == Op::GoTo) {
+      for (int n = 0; n < 2; n++)
+        if (places.spilled[n]) e_.mov(places.reg[n], thread(gs_spill(n)));
+      placement_.go_to(*this, app, static_cast<Version>(op.value));
       continue;
     }
     if (op.kind >= Op::PushFrame) {

@@ -29,7 +29,7 @@ struct ColdPart {
 
 // Is the operation, or what it is done with, one for operate.cc?
 inline bool is_general(const Op& op) {
-  return (op.kind > Op::Call && op.kind < Op::PushFrame) || op.by_temp || op.size != 8 || op.temp > Temp::B ||
+  return (op.kind > Op::GoTo && op.kind < Op::PushFrame) || op.by_temp || op.size != 8 || op.temp > Temp::B ||
          op.other > Temp::B;
 }
 

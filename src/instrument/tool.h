@@ -4,6 +4,7 @@
 // few abstract operations; lowering turns them into the cheapest instructions, in dead registers where there are any. Counters are cells of 64 bits, one set for every thread, so that nothing is locked and nothing is lost.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -27,6 +28,10 @@ struct Counter {
   uint32_t index = 0;
 };
 
+// A function may have several translations, each with probes of its own, known by a number: 0 is the normal one, in which programs begin.
+// Calls, returns and jumps stay within a version. A thread changes where a probe says so (Op::GoTo), or where Weir moves it (Moves).
+using Version = uint8_t;
+
 // A register of the probe itself; lowering finds it a dead one, or spills.
 enum class Temp : uint8_t { A, B, C, D };
 constexpr int temps = 4;
@@ -48,6 +53,7 @@ struct Op {
     Add,           // temp += value
     SkipUnless,    // unless temp == value: skip the next `count` operations
     Call,          // routine number `value` of the tool's runtime part, with temps A and B as arguments
+    GoTo,          // go on here, in version `value`: what comes behind, in the probe and in this version, is not executed
     // What follows is lowered by operate.cc, and so is a probe with Temp::C or D, with a `size` or with `by_temp`: there the temp
     // `other` stands in place of `value` (AddCounter, Set, Add and those up to ColdIf). Such a probe has none of the operations from
     // PushFrame on.
@@ -158,6 +164,7 @@ struct Subject {
   bool is_volatile;                                 // it may be rewritten; whatever leads here comes to function.entry
   const elf::Image* file = nullptr;                 // of the image; null: it has none
   std::span<const AppRange> regions = {};           // where the tool's regions are
+  Version version = 0;
 };
 
 // What a thread leaves: its cells, and its memory as rt/abi.h and the tool's runtime part describe it. Most threads of a large program run little of it: all cells
@@ -249,6 +256,21 @@ struct RegionData {
   bool is_last;     // of those who share it: always, where each has its own
 };
 
+// What a tool may have its threads do.
+class Moves {
+ public:
+  virtual ~Moves() = default;
+  struct Thread {
+    uint32_t pid, tid;
+    Version version;    // that it runs in
+    bool is_on_its_way;  // to another one
+  };
+  virtual std::vector<Thread> threads() const = 0;
+  // The thread goes on in that version, at the next instruction that begins a block, or a system call. A signal handler that it is in
+  // goes back to the version that the signal came in.
+  virtual void move(uint32_t tid, Version version) = 0;
+};
+
 class InlineCode;
 
 // A tool belongs to one code space: the program of one or more processes that share their translations. When a process
@@ -257,6 +279,8 @@ class Tool {
  public:
   virtual ~Tool() = default;
   virtual std::unique_ptr<Tool> copy() const = 0;
+  // How many versions there are, at most rt::max_versions.
+  virtual Version versions() const { return 1; }
   // Does plan() ever plan anything?
   virtual bool has_probes() const { return true; }
   // Translations may be kept beyond the process, and used by others, under this name; empty: they may not (code with counters).
@@ -279,6 +303,8 @@ class Tool {
   virtual rt::ToolAnswer answer(const Asking& /*thread*/, const rt::ToolRequest& /*request*/) { return {}; }
   // The thread's buffer is full (rt/buffer.h): what is in it is gone when this returns.
   virtual void drain(const Asking& /*thread*/) {}
+  // Called now and then while the program runs, if there are several versions: not sooner than the last call has said, which is 0 at first.
+  virtual std::chrono::microseconds look(Moves& /*moves*/) { return std::chrono::microseconds::max(); }
   // A thread has ended (or is being looked at).
   virtual void collect(const ThreadData& thread) = 0;
   // A process has ended (or is being looked at), whose threads are collected.

@@ -48,7 +48,11 @@ constexpr uint64_t block_stride = 512 << 20;
 constexpr uint32_t max_slots = 16384;
 constexpr uint64_t blocks_size = block_stride * max_slots;
 
+// Of the translations of a function: see instrument::Version. Each has a table of its own.
+constexpr uint32_t max_versions = 4;
+
 // What a limit on address space (RLIMIT_AS) must leave room for, beside the program: thread blocks, table, and code cache.
+// (Each further table comes on top: SpacePage::own_address_space.)
 constexpr uint64_t own_address_space = blocks_size + table_size + (uint64_t{16} << 30);
 
 // ---- Registers ----------------------------------------------------------------------------------------------------
@@ -146,6 +150,7 @@ struct Interrupted {  // a context that a signal handler of the program interrup
   uint64_t app_pc;
   uint64_t cache_pc;
   uint64_t stack;  // where the alternate stack begins that the handler has; 0: it has that of what it interrupted
+  uint64_t version;
 };
 
 constexpr uint32_t interrupted_count = 16;
@@ -259,13 +264,16 @@ struct ThreadBlock {
 
   Call calls[max_calls];
   Range taking;  // addresses that the program is about to change; `end` is written last, and is 0 where there are none
+  uint32_t code_version;  // of the translations that the thread runs in
+  uint32_t is_wanted;     // in another version: it asks where to go on when it leaves the runtime behind a system call
+  uint64_t sent_from;     // the program's pc of a thread that Weir has sent to rt_sent or rt_sent_back
   uint64_t more_spills[5];  // the program's rax, while a probe has the flags there; what one operation borrows
   uint64_t app_fs;          // the base of the program's %fs, kept where nothing else tells it (arch_prctl, clone)
   uint8_t indices[64];      // of a gather
   BufferState buffer;
   Awaited awaited;
   // Their tops are not near a multiple of 4 KiB from what translated code touches: loads there would seem to depend on what was pushed.
-  uint8_t room[120 - sizeof(Awaited)];
+  uint8_t room[80 - sizeof(Awaited)];
   alignas(64) uint8_t signal_stack[signal_stack_size];
   alignas(64) uint8_t stack[rt_stack_size];
 };
@@ -319,7 +327,8 @@ struct SpacePage {
   Range code[max_code];  // memory that Weir knows to be executable
   uint32_t given_count;
   Range given[max_given];  // low halves whose part of the table is the program's: no code may have them
-  uint64_t table;          // where the table is
+  uint64_t tables[max_versions];  // where the table of each version is
+  uint64_t own_address_space;     // see rt::own_address_space
   Range tool_regions[max_tool_regions];
   uint64_t regions_size;    // what a limit on address space is raised by for these
   uint64_t copies_regions;  // has a child of fork some that Weir must copy?
@@ -330,7 +339,7 @@ static_assert(sizeof(SpacePage) <= space_page_size);
 // ---- Twins: addresses of code whose low 32 bits are those of other code, too, by their whole address ---------------
 // Their entries in the table stay empty, and the runtime looks here. Open addressing; read-only in the target.
 struct Twin {
-  uint64_t pc;  // 0: none
+  uint64_t key;  // 0: none
   uint64_t to;  // as an entry of the table
 };
 struct TwinTable {
@@ -341,7 +350,9 @@ struct TwinTable {
 };
 constexpr uint64_t max_twins = 1 << 22, twins_size = (64 << 20) + 4096;
 static_assert(sizeof(TwinTable) + max_twins * sizeof(Twin) <= twins_size);
-constexpr uint64_t twin_place(uint64_t pc, uint64_t mask) { return (pc * 0x9E37'79B9'7F4A'7C15 >> 32) & mask; }
+// (Addresses of programs have 47 bits.)
+constexpr uint64_t twin_key(uint64_t pc, uint32_t version) { return pc | uint64_t{version} << 48; }
+constexpr uint64_t twin_place(uint64_t key, uint64_t mask) { return (key * 0x9E37'79B9'7F4A'7C15 >> 32) & mask; }
 
 // ---- The head of the runtime's image ------------------------------------------------------------------------------
 struct RuntimeHeader {
@@ -349,6 +360,8 @@ struct RuntimeHeader {
   uint64_t enter_link, enter_indirect, enter_syscall, enter_guard, enter_routine, enter_probe, enter_light[light_routines];
   uint64_t begin;  // where a new program enters
   uint64_t signal_entry;
+  uint64_t sent, guarded_sent, sent_back, guarded_sent_back;  // for threads that are to go on in another version
+  uint64_t allowed, allowed_done;                             // a system call, and where it ends
   uint64_t image_size;
   uint64_t tools, tools_end;  // ToolEntry (rt/hooks.h)
 };

@@ -72,6 +72,8 @@ rt_header:
         .quad enter_link, enter_indirect, enter_syscall, enter_guard, enter_routine, enter_probe
         .quad enter_light_0, enter_light_1, enter_light_2, enter_light_3, enter_light_4
         .quad rt_begin_program, rt_signal_entry
+        .quad rt_sent, guarded_sent, rt_sent_back, rt_guarded_sent_back
+        .quad rt_allowed, rt_allowed_done
         .quad rt_image_size
         .quad rt_tools, rt_tools_end
 
@@ -84,6 +86,12 @@ rt_enter:
         ENTER enter_syscall, rt_syscall
         ENTER enter_changed, rt_guard
         ENTER enter_routine, rt_routine
+// Weir sends a thread here that it has stopped, to go on in another version: from an exact place of the program, or, behind it, from a
+// system call (rt_allowed), which has left the wrong rcx.
+        .globl rt_sent_back
+rt_sent_back:
+        movq %gs:SENT_FROM, %rcx
+        ENTER rt_sent, rt_change_version
 rt_enter_end:
 
 // Both doors below may be left again from `…_exit` at any instant before `…_exit_end`: a signal that comes there does that.
@@ -180,6 +188,10 @@ guarded_\name:
         GUARDED light_2, enter_routine, 2
         GUARDED light_3, enter_routine, 3
         GUARDED light_4, enter_routine, 4
+        .globl rt_guarded_sent_back
+rt_guarded_sent_back:
+        movq %gs:SENT_FROM, %rcx
+        GUARDED sent, rt_sent
 guard:  movq %rax, %gs:REGS_PC
         movq %rcx, %gs:DOOR_REGISTERS+8
         movq %rdx, %gs:DOOR_REGISTERS+16

@@ -117,12 +117,18 @@ struct IndirectRequest {
   using Answer = GoOn;
   uint64_t exit, target;
 };
+// Where a thread that goes on in the program comes from.
+enum class Resuming : uint64_t {
+  Anywhere,  // it may have been interrupted in the middle of a block
+  Call,      // it arrives where the table leads, as a call would
+  AtPoint,   // all that probes do before it is done, and nothing of what comes: it may change to another version
+};
 // The runtime goes on in the program.
 struct ResumeRequest {
   static constexpr Request kind = Request::Resume;
   using Answer = GoOn;
   uint64_t pc;
-  uint64_t is_call;  // it arrives where the table leads, as a call would
+  Resuming how;
 };
 // The same, at code that has changed since it was translated to `was`.
 struct StaleRequest {

@@ -20,6 +20,7 @@ static_assert(NO_ROUTINE == no_routine);
 static_assert(LIGHT_ROUTINES == offsetof(ThreadBlock, light));
 static_assert(DOOR_REGISTERS == offsetof(ThreadBlock, door_registers));
 static_assert(ALLOWED_RETURN == offsetof(ThreadBlock, allowed_return));
+static_assert(SENT_FROM == offsetof(ThreadBlock, sent_from));
 static_assert(GUARD_PC == offsetof(Guard, cache_pc) && GUARD_LOCKED == offsetof(Guard, is_locked) &&
               GUARD_CODE == offsetof(Guard, code));
 static_assert(GUARDED_SIZE == offsetof(GuardedCode, size) && GUARDED_WAS == offsetof(GuardedCode, was));
@@ -193,7 +194,7 @@ bool call_vsyscall(ThreadBlock* tb) {
   end_told_call(tb, tb->target);
   uint64_t return_address = *reinterpret_cast<uint64_t*>(r[4]);
   r[4] += 8;
-  tb->regs.pc = ask(tb, ResumeRequest{return_address, false}).pc;
+  tb->regs.pc = ask(tb, ResumeRequest{return_address, Resuming::Anywhere}).pc;
   return true;
 }
 
@@ -215,14 +216,16 @@ void pop_far(ThreadBlock* tb, GoOn& to) {
 
 namespace {
 // Where code goes on that has a twin; 0: ask.
-uint64_t find_twin(uint64_t pc) {
+uint64_t find_twin(const ThreadBlock* tb, uint64_t pc) {
   const auto* t = reinterpret_cast<const TwinTable*>(twins_base);
+  if (pc >> 47) return 0;
+  uint64_t key = twin_key(pc, tb->code_version);
   uint64_t version = __atomic_load_n(&t->version, __ATOMIC_ACQUIRE), mask = __atomic_load_n(&t->mask, __ATOMIC_RELAXED);
   if (!mask || version % 2) return 0;
-  for (uint64_t i = twin_place(pc, mask), left = 64; left; i = (i + 1) & mask, left--) {
-    uint64_t other = __atomic_load_n(&t->places[i].pc, __ATOMIC_ACQUIRE);
+  for (uint64_t i = twin_place(key, mask), left = 64; left; i = (i + 1) & mask, left--) {
+    uint64_t other = __atomic_load_n(&t->places[i].key, __ATOMIC_ACQUIRE);
     if (!other) return 0;
-    if (other != pc) continue;
+    if (other != key) continue;
     uint64_t to = __atomic_load_n(&t->places[i].to, __ATOMIC_ACQUIRE);
     return __atomic_load_n(&t->version, __ATOMIC_RELAXED) == version ? to : 0;
   }
@@ -240,7 +243,7 @@ void rt_link(ThreadBlock* tb) { tb->regs.pc = ask(tb, LinkRequest{tb->exit_id}).
 void rt_indirect(ThreadBlock* tb) {
   bool is_miss = tb->regs.gpr[1] == tb->target;
   tb->regs.gpr[1] = tb->rcx;
-  if (uint64_t to = is_miss ? find_twin(tb->target) : 0) {
+  if (uint64_t to = is_miss ? find_twin(tb, tb->target) : 0) {
     tb->regs.pc = to;
     return;
   }
@@ -278,6 +281,9 @@ void rt_guard(ThreadBlock* tb) {
   if (same) return;
   tb->regs.pc = ask(tb, StaleRequest{guard->app_pc, guard->cache_pc}).pc;
 }
+
+// It goes on at an exact place of the program, in the version that it is wanted in.
+void rt_change_version(ThreadBlock* tb) { tb->regs.pc = ask(tb, ResumeRequest{tb->sent_from, Resuming::AtPoint}).pc; }
 
 static void drain(ThreadBlock* tb) {
   if (tb->hooks && tb->hooks->buffer_is_full) return tb->hooks->buffer_is_full(tb);

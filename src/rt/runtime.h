@@ -79,6 +79,8 @@ void rt_sigreturn(uint64_t rsp);
 void rt_restorer();
 [[noreturn]] void rt_go_native(uint64_t rsp, uint64_t pc);
 void rt_signal_entry();
+void rt_sent_back();
+void rt_guarded_sent_back();
 extern const char rt_exec_window[], rt_exec_window_end[], rt_exec_aborted[];
 extern const char rt_probe_exit[], rt_probe_exit_end[], rt_light_exit[], rt_light_exit_end[];
 extern const char rt_sigreturn_window[], rt_sigreturn_kept[], rt_kept[], rt_kept_end[];

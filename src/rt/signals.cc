@@ -151,7 +151,7 @@ uint32_t remember(ThreadBlock* tb, UContext* uc, uint64_t cache_pc) {
   for (auto& i : tb->interrupted)
     if (i.frame == address(uc)) i = {};  // of a handler that never returned
   uint32_t index = tb->interrupted_next++ % interrupted_count;
-  tb->interrupted[index] = {address(uc), uc->rip, cache_pc, altstack_of(uc)};
+  tb->interrupted[index] = {address(uc), uc->rip, cache_pc, altstack_of(uc), tb->code_version};
   return index;
 }
 
@@ -159,12 +159,13 @@ uint32_t remember(ThreadBlock* tb, UContext* uc, uint64_t cache_pc) {
 uint64_t entry_of(ThreadBlock* tb, int sig, uint64_t handler) {
   HandlerEntry& e = tb->handlers[sig - 1];
   const auto* page = reinterpret_cast<const volatile SpacePage*>(space_base);
-  auto cell = [&] { return *reinterpret_cast<const volatile uint64_t*>(page->table + 8 * uint64_t(uint32_t(handler))); };
+  uint64_t table = page->tables[tb->code_version % max_versions];
+  auto cell = [&] { return *reinterpret_cast<const volatile uint64_t*>(table + 8 * uint64_t(uint32_t(handler))); };
   bool has_cell = true;  // not where that part of the table is the program's
   for (uint32_t i = 0; i < page->given_count && i < max_given; i++)
     has_cell &= uint32_t(handler) < page->given[i].begin || uint32_t(handler) >= page->given[i].end;
   if (has_cell && e.handler == handler && e.cell && e.cell == cell()) return e.cache_pc;
-  GoOn to = ask(tb, ResumeRequest{handler, true});
+  GoOn to = ask(tb, ResumeRequest{handler, Resuming::Call});
   e = {handler, has_cell && to.native == NotNative ? cell() : 0, to.pc};
   return e.cache_pc;
 }
@@ -383,6 +384,12 @@ int64_t set_action(ThreadBlock* tb, int sig, uint64_t act, uint64_t old, uint64_
   return 0;
 }
 
+// The handler has interrupted a system call behind which the thread was to change versions.
+static void send_from_call(ThreadBlock* tb, uint64_t call) {
+  tb->allowed_pc = call, tb->sent_from = call + 2;
+  tb->allowed_return = address(tb->guarded ? rt_guarded_sent_back : rt_sent_back);
+}
+
 // rt_sigreturn: the kernel does it, to the cache address of the pc that the frame names.
 void return_from_signal(ThreadBlock* tb) {
   uint64_t rsp = tb->regs.gpr[4];
@@ -393,15 +400,16 @@ void return_from_signal(ThreadBlock* tb) {
   resume_calls(tb, index, rsp);
   if (index < interrupted_count) {
     Interrupted& i = tb->interrupted[index];
-    if (i.app_pc == uc->rip) pc = i.cache_pc;
+    if (i.app_pc == uc->rip) pc = i.cache_pc, tb->code_version = uint32_t(i.version);
     i = {};
   }
   call_hook(tb, &Hooks::handler_ends, index, rsp, pc != 0);
-  if (!pc) pc = ask(tb, ResumeRequest{uc->rip, false}).pc;
+  if (!pc) pc = ask(tb, ResumeRequest{uc->rip, Resuming::Anywhere}).pc;
   bool is_own_step = uc->eflags & flag_tf;
   tb->steps = {is_own_step ? uc->rip : 0, 1, {pc}};
   return_clock(tb, uc);
   guard_doors(tb, is_on_altstack(uc, uc->rsp));
+  if (pc == address(rt_allowed)) send_from_call(tb, uc->rip);
   uc->rip = tb->returned_to = pc;
   tb->exit_unmask = 0;
   uint64_t mask = uc->sigmask;

@@ -7,6 +7,7 @@
 
 #include "rt/runtime.h"
 #include "rt/virtual_clock.h"
+#include "rt/where.h"
 
 namespace weir::rt {
 
@@ -303,6 +304,7 @@ int64_t detach_segment(ThreadBlock* tb, const uint64_t* a) {
 // made: a pointer that is wrong then faults.)
 int64_t limit_call(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   constexpr uint64_t RLIMIT_AS = 9, infinity = ~uint64_t{0};
+  const uint64_t ours = reinterpret_cast<const volatile SpacePage*>(space_base)->own_address_space;
   bool is_prlimit = nr == SYS_prlimit64;
   uint64_t ours = own_address_space + reinterpret_cast<const SpacePage*>(space_base)->regions_size;
   if (a[is_prlimit] != RLIMIT_AS || (is_prlimit && a[0] && !tb->quiet && int64_t(a[0]) != sys(SYS_getpid)))
@@ -368,6 +370,7 @@ int64_t new_thread(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   child->regs.pc = tb->regs.gpr[1] + syscall_length;
   child->app_gs = tb->app_gs;
   child->app_fs = (flags & CLONE_SETTLS) ? tls : tb->app_fs;
+  child->code_version = tb->code_version;
   memcpy(child->clock.zmm31, tb->clock.zmm31, sizeof tb->clock.zmm31);
   child->quiet = tb->quiet;
   child->elsewhere = tb->elsewhere;
@@ -445,6 +448,15 @@ int64_t seccomp(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
 
 }  // namespace
 
+// The thread is about to go on behind a system call.
+static void change_version(ThreadBlock* tb) {
+  if (!tb->is_wanted) return;
+  Spot at = where(tb, tb->regs.pc);
+  if (at.place != Place::Exact) return;
+  tb->regs.gpr[1] = at.app;
+  tb->regs.pc = ask(tb, ResumeRequest{at.app, Resuming::AtPoint}).pc;
+}
+
 extern "C" {
 
 void rt_syscall(ThreadBlock* tb) {
@@ -505,6 +517,7 @@ void rt_syscall(ThreadBlock* tb) {
   }
   regs.gpr[0] = uint64_t(result);
   regs.pc = regs.gpr[1] + syscall_length;
+  change_version(tb);
 }
 
 // The first words of a new program. Where Weir cannot have it, it runs natively.
@@ -513,7 +526,7 @@ void rt_program(ThreadBlock* tb) {
   tb->regs.pc = to.pc;
   if (to.native == NotNative) {
     call_hook(tb, &Hooks::name_changes);
-    tb->regs.pc = ask(tb, ResumeRequest{to.pc, false}).pc;
+    tb->regs.pc = ask(tb, ResumeRequest{to.pc, Resuming::Anywhere}).pc;
     return;
   }
   constexpr uint64_t set_gs = 0x1001;
@@ -529,6 +542,7 @@ void rt_child(ThreadBlock* tb) {
     die("the weir process cannot find it");
   if (tb->clock.is_in_register) set_clock(tb, {});
   call_hook(tb, &Hooks::name_changes);
+  change_version(tb);
 }
 
 }  // extern "C"

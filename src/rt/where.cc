@@ -24,9 +24,15 @@ bool find(uint64_t pc, Spot& spot) {
 
 }  // namespace
 
+bool is_sent_from_call(const ThreadBlock* tb) {
+  return tb->allowed_return >= address(rt_begin) && tb->allowed_return < address(rt_end);
+}
+
 Spot where(ThreadBlock* tb, uint64_t pc) {
-  if (pc == address(rt_allowed)) return {Place::Exact, tb->allowed_pc, 0, 0, 0};
-  if (pc == address(rt_allowed_done)) return {Place::Exact, tb->allowed_pc + 2, SetRcxToPc, 0, tb->allowed_return};
+  bool is_sent = is_sent_from_call(tb);
+  if (pc == address(rt_allowed)) return {Place::Exact, tb->allowed_pc, 0, 0, is_sent ? pc : 0};
+  if (pc == address(rt_allowed_done))
+    return {Place::Exact, tb->allowed_pc + 2, SetRcxToPc, 0, is_sent ? 0 : tb->allowed_return};
   Spot spot{};
   if (tb->has_places && find(pc, spot)) return spot;
   WhereAnswer at = ask(tb, WhereRequest{pc});

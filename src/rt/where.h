@@ -14,4 +14,7 @@ struct Spot {
 // From what Weir has said before, if it has; else it is asked.
 Spot where(ThreadBlock* tb, uint64_t cache_pc);
 
+// The system call at rt_allowed is one that Weir has sent the thread to, to change versions behind it.
+bool is_sent_from_call(const ThreadBlock* tb);
+
 }  // namespace weir::rt

@@ -71,6 +71,7 @@ struct Machine {
     Emitter e({leave(), 256}, {});
     e.jmp(relative(6));  // behind it
     e.quad(reinterpret_cast<uint64_t>(weir_test_leave));
+    block->enter_link = reinterpret_cast<uint64_t>(leave());
     block->enter_routine = block->enter_probe = reinterpret_cast<uint64_t>(leave() + e.offset());
     e.mov(thread(offsetof(rt::ThreadBlock, regs)), x86::RAX);  // as the runtime's doors do
     e.mov(x86::RAX, thread(offsetof(rt::ThreadBlock, target)));

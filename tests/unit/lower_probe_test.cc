@@ -9,6 +9,7 @@ struct Model {
   uint64_t temp[2] = {}, counters[cells], memory[cells], arguments[2] = {};
   uint64_t calls = 0;
   bool is_valid = true;  // all accesses are to the memory, and aligned
+  std::optional<Version> gone;  // to this version
 
   void run(std::span<const Op> ops, const rt::Registers& r, const uint64_t* memory_base, AppPc app) {
     for (size_t k = 0; k < ops.size(); k++) {
@@ -36,6 +37,7 @@ struct Model {
         case Op::Store: index < cells ? void(memory[index] = t) : void(is_valid = false); break;
         case Op::Add: t += value; break;
         case Op::SkipUnless: k += t == value ? 0 : op.count; break;
+        case Op::GoTo: gone = Version(op.value); return;
         case Op::Call: calls++, arguments[0] = temp[0], arguments[1] = temp[1]; break;
       }
       if (!is_valid) return;
@@ -60,6 +62,7 @@ void execute(Machine& m, Random& random, std::span<const Op> ops, x86::RegSet li
   for (uint32_t i = 0; i < cells; i++) m.counters[i] = random() % 2 ? random() : 7, m.memory[i] = random();
   for (uint64_t& w : m.stack) w = random();
   m.block->target = 0;
+  m.block->code_version = 0;
   Model model;
   memcpy(model.counters, m.counters, sizeof model.counters);
   memcpy(model.memory, m.memory, sizeof model.memory);
@@ -83,6 +86,13 @@ void execute(Machine& m, Random& random, std::span<const Op> ops, x86::RegSet li
   ASSERT_EQ(after.flags & DF_bit, before.flags & DF_bit);
   ASSERT_EQ(memcmp(stack, m.stack, sizeof stack), 0) << "the stack was written to";
   ASSERT_EQ(m.block->target, model.calls);
+  ASSERT_EQ(m.block->code_version, model.gone.value_or(0));
+  if (model.gone) {
+    const Exit& exit = out.exits.at(m.block->exit_id - first_exit);
+    ASSERT_EQ(exit.kind, Exit::Direct);
+    ASSERT_EQ(exit.version, *model.gone);
+    ASSERT_EQ(exit.target, AppPc{app_base});
+  }
   if (model.calls) {
     ASSERT_EQ(m.block->routine_args[0], model.arguments[0]);
     ASSERT_EQ(m.block->routine_args[1], model.arguments[1]);
@@ -91,7 +101,7 @@ void execute(Machine& m, Random& random, std::span<const Op> ops, x86::RegSet li
 
 std::string show(std::span<const Op> ops, x86::RegSet live) {
   static const char* const names[] = {"AddCounter", "AddClock", "Set", "GetRegister", "LoadCounter", "StoreCounter",
-                                      "Load",       "Store",    "Add", "SkipUnless",  "Call"};
+                                      "Load",       "Store",    "Add", "SkipUnless",  "Call",        "GoTo"};
   std::string text = fmt::format("live {:04x}, flags {:02x}", live.gpr, live.flags);
   for (const Op& o : ops)
     text += fmt::format("\n  {} {} {} r{} count {} counter {} value {:#x}", names[o.kind], "AB"[int(o.temp)],
@@ -123,6 +133,40 @@ TEST(Probe, RandomOperations) {
     SCOPED_TRACE(fmt::format("round {}: {}", round, show(ops, live)));
     ASSERT_NO_FATAL_FAILURE(execute(m, random, ops, live));
   }
+}
+
+TEST(Probe, GoesToAnotherVersion) {
+  Machine m;
+  Random random(8);
+  for (int round = 0; round < 20'000; round++) {
+    std::vector<Op> ops{{.kind = Op::Set, .temp = Temp::A, .value = random_value(random)},
+                        {.kind = Op::Set, .temp = Temp::B, .value = 7}};
+    for (uint64_t n = random() % 6; n > 0; n--) ops.push_back(random_op(random, m.memory));
+    for (uint64_t n = random() % 2 + 1; n > 0; n--)
+      ops.insert(ops.begin() + 2 + int64_t(random() % (ops.size() - 1)),
+                 {.kind = Op::GoTo, .value = int64_t(random() % 3 + 1)});
+    x86::RegSet live = random_live(random);
+    SCOPED_TRACE(fmt::format("round {}: {}", round, show(ops, live)));
+    ASSERT_NO_FATAL_FAILURE(execute(m, random, ops, live));
+  }
+}
+
+// What stands before a change of versions stays there.
+TEST(Probe, BlockProbesStayBeforeAChangeOfVersions) {
+  Machine m;
+  Subjects s({0x48, 0x89, 0xf7, 0x19, 0xc8, 0x31, 0xd2, 0xe9, 0, 0, 1, 0},
+             0);  // mov rdi, rsi; sbb eax, ecx; xor edx, edx; jmp out
+  Plan plan;
+  plan.insert(Where::Block, 0, {{.kind = Op::AddCounter, .counter = {10}, .value = 1}});
+  plan.insert(Where::Before, 1, {{.kind = Op::GoTo, .value = 2}});
+  Lowered out = m.lower(s, plan);
+  rt::Registers r{};
+  r.gpr[x86::RSI] = 2, r.gpr[x86::RSP] = reinterpret_cast<uint64_t>(m.stack + 32);
+  m.counters[10] = 0;
+  weir_test_enter(&r, m.code + out.entry);
+  EXPECT_EQ(m.counters[10], 1u);
+  EXPECT_EQ(weir_test_result.gpr[x86::RDI], 2u);
+  EXPECT_EQ(m.block->code_version, 2u);
 }
 
 TEST(Probe, AdditionsOfAnyValue) {

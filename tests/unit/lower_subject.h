@@ -168,10 +168,11 @@ struct Subjects {
   }
 };
 
+constexpr uint32_t first_exit = 1000;
 inline Lowered lowered(const Subjects& s, const Plan& plan, std::span<std::byte> code, CachePc base,
                        std::function<CachePc(AppPc)> find, uint64_t table = rt::table_base) {
   Lowered out;
-  CachePlacement placement(table, 1000, std::move(find));
+  CachePlacement placement(table, first_exit, std::move(find));
   lower({.function = s.f,
          .liveness = s.live,
          .plan = plan,

@@ -61,6 +61,7 @@ struct Model {
   std::vector<uint64_t> records;  // whole ones
   uint64_t record = 0;
   bool is_valid = true;
+  std::optional<Version> gone = {};  // to this version
 
   uint64_t base() const { return reinterpret_cast<uint64_t>(m.memory); }
   bool holds(const Op& op, uint64_t value) const {
@@ -149,6 +150,7 @@ struct Model {
           break;
         case Op::Call: calls++, result = temp[0]; break;
         case Op::GetResult: t = result; break;
+        case Op::GoTo: gone = Version(op.value); return;
         case Op::GetWord: t = tool[op.value]; break;
         case Op::SetWord: tool[op.value] = t; break;
         case Op::GetAddress: t = address_of(operands[op.count]); break;
@@ -193,6 +195,7 @@ class Trial {
     model.run(c.ops);
     if (!model.is_valid) return false;
     m_.block->target = 0;
+    m_.block->code_version = 0;
     uint64_t stack[64];
     memcpy(stack, m_.stack, sizeof stack);
 
@@ -212,6 +215,7 @@ class Trial {
     EXPECT_EQ(after.flags & DF_bit, c.before.flags & DF_bit);
     EXPECT_EQ(memcmp(stack, m_.stack, sizeof stack), 0) << "the stack was written to";
     EXPECT_EQ(m_.block->target, model.calls);
+    EXPECT_EQ(m_.block->code_version, model.gone.value_or(0));
     return true;
   }
 
@@ -327,6 +331,38 @@ TEST(Operations, Random) {
     ASSERT_FALSE(HasFailure());
   }
   EXPECT_GT(valid, 15'000);
+}
+
+// In line or out of it: the program's state is what it was.
+TEST(Operations, GoToAnotherVersion) {
+  Machine m;
+  Random random(13);
+  int valid = 0;
+  Trial trial(m, {0x90});
+  for (int round = 0; round < 20'000; round++) {
+    Case c = random_case(m, random);
+    c.ops = beginning(m, random);
+    auto add_some = [&] {
+      for (uint64_t n = random() % 5; n > 0; n--) {
+        Op op = random_general_op(random, m.memory);
+        if (op.kind != Op::SkipIf && op.kind != Op::SkipUnless) c.ops.push_back(op);
+      }
+    };
+    Op go{.kind = Op::GoTo, .value = int64_t(random() % 3 + 1)};
+    add_some();
+    Op asks{.kind = random() % 2 ? Op::ColdIf : Op::SkipIf,
+            .temp = Temp(random() % 4),
+            .count = 2,
+            .condition = Condition(random() % 4)};
+    asks.value = random_value(random);
+    c.ops.insert(c.ops.end(), {asks, {.kind = Op::AddCounter, .value = 3}, go});
+    add_some();
+    if (random() % 2) c.ops.push_back(go);
+    SCOPED_TRACE(fmt::format("round {}: {}", round, show(c)));
+    valid += trial.run(c);
+    ASSERT_FALSE(HasFailure());
+  }
+  EXPECT_GT(valid, 7'000);
 }
 
 // Parts out of line, in one another too, that are come to or not.
