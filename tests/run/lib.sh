@@ -12,6 +12,9 @@
 #   count CMD ARGS...        runs under icount (must succeed); `json EXPRESSION` then prints a value, with j the JSON
 #   oracle PROGRAM ARGS...   the executed instructions that icount counts equal those of a single-stepped native run
 #   accesses PROGRAM ARGS... the loads and stores that the tool memory counts equal those of a single-stepped native run
+#   changing CMD ARGS...     stdout, stderr and status equal the native ones while threads change between two versions of all functions, by
+#                            tests/two_versions with OPTIONS; `json EXPRESSION` then prints a value
+#   changing_exactly CMD...  … and the instructions that are executed in both versions are those that icount counts
 #   profile CMD ARGS...      runs under `weir profile`, with OPTIONS, and must end with STATUS; `ask SQL` then asks the store,
 #                            `report VIEW...` prints a report of it
 #   sampled CMD ARGS...      the same as `same`, under `weir sample` alone, RATE times a second (20,000); `ask` and `report` then tell of it
@@ -227,6 +230,33 @@ if ours["loads"] < 300: print("hardly anything was counted"); wrong += 1
 print(f"{sys.argv[2]}: {ours['loads']} loads, {ours['stores']} stores")
 sys.exit(bool(wrong))
 P
+}
+VERSIONS=$(dirname "$WEIR")/tests/two_versions
+AS_EVER="env -i GLIBC_TUNABLES=$NO_RSEQ PERL_HASH_SEED=0 PYTHONHASHSEED=0 setarch -R"
+changing() {
+  local part
+  run native ${BEFORE:-} "$@"
+  rm -f "$T/count.json"
+  run weir ${BEFORE:-} "$VERSIONS" --json "$T/count.json" ${OPTIONS:---probes 4 --moves 300} -- "$@"
+  for part in status err out; do
+    cmp -s "$T/native.$part" "$T/weir.$part" ||
+      fail "$*: $part differs: $(diff -a "$T/native.$part" "$T/weir.$part" | cut -c1-300 | head -n 20)"$'\n'"$(head -c 1000 "$T/weir.err")"
+  done
+  [[ -s $T/count.json ]] || fail "$*: nothing was counted"
+}
+changing_exactly() {
+  local counted again sum
+  BEFORE=$AS_EVER OPTIONS="--keep-addresses yes ${OPTIONS:---probes 4 --moves 300}" changing "$@"
+  cp "$T/count.json" "$T/versions.json"
+  sum=$(json 'j["instructions"]')
+  counted() { BEFORE=; run count $AS_EVER "$WEIR" run -q --keep-addresses --tool=icount --json "$T/count.json" -- "$@"; json 'j["instructions"]'; }
+  counted=$(counted "$@")
+  if [[ $counted != "$sum" ]]; then
+    again=$(counted "$@")
+    if [[ $again != "$counted" ]]; then changing_exactly "$@"; return; fi  # (it is not the same twice)
+    fail "$*: icount $counted, in both versions $sum instructions: $(<"$T/versions.json")"
+  fi
+  cp "$T/versions.json" "$T/count.json"
 }
 profile() {
   rm -f "$T/run.weir"
