@@ -133,6 +133,8 @@ Operations::Operations(Lowering& lowering, const ProbeState& state) : l_(lowerin
   if (s_.insn) bytes_ = l_.bytes_of(*s_.insn), operands_ = x86::memory_operands(*s_.insn, bytes_);
 }
 
+const Processor& Operations::processor() const { return l_.processor(); }
+
 const MemoryOperand& Operations::operand_of(const Op& op) const {
   CHECK(op.count < operands_.size());
   return operands_[op.count];

@@ -19,7 +19,7 @@ class Operations {
   void emit(std::span<const Op> ops);
 
  private:
-  const Processor& processor() const { return l_.processor(); }
+  const Processor& processor() const;
   // A register for one operation, which nests in others.
   static constexpr uint32_t most_borrowed = 4;
   class Borrowed {

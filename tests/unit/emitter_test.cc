@@ -262,14 +262,14 @@ TEST(Emitter, Operations) {
   for (const Operand& o : all) {
     const Memory& m = o.memory;
     for (Gpr r : registers()) {
-      if (!m.segment) is(fmt::format("lea {}, {}", names32[r], o.text), [&](Emitter& e) { e.lea32(r, m); });
+      if (!m.is_thread) is(fmt::format("lea {}, {}", names32[r], o.text), [&](Emitter& e) { e.lea32(r, m); });
       is(fmt::format("movzx {}, {}", names32[r], shown("byte", o)), [&](Emitter& e) { e.load(r, m, 1); });
       is(fmt::format("movzx {}, {}", names32[r], shown("word", o)), [&](Emitter& e) { e.load(r, m, 2); });
       is(fmt::format("mov {}, {}", names32[r], shown("dword", o)), [&](Emitter& e) { e.load(r, m, 4); });
       is(fmt::format("mov {}, {}", names64[r], shown("qword", o)), [&](Emitter& e) { e.load(r, m, 8); });
       is(fmt::format("movsxd {}, {}", names64[r], shown("dword", o)), [&](Emitter& e) { e.movsxd(r, m); });
       is(fmt::format("mov {}, {}", shown("byte", o), names8[r]), [&](Emitter& e) { e.store(m, r, 1); });
-      if (!m.segment) is(fmt::format("mov {}, {}", shown("word", o), names16(r)), [&](Emitter& e) { e.store(m, r, 2); });
+      if (!m.is_thread) is(fmt::format("mov {}, {}", shown("word", o), names16(r)), [&](Emitter& e) { e.store(m, r, 2); });
       is(fmt::format("mov {}, {}", shown("dword", o), names32[r]), [&](Emitter& e) { e.store(m, r, 4); });
       is(fmt::format("mov {}, {}", shown("qword", o), names64[r]), [&](Emitter& e) { e.store(m, r, 8); });
       is(fmt::format("vmovdqu {}, ymm{}", shown("ymmword", o), int(r)),
