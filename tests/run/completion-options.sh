@@ -18,7 +18,7 @@ while read -r verb; do
   [[ $verb != help ]] || continue
   "$WEIR" "$verb" --help >"$T/help"
   # Of each option: its short name or -, its long name, and its value, or nothing. ("  -o,--output FILE   what it does")
-  sed -nE 's/^  (-([A-Za-z]),)?(--[a-z-]+)( ([A-Z][^ ]*))?( .*)?$/\2 \3 \5/p' "$T/help" | sed 's/^ /- /' >"$T/options"
+  sed -nE 's/^  (-([A-Za-z]),)?(--[a-z-]+)( ([[A-Z][^ ]*))?( .*)?$/\2 \3 \5/p' "$T/help" | sed 's/^ /- /' >"$T/options"
   (($(wc -l <"$T/options") >= 8)) || fail "$verb: $(<"$T/options") are all?"
 
   awk '{ print $2 ($3 == "" ? "" : "=") }' "$T/options" | sort -u >"$T/expected"
