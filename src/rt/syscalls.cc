@@ -304,9 +304,9 @@ int64_t detach_segment(ThreadBlock* tb, const uint64_t* a) {
 // made: a pointer that is wrong then faults.)
 int64_t limit_call(ThreadBlock* tb, int64_t nr, const uint64_t* a) {
   constexpr uint64_t RLIMIT_AS = 9, infinity = ~uint64_t{0};
-  const uint64_t ours = reinterpret_cast<const volatile SpacePage*>(space_base)->own_address_space;
+  const auto* page = reinterpret_cast<const volatile SpacePage*>(space_base);
+  const uint64_t ours = page->own_address_space + page->regions_size;
   bool is_prlimit = nr == SYS_prlimit64;
-  uint64_t ours = own_address_space + reinterpret_cast<const SpacePage*>(space_base)->regions_size;
   if (a[is_prlimit] != RLIMIT_AS || (is_prlimit && a[0] && !tb->quiet && int64_t(a[0]) != sys(SYS_getpid)))
     return own_call(tb, nr, a[0], a[1], a[2], a[3]);
   uint64_t wanted = is_prlimit            ? a[2]
