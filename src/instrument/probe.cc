@@ -245,8 +245,7 @@ void Lowering::probe(std::span<const Op> ops, x86::RegSet live, AppPc app, bool 
       continue;
     }
     if (op.kind == Op::Call) {
-      for (uint32_t n = 0; n < 2; n++) set_argument(n, places.reg[n]);
-      go_through(flags_free ? Door::Probe : Door::Routine, static_cast<uint32_t>(op.value));
+      call_with_temps(op, places.reg[0], places.reg[1], flags_free);
       continue;
     }
     Gpr scratch[2] = {places.reg[0], places.reg[0]};
@@ -256,8 +255,7 @@ void Lowering::probe(std::span<const Op> ops, x86::RegSet live, AppPc app, bool 
       scratch[n] = rest.take(spilled[n]);
       if (spilled[n]) e_.mov(thread(gs_spill(2 + n)), scratch[n]);
     }
-    if (op.kind == Op::Call) call_with_temps(op, places.reg[0], places.reg[1], flags_free);
-    else emit_op(e_, op, places, scratch, flags_free, app);
+    emit_op(e_, op, places, scratch, flags_free, app);
     for (int n = 0; n < 2; n++)
       if (spilled[n]) e_.mov(scratch[n], thread(gs_spill(2 + n)));
   }
